@@ -1,0 +1,37 @@
+"""Seriatim: models that learn from a stream, one example after another.
+
+>>> from seriatim import PA, evaluate, data
+>>> model = PA(C=0.1)
+>>> evaluate.progressive(model, *data.load("spam")).mistake_rate < 0.2
+True
+
+The algorithms are listed by `seriatim.algorithms()`; each is a class of this package, imported when first used.
+"""
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_modules = ("catalogue", "data", "errors", "evaluate")
+_functions = {"load": "modelfile", "algorithms": "catalogue"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _modules:
+        return importlib.import_module(f"seriatim.{name}")
+    if name in _functions:
+        return getattr(importlib.import_module(f"seriatim.{_functions[name]}"), name)
+    if name[:1].isupper():
+        from seriatim import catalogue
+
+        found = catalogue.algorithms().get(name)
+        if found is not None:
+            return found
+    raise AttributeError(f"module 'seriatim' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    from seriatim import catalogue
+
+    return [*_modules, *_functions, *catalogue.algorithms(), "__version__"]

@@ -1,0 +1,62 @@
+"""Every algorithm, by name. The command line, the server, the docs, the contract tests and the benchmark read it here."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from difflib import get_close_matches
+from functools import cache
+from typing import TYPE_CHECKING
+
+from seriatim.errors import ParameterError
+
+if TYPE_CHECKING:
+    from seriatim.estimator import Estimator
+
+FAMILIES = ("linear",)
+
+_registered: dict[str, type[Estimator]] = {}
+
+
+def register(cls: type[Estimator]) -> None:
+    """Called once for each class that builds a learner; those of users count too."""
+    _registered[cls.__name__] = cls
+
+
+@cache
+def _import_families() -> None:
+    for family in FAMILIES:
+        package = importlib.import_module(f"seriatim.{family}")
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"seriatim.{family}.{module.name}")
+
+
+def algorithms() -> dict[str, type[Estimator]]:
+    """All algorithms by class name, ordered by family and name."""
+    _import_families()
+    return dict(sorted(_registered.items(), key=lambda item: (item[1].family, item[0])))
+
+
+def command_name(cls: type[Estimator]) -> str:
+    """The name on the command line.
+
+    >>> from seriatim import SoftSVM
+    >>> command_name(SoftSVM)
+    'soft-svm'
+    """
+    return "-".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]+", cls.__name__)).lower()
+
+
+def find(name: str) -> type[Estimator]:
+    """The algorithm that a user means: `AROW`, `arow`, `soft-svm`, `SoftSVM`."""
+    known = {plain(cls.__name__): cls for cls in algorithms().values()}
+    if plain(name) in known:
+        return known[plain(name)]
+    close = get_close_matches(plain(name), known, n=3, cutoff=0.4)
+    hint = f"; did you mean {' or '.join(command_name(known[c]) for c in close)}?" if close else ""
+    raise ParameterError(f"no algorithm is called {name!r}{hint} (`seriatim algorithms` lists them)")
+
+
+def plain(name: str) -> str:
+    return re.sub(r"[-_ ]", "", name).lower()

@@ -1,0 +1,44 @@
+from seriatim.core.row cimport Row
+from seriatim.core.table cimport Table
+
+
+cdef class Learner:
+    cdef public Py_ssize_t t             # the round: 1 at the first example
+    cdef public Py_ssize_t updates       # rounds that changed the model
+    cdef public double constant          # the first value of every row: 1, or 0 without an intercept
+    cdef readonly Py_ssize_t classes     # 1: one score, for two labels or a number; else one score a label
+    cdef readonly bint apart             # what it predicts is not the score that its update looks at
+    cdef bint failed                     # out of memory; the round was not learned
+    cdef double* room                    # scores of a round that nobody asked for
+    cdef char* seen                      # labels that compete
+
+    cdef double score(self, const Row* x) noexcept nogil
+    cdef double learn(self, const Row* x, double y) noexcept nogil
+    cdef void scores(self, const Row* x, double* out) noexcept nogil
+    cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil
+    cdef int grow(self, Py_ssize_t rows) except -1
+    cdef void predict(self, const Row* x, double* out) noexcept nogil
+    cdef void round(self, const Row* x, double y, double* out) noexcept nogil
+    cdef Py_ssize_t rival(self, Py_ssize_t y, const double* scores) noexcept nogil
+
+
+cdef class Linear(Learner):
+    cdef Table table
+    cdef bint average
+    cdef public double scale             # w = scale x table
+    cdef public double total             # the sum of the scales so far, for the average
+    cdef public double norm2             # |w|^2
+
+    cdef void add(self, const Row* x, double a, Py_ssize_t column) noexcept nogil
+    cdef void shrink(self, double factor) noexcept nogil
+    cdef void project(self, double radius) noexcept nogil
+    cdef void end_round(self) noexcept nogil
+    cdef void raw_scores(self, const Row* x, double* out) noexcept nogil
+
+
+cdef class MarginLearner(Linear):
+    cdef double step(self, double margin, double norm2) noexcept nogil
+
+
+cdef class ResidualLearner(Linear):
+    cdef double step(self, double residual, double norm2) noexcept nogil

@@ -1,0 +1,370 @@
+"""What every learner is: `score`, `learn`, and state that is data. And the frames in which an update is one function.
+
+A learner is told of an example as a Row and a number y: -1 or +1, a class number, or a target. It never sees labels,
+names, files or arrays.
+"""
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport INFINITY, sqrt
+from libc.stdlib cimport calloc, free
+
+import numpy as np
+
+from seriatim.core.row cimport add, dot, record, value
+from seriatim.core.rows cimport Rows
+from seriatim.core.vocabulary cimport Vocabulary
+
+from seriatim.errors import ModelError
+
+cdef Py_ssize_t BETWEEN_SIGNALS = 1 << 16
+
+
+cdef inline Row within(const Row* x, Py_ssize_t rows) noexcept nogil:
+    """The part of a row that a table of so many records knows; columns ascend, so what is unknown stands last."""
+    cdef Row part = x[0]
+    if part.index == NULL:
+        part.n = min(part.n, rows - 1)
+    else:
+        while part.n > 0 and part.index[part.n - 1] >= rows - 1:
+            part.n -= 1
+    return part
+
+
+cdef class Learner:
+    """Predict, reveal, learn. A subclass gives `score` and `learn` (and `scores` and `learn_class` for many classes)."""
+
+    NUMBERS = ("t", "updates")    # the scalars of the state, each a public attribute
+
+    def __cinit__(self):
+        self.constant = 1
+        self.classes = 1
+        self.room = <double*> calloc(1, sizeof(double))
+        self.seen = <char*> calloc(1, 1)
+        if self.room == NULL or self.seen == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.room)
+        free(self.seen)
+
+    # ---- what a subclass writes
+
+    cdef double score(self, const Row* x) noexcept nogil:
+        """The score of a row: its sign is the prediction, or the score itself is."""
+        return 0
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        """Learn one example; returns the score before the update."""
+        return 0
+
+    cdef void scores(self, const Row* x, double* out) noexcept nogil:
+        """The score of each class."""
+
+    cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil:
+        """Learn one example of class y; leaves the scores before the update in `out`."""
+
+    cdef int grow(self, Py_ssize_t rows) except -1:
+        """Make room for so many records before rows with them arrive."""
+        return 0
+
+    # ---- the loop
+
+    cdef void predict(self, const Row* x, double* out) noexcept nogil:
+        if self.classes == 1:
+            out[0] = self.score(x)
+        else:
+            self.scores(x, out)
+
+    cdef void round(self, const Row* x, double y, double* out) noexcept nogil:
+        """One round of the protocol; `out`, unless NULL, receives what was predicted before y was revealed."""
+        cdef double f
+        self.t += 1
+        if out != NULL and self.apart:
+            self.predict(x, out)
+            out = NULL
+        if self.classes == 1:
+            f = self.learn(x, y)
+            if out != NULL:
+                out[0] = f
+        else:
+            self.learn_class(x, <Py_ssize_t> y, self.room if out == NULL else out)
+
+    cdef Py_ssize_t rival(self, Py_ssize_t y, const double* scores) noexcept nogil:
+        """The strongest class but y among those seen, the lowest on a tie; -1 when there is none."""
+        cdef Py_ssize_t k, best = -1
+        for k in range(self.classes):
+            if k != y and self.seen[k] and (best < 0 or scores[k] > scores[best]):
+                best = k
+        return best
+
+    def learn_rows(self, Rows rows, const double[::1] y, double[:, ::1] out=None, Py_ssize_t start=0):
+        """Learn rows start, start + 1, ... with targets y; `out` receives the scores before each update."""
+        cdef Py_ssize_t i = 0, stop, n = y.shape[0]
+        cdef Row x
+        if start < 0 or start + n > rows.n or (out is not None and (out.shape[0] != n or out.shape[1] != self.classes)):
+            raise ValueError("targets, scores and rows differ in length")
+        if rows.norm2 == NULL:
+            raise ValueError("the rows have not been checked")
+        cdef const double* targets = &y[0] if n else NULL
+        cdef double* scores = NULL if out is None or n == 0 else &out[0, 0]
+        self.grow(rows.features + 1)
+        while i < n:
+            stop = min(n, i + BETWEEN_SIGNALS)
+            with nogil:
+                for i in range(i, stop):
+                    rows.get(start + i, self.constant, &x)
+                    self.round(&x, targets[i], NULL if scores == NULL else scores + i * self.classes)
+                    if self.failed:
+                        break
+            i = stop
+            self.check_memory()
+            PyErr_CheckSignals()
+
+    def score_rows(self, Rows rows):
+        """The scores of each row, in an array of shape (rows, classes)."""
+        if rows.norm2 == NULL:
+            raise ValueError("the rows have not been checked")
+        result = np.empty((rows.n, self.classes))
+        cdef double[:, ::1] out = result
+        cdef Py_ssize_t i
+        cdef Row x
+        with nogil:
+            for i in range(rows.n):
+                rows.get(i, self.constant, &x)
+                self.predict(&x, &out[i, 0])
+        return result
+
+    def learn_one(self, Vocabulary names, dict features, double y):
+        cdef Row x
+        names.encode(features, True, self.constant, &x)
+        self.grow(len(names.names) + 1)
+        self.round(&x, y, NULL)
+        self.check_memory()
+
+    def score_one(self, Vocabulary names, dict features):
+        """The score of a dict; a list of them with many classes."""
+        cdef Row x
+        names.encode(features, False, self.constant, &x)
+        if self.classes == 1:
+            return self.score(&x)
+        self.scores(&x, self.room)
+        return [self.room[k] for k in range(self.classes)]
+
+    def check_memory(self):
+        if self.failed:
+            self.failed = False
+            raise MemoryError("the model has outgrown the memory; the last examples were not learned")
+
+    # ---- classes that come with the stream
+
+    def reclass(self, list source, list factor):
+        """Column k of the model becomes old column source[k], times factor[k] where the sign counts (see Table)."""
+        room, seen = <double*> calloc(len(source), sizeof(double)), <char*> calloc(len(source), 1)
+        if room == NULL or seen == NULL:
+            free(room)
+            free(seen)
+            raise MemoryError
+        free(self.room)
+        free(self.seen)
+        self.room, self.seen, self.classes = room, seen, len(source)
+
+    def compete(self, list classes):
+        """These class numbers have been seen."""
+        for k in classes:
+            if not 0 <= k < self.classes:
+                raise ValueError(f"class {k} of {self.classes}")
+            self.seen[<Py_ssize_t> k] = 1
+
+    # ---- state
+
+    def state(self):
+        """All that the learner has learned: named numbers and arrays."""
+        return {name: getattr(self, name) for name in self.NUMBERS}
+
+    def restore(self, state):
+        """The reverse of `state`, on a new learner of the same classes."""
+        for name in self.NUMBERS:
+            setattr(self, name, state[name])
+
+
+cdef class Linear(Learner):
+    """Weights w = scale x table, and by request the average of w_1..w_T.
+
+    The average costs no pass over the weights (Daume, Algorithm 7, with the scale): let S_t = s_1 + ... + s_t be the
+    sum of the scales and let an update of the table by v in round t also add S_t v to u. Then
+    w_1 + ... + w_T = S_T table - u.
+    """
+
+    NUMBERS = (*Learner.NUMBERS, "scale", "total", "norm2")
+
+    def __init__(self, bint average=False, tuple companions=()):
+        average_fields = (("u", 0.0, True),) if average else ()
+        self.table = Table((("w", 0.0, True), *average_fields, *companions))
+        self.average = self.apart = average
+        self.scale = 1
+
+    cdef int grow(self, Py_ssize_t rows) except -1:
+        return self.table.grow(rows)
+
+    cdef double score(self, const Row* x) noexcept nogil:
+        cdef Row known = within(x, self.table.rows)
+        cdef double f = dot(&known, self.table.data, self.table.width)
+        if not self.average:
+            return self.scale * f
+        if self.t == 0:
+            return 0
+        return (self.total * f - dot(&known, self.table.data + 1, self.table.width)) / self.t
+
+    cdef void raw_scores(self, const Row* x, double* out) noexcept nogil:
+        """The scores of w itself, which the update looks at, whatever predicts."""
+        cdef Py_ssize_t i, k, classes = self.classes
+        cdef const double* w
+        cdef double v
+        for k in range(classes):
+            out[k] = 0
+        for i in range(-1, x.n):
+            w = self.table.data + record(x, i) * self.table.width
+            v = value(x, i)
+            for k in range(classes):
+                out[k] += v * w[k]
+        for k in range(classes):
+            out[k] *= self.scale
+
+    cdef void scores(self, const Row* x, double* out) noexcept nogil:
+        cdef Py_ssize_t i, k, classes = self.classes
+        cdef const double* w
+        cdef Row known = within(x, self.table.rows)
+        if not self.average:
+            self.raw_scores(&known, out)
+            return
+        for k in range(classes):
+            out[k] = 0
+        for i in range(-1, known.n):
+            w = self.table.data + record(&known, i) * self.table.width
+            for k in range(classes):
+                out[k] += value(&known, i) * (self.total * w[k] - w[classes + k])
+        for k in range(classes):
+            out[k] /= max(self.t, 1)
+
+    cdef void add(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
+        """w += a x, in one column."""
+        a /= self.scale
+        add(x, a, self.table.data + column, self.table.width)
+        if self.average:
+            add(x, self.total * a, self.table.data + self.classes + column, self.table.width)
+
+    cdef void shrink(self, double factor) noexcept nogil:
+        """w *= factor, at no cost; the table is rescaled long before the scale leaves the range of numbers."""
+        cdef Py_ssize_t i, k
+        cdef double* w = self.table.data
+        self.scale *= factor
+        self.norm2 *= factor * factor
+        if not 1e-100 < self.scale < 1e100:
+            for i in range(self.table.rows):
+                for k in range(self.classes):
+                    w[i * self.table.width + k] *= self.scale
+            self.total /= self.scale
+            self.scale = 1
+
+    cdef void project(self, double radius) noexcept nogil:
+        """w <- the nearest vector of length `radius` or less.
+
+        |w|^2 is kept up to date by the steps; once in as many updates as there are weights it is computed anew, so that
+        rounding does not pile up.
+        """
+        cdef Py_ssize_t i, k
+        cdef double total = 0
+        if radius == INFINITY:
+            return
+        if self.updates % (self.table.rows * self.classes) == 0:
+            for i in range(self.table.rows):
+                for k in range(self.classes):
+                    total += self.table.data[i * self.table.width + k] ** 2
+            self.norm2 = self.scale * self.scale * total
+        if self.norm2 > radius * radius:
+            self.shrink(radius / sqrt(self.norm2))
+
+    cdef void end_round(self) noexcept nogil:
+        """What a learner does after every round, learned or not."""
+
+    def weights(self):
+        """The weights that predict, as an array of shape (1 + features, classes); the first row is the intercept's."""
+        if not self.average:
+            return self.scale * self.table.get("w")
+        return (self.total * self.table.get("w") - self.table.get("u")) / max(self.t, 1)
+
+    def reclass(self, list source, list factor):
+        self.table.reclass(source, factor)
+        Learner.reclass(self, source, factor)
+
+    def state(self):
+        return {**Learner.state(self), **{name: self.table.get(name) for name, _, _ in self.table.fields}}
+
+    def restore(self, state):
+        Learner.restore(self, state)
+        if len({state[name].shape for name, _, _ in self.table.fields}) > 1:
+            raise ModelError("the fields of the feature table differ in shape")
+        for name, _, _ in self.table.fields:
+            self.table.set(name, np.ascontiguousarray(state[name], dtype=np.float64))
+
+
+cdef class MarginLearner(Linear):
+    """A classifier whose update is a step along the example: w += tau y x, tau = step(margin, |x|^2).
+
+    With two labels the margin is y w.x. With more it is that of the true class y over its strongest rival s,
+    w_y.x - w_s.x, in the joint feature map of the papers: w_y += tau x, w_s -= tau x, and |x|^2 counts twice.
+    A row of zero norm takes no step.
+    """
+
+    cdef double step(self, double margin, double norm2) noexcept nogil:
+        """The length of the step; 0 for none. norm2 > 0."""
+        return 0
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        cdef double f = self.scale * dot(x, self.table.data, self.table.width)
+        cdef double tau
+        self.total += self.scale
+        if x.norm2 > 0:
+            tau = self.step(y * f, x.norm2)
+            if tau != 0:
+                self.updates += 1
+                self.add(x, tau * y, 0)
+                self.norm2 += tau * (2 * y * f + tau * x.norm2)
+        self.end_round()
+        return f
+
+    cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil:
+        cdef Py_ssize_t s
+        cdef double tau, margin
+        self.raw_scores(x, out)
+        self.total += self.scale
+        s = self.rival(y, out)
+        if s >= 0 and x.norm2 > 0:
+            margin = out[y] - out[s]
+            tau = self.step(margin, 2 * x.norm2)
+            if tau != 0:
+                self.updates += 1
+                self.add(x, tau, y)
+                self.add(x, -tau, s)
+                self.norm2 += tau * (2 * margin + tau * 2 * x.norm2)
+        self.end_round()
+
+
+cdef class ResidualLearner(Linear):
+    """A regressor whose update is a step along the example: w += step(y - w.x, |x|^2) x."""
+
+    cdef double step(self, double residual, double norm2) noexcept nogil:
+        return 0
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        cdef double f = self.scale * dot(x, self.table.data, self.table.width)
+        cdef double tau
+        self.total += self.scale
+        if x.norm2 > 0:
+            tau = self.step(y - f, x.norm2)
+            if tau != 0:
+                self.updates += 1
+                self.add(x, tau, 0)
+                self.norm2 += tau * (2 * f + tau * x.norm2)
+        self.end_round()
+        return f

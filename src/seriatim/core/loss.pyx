@@ -1,0 +1,30 @@
+"""The names of the losses and schedules, and the sum of a loss over a block."""
+
+import numpy as np
+
+LOSSES = ("hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive", "perceptron")
+SCHEDULES = ("constant", "sqrt", "inverse")
+
+
+cdef class Gradient:
+    """A loss with a step schedule: the length of the gradient step in round t."""
+
+    def __init__(self, str loss, double eta, str schedule, double epsilon):
+        self.loss, self.schedule = LOSSES.index(loss), SCHEDULES.index(schedule)
+        self.eta, self.epsilon = eta, epsilon
+
+
+def running_loss(str name, const double[::1] z, double epsilon=0.0, double total=0.0):
+    """The sums of a loss over z = 1 - margin, or z = y - f, example by example, beginning with `total`.
+
+    >>> running_loss("hinge", np.array([0.5, -2.0, 1.0])).tolist()
+    [0.5, 0.5, 1.5]
+    """
+    cdef int kind = LOSSES.index(name)
+    cdef Py_ssize_t i
+    sums = np.empty(z.shape[0])
+    cdef double[::1] out = sums
+    for i in range(z.shape[0]):
+        total += loss(kind, z[i], epsilon)
+        out[i] = total
+    return sums

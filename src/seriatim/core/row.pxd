@@ -1,0 +1,102 @@
+"""One example, and the inner loops over it. A learner sees a Row and never asks whether it is sparse."""
+
+
+cdef struct Row:
+    const int* index      # columns, ascending; NULL when dense: value[i] belongs to column i
+    const double* value
+    Py_ssize_t n
+    double constant       # the intercept's feature: 1, or 0 without an intercept
+    double norm2          # |x|^2, the constant included
+
+
+# Record 0 of a table is the constant's and record j + 1 that of column j. A loop that needs both runs over
+# range(-1, x.n); `record` and `value` then give the constant first. `w` points into record 0, and records are
+# `width` numbers apart.
+
+cdef inline Py_ssize_t record(const Row* x, Py_ssize_t i) noexcept nogil:
+    return i + 1 if x.index == NULL or i < 0 else x.index[i] + 1
+
+
+cdef inline double value(const Row* x, Py_ssize_t i) noexcept nogil:
+    return x.constant if i < 0 else x.value[i]
+
+
+# Sums run in four lanes: a single one would wait four cycles for each addition.
+
+cdef inline double dot(const Row* x, const double* w, Py_ssize_t width) noexcept nogil:
+    """The sum of x_j w_j."""
+    cdef double a = x.constant * w[0], b = 0, c = 0, d = 0
+    cdef Py_ssize_t i = 0, n = x.n
+    cdef const double* v = x.value
+    cdef const int* j = x.index
+    w += width
+    if j == NULL and width == 1:
+        while i + 4 <= n:
+            a += v[i] * w[i]
+            b += v[i + 1] * w[i + 1]
+            c += v[i + 2] * w[i + 2]
+            d += v[i + 3] * w[i + 3]
+            i += 4
+        while i < n:
+            a += v[i] * w[i]
+            i += 1
+    elif j == NULL:
+        for i in range(n):
+            a += v[i] * w[i * width]
+    elif width == 1:
+        while i + 4 <= n:
+            a += v[i] * w[j[i]]
+            b += v[i + 1] * w[j[i + 1]]
+            c += v[i + 2] * w[j[i + 2]]
+            d += v[i + 3] * w[j[i + 3]]
+            i += 4
+        while i < n:
+            a += v[i] * w[j[i]]
+            i += 1
+    else:
+        while i + 4 <= n:
+            a += v[i] * w[j[i] * width]
+            b += v[i + 1] * w[j[i + 1] * width]
+            c += v[i + 2] * w[j[i + 2] * width]
+            d += v[i + 3] * w[j[i + 3] * width]
+            i += 4
+        while i < n:
+            a += v[i] * w[j[i] * width]
+            i += 1
+    return (a + b) + (c + d)
+
+
+cdef inline void add(const Row* x, double a, double* w, Py_ssize_t width) noexcept nogil:
+    """w_j += a x_j."""
+    cdef Py_ssize_t i
+    cdef const double* v = x.value
+    cdef const int* j = x.index
+    w[0] += a * x.constant
+    w += width
+    if j == NULL and width == 1:
+        for i in range(x.n):
+            w[i] += a * v[i]
+    elif j == NULL:
+        for i in range(x.n):
+            w[i * width] += a * v[i]
+    elif width == 1:
+        for i in range(x.n):
+            w[j[i]] += a * v[i]
+    else:
+        for i in range(x.n):
+            w[j[i] * width] += a * v[i]
+
+
+cdef inline double sum_of_squares(const double* v, Py_ssize_t n) noexcept nogil:
+    cdef double a = 0, b = 0, c = 0, d = 0
+    cdef Py_ssize_t i = 0
+    while i + 4 <= n:
+        a += v[i] * v[i]
+        b += v[i + 1] * v[i + 1]
+        c += v[i + 2] * v[i + 2]
+        d += v[i + 3] * v[i + 3]
+        i += 4
+    while i < n:
+        a += v[i] * v[i]
+        i += 1
+    return (a + b) + (c + d)

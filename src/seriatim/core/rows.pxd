@@ -1,0 +1,20 @@
+from seriatim.core.row cimport Row
+
+cdef class Rows:
+    cdef readonly Py_ssize_t n             # rows
+    cdef readonly Py_ssize_t features      # columns: what a learner must have room for
+    cdef readonly Py_ssize_t nonzeros
+    cdef object owner                      # of the memory that the pointers point into
+    cdef const double* value
+    cdef const int* index                  # NULL: dense
+    cdef const long long* start            # sparse: row i is value[start[i]:start[i + 1]]
+    cdef bint ascending                    # the columns are known to be in order
+    cdef double* norm2                     # NULL until checked
+    cdef bint owns_norm2
+    cdef void get(self, Py_ssize_t i, double constant, Row* x) noexcept nogil
+    cdef int check_columns(self) except -1
+    cdef int refuse(self, Py_ssize_t i) except -1
+    cdef void forget(self) noexcept
+    @staticmethod
+    cdef Rows borrow(object owner, Py_ssize_t n, Py_ssize_t features, long long* start, int* index, double* value,
+                     bint ascending)

@@ -1,0 +1,263 @@
+"""A block of examples, dense or CSR, checked whole before a learner sees any of it."""
+
+import numpy as np
+
+from libc.stdlib cimport free, malloc, qsort
+
+from seriatim.core.row cimport sum_of_squares
+
+from seriatim.errors import DataError
+
+# A larger value could overflow where it is squared, multiplied by a weight, and squared again.
+LIMIT = 1e50
+cdef double NORM2_LIMIT = 1e100
+
+
+def refuse(str where, double value):
+    """Raise the error for a value that no learner can take."""
+    shown = "NaN" if value != value else f"{value:g}"
+    raise DataError(f"{where}: the value {shown} is {'not finite' if value - value != 0 else f'beyond +-{LIMIT:g}'}")
+
+
+cdef class Rows:
+    """A block of rows. The arrays are used as they are, without a copy, and must not change while it lives."""
+
+    def __dealloc__(self):
+        if self.owns_norm2:
+            free(self.norm2)
+
+    def __len__(self):
+        return self.n
+
+    @staticmethod
+    def dense(X):
+        """The rows of a two-dimensional array."""
+        cdef Rows rows = Rows.__new__(Rows)
+        X = np.ascontiguousarray(X, dtype=np.float64)
+        cdef const double[:, ::1] view = X
+        rows.owner = X
+        rows.n, rows.features, rows.nonzeros = X.shape[0], X.shape[1], X.size
+        rows.value = &view[0, 0] if X.size else NULL
+        return rows
+
+    @staticmethod
+    def sparse(start, index, value, Py_ssize_t features):
+        """The rows of a CSR matrix."""
+        cdef Rows rows = Rows.__new__(Rows)
+        start = np.ascontiguousarray(start, dtype=np.int64)
+        value = np.ascontiguousarray(value, dtype=np.float64)
+        index = np.asarray(index)
+        if features > 2**31 - 2:
+            raise DataError(f"{features} columns; the limit is 2^31 - 2")
+        if index.dtype != np.int32 and len(index) and not 0 <= index.min() <= index.max() < features:
+            raise DataError(f"a column of the sparse matrix is not in 0..{features - 1}")
+        index = np.ascontiguousarray(index, dtype=np.int32)
+        cdef const long long[::1] start_view = start
+        cdef const int[::1] index_view = index
+        cdef const double[::1] value_view = value
+        cdef Py_ssize_t i
+        if not len(start) or start[0] != 0 or start[-1] != len(index) or len(index) != len(value):
+            raise DataError("the row pointers of the sparse matrix do not fit its arrays")
+        for i in range(start_view.shape[0] - 1):
+            if start_view[i] > start_view[i + 1]:
+                raise DataError(f"the row pointers of the sparse matrix decrease at row {i}")
+        rows.owner = (start, index, value)
+        rows.n, rows.features, rows.nonzeros = len(start) - 1, features, len(value)
+        rows.start = &start_view[0]
+        rows.index = &index_view[0] if len(index) else <const int*> rows.start
+        rows.value = &value_view[0] if len(value) else NULL
+        return rows
+
+    @staticmethod
+    cdef Rows borrow(object owner, Py_ssize_t n, Py_ssize_t features, long long* start, int* index, double* value,
+                     bint ascending):
+        """The rows in memory that `owner` keeps, whose columns are within bounds and, if so told, in order."""
+        cdef Rows rows = Rows.__new__(Rows)
+        rows.owner = owner
+        rows.n, rows.features, rows.nonzeros = n, features, start[n]
+        rows.start, rows.index, rows.value = start, index, value
+        rows.ascending = ascending
+        return rows
+
+    cdef void forget(self) noexcept:
+        """There are no rows here any more."""
+        self.n = self.features = self.nonzeros = 0
+        self.owner = None
+
+    def slice(self, Py_ssize_t begin, Py_ssize_t end):
+        """Rows begin..end of these, in the same memory."""
+        cdef Rows part = Rows.__new__(Rows)
+        if not 0 <= begin <= end <= self.n:
+            raise IndexError(f"rows {begin}..{end} of {self.n}")
+        part.owner = self
+        part.n, part.features, part.ascending = end - begin, self.features, self.ascending
+        part.value, part.index = self.value, self.index
+        if self.index == NULL:
+            part.value += begin * self.features
+            part.nonzeros = part.n * self.features
+        else:
+            part.start = self.start + begin
+            part.nonzeros = self.start[end] - self.start[begin]
+        if self.norm2 != NULL:
+            part.norm2 = self.norm2 + begin
+        return part
+
+    def parts(self, Py_ssize_t values):
+        """These rows in pieces of about so many values."""
+        cdef Py_ssize_t begin = 0, end = 0
+        while begin < self.n:
+            if self.index == NULL:
+                end = min(self.n, begin + max(1, values // self.features))
+            else:
+                while end < self.n and (end == begin or self.start[end] - self.start[begin] < values):
+                    end += 1
+            yield self.slice(begin, end)
+            begin = end
+
+    @property
+    def arrays(self):
+        """(X,) for dense rows, (start, index, value) for sparse ones; copies."""
+        cdef Py_ssize_t i, first
+        if self.index == NULL:
+            X = np.empty((self.n, self.features))
+            flat = X.reshape(-1)
+            for i in range(self.nonzeros):
+                flat[i] = self.value[i]
+            return (X,)
+        first = self.start[0]
+        start, index, value = np.empty(self.n + 1, np.int64), np.empty(self.nonzeros, np.int32), np.empty(self.nonzeros)
+        cdef long long[::1] start_view = start
+        cdef int[::1] index_view = index
+        cdef double[::1] value_view = value
+        for i in range(self.n + 1):
+            start_view[i] = self.start[i] - first
+        for i in range(self.nonzeros):
+            index_view[i], value_view[i] = self.index[first + i], self.value[first + i]
+        return start, index, value
+
+    def check(self):
+        """These rows with their norms computed, or a DataError for a value that is not finite or a column that is not there.
+
+        Unsorted columns are sorted and duplicates summed, in a copy.
+        """
+        cdef Py_ssize_t i, begin, end, bad = -1, n = self.n, features = self.features
+        cdef const double* value = self.value
+        cdef const int* index = self.index
+        cdef const long long* start = self.start
+        if self.norm2 != NULL:
+            return self
+        if index != NULL and not self.ascending:
+            self.check_columns()
+            if not ascending(self):
+                return Rows.sparse(*canonical(*self.arrays), features).check()
+        cdef double* norm2 = <double*> malloc(max(n, 1) * sizeof(double))
+        if norm2 == NULL:
+            raise MemoryError(f"no memory for {n} rows")
+        with nogil:
+            for i in range(n):
+                begin = i * features if index == NULL else start[i]
+                end = begin + features if index == NULL else start[i + 1]
+                norm2[i] = sum_of_squares(value + begin, end - begin)
+                if not norm2[i] <= NORM2_LIMIT:
+                    bad = i
+                    break
+        if bad >= 0:
+            free(norm2)
+            self.refuse(bad)
+        self.norm2, self.owns_norm2 = norm2, True
+        return self
+
+    cdef int check_columns(self) except -1:
+        cdef Py_ssize_t i, j, n = self.nonzeros
+        cdef int outside = 0, features = <int> self.features
+        cdef const int* index = self.index + self.start[0]
+        with nogil:
+            for i in range(n):
+                outside |= (index[i] < 0) | (index[i] >= features)
+        if outside:
+            for i in range(self.n):
+                for j in range(self.start[i], self.start[i + 1]):
+                    if not 0 <= self.index[j] < features:
+                        raise DataError(
+                            f"row {i}: column {self.index[j]} of the sparse matrix is not in 0..{features - 1}"
+                        )
+        return 0
+
+    cdef int refuse(self, Py_ssize_t i) except -1:
+        """Say what is wrong with row i."""
+        cdef Py_ssize_t j, begin = i * self.features if self.index == NULL else self.start[i]
+        cdef Py_ssize_t end = begin + self.features if self.index == NULL else self.start[i + 1]
+        for j in range(begin, end):
+            if not -LIMIT <= self.value[j] <= LIMIT:
+                refuse(f"row {i}, column {j - begin if self.index == NULL else self.index[j]}", self.value[j])
+        raise DataError(f"row {i}: the squared norm is beyond {NORM2_LIMIT:g}")
+
+    cdef void get(self, Py_ssize_t i, double constant, Row* x) noexcept nogil:
+        cdef Py_ssize_t begin
+        x.constant = constant
+        x.norm2 = self.norm2[i] + constant
+        if self.index == NULL:
+            x.index = NULL
+            x.value = self.value + i * self.features
+            x.n = self.features
+        else:
+            begin = self.start[i]
+            x.index = self.index + begin
+            x.value = self.value + begin
+            x.n = self.start[i + 1] - begin
+
+
+cdef bint ascending(Rows rows) noexcept:
+    """Whether the columns of every row are sorted and distinct: descents occur between rows only."""
+    cdef const long long* start = rows.start
+    cdef Py_ssize_t i, n = rows.n, begin = start[0], end = start[n]
+    cdef unsigned int descents = 0
+    cdef const int* index = rows.index
+    with nogil:
+        for i in range(begin + 1, end):
+            descents += index[i] <= index[i - 1]
+        for i in range(1, n):
+            if begin < start[i] < end and start[i] != start[i - 1]:
+                descents -= index[start[i]] <= index[start[i] - 1]
+    return descents == 0
+
+
+cdef struct Entry:
+    int index
+    Py_ssize_t place
+    double value
+
+
+cdef int by_column(const void* a, const void* b) noexcept nogil:
+    cdef const Entry* p = <const Entry*> a
+    cdef const Entry* q = <const Entry*> b
+    if p.index != q.index:
+        return 1 if p.index > q.index else -1
+    return 1 if p.place > q.place else -1
+
+
+def canonical(const long long[::1] start, const int[::1] index, const double[::1] value):
+    """The same rows with sorted, distinct columns: duplicates are summed, in the order in which they stand."""
+    cdef Py_ssize_t i, j, k = 0, n, rows = start.shape[0] - 1
+    new_start, new_index, new_value = np.zeros(rows + 1, np.int64), np.empty_like(index), np.empty_like(value)
+    cdef long long[::1] out_start = new_start
+    cdef int[::1] out_index = new_index
+    cdef double[::1] out_value = new_value
+    cdef Py_ssize_t longest = np.diff(start).max(initial=1)
+    cdef Entry* room = <Entry*> malloc(longest * sizeof(Entry))
+    if room == NULL:
+        raise MemoryError(f"no memory for a row of {longest} features")
+    for i in range(rows):
+        n = start[i + 1] - start[i]
+        for j in range(n):
+            room[j] = Entry(index[start[i] + j], j, value[start[i] + j])
+        qsort(room, n, sizeof(Entry), by_column)
+        for j in range(n):
+            if j and room[j].index == room[j - 1].index:
+                out_value[k - 1] += room[j].value
+            else:
+                out_index[k], out_value[k] = room[j].index, room[j].value
+                k += 1
+        out_start[i + 1] = k
+    free(room)
+    return new_start, new_index[:k], new_value[:k]

@@ -1,0 +1,101 @@
+"""The feature table: one record a feature, made of the numbers that are touched together."""
+
+import numpy as np
+
+from libc.stdlib cimport free, malloc, realloc
+
+from seriatim.errors import LimitError
+
+MAX_BYTES = 1 << 32
+
+
+cdef class Table:
+    """Records of `fields` x `classes` numbers that grow with the stream; record 0 belongs to the constant.
+
+    A field is (name, initial value, signed). All classes of one field lie side by side, so that scoring every class is
+    one pass over the row, and the fields of one feature share a cache line. A signed field is linear in the weights:
+    it changes sign with the label and is shared out when a binary model becomes a multiclass one.
+    """
+
+    def __cinit__(self, tuple fields, Py_ssize_t classes=1):
+        self.fields = fields
+        self.classes = classes
+        self.width = len(fields) * classes
+        self.grow(1)
+
+    def __dealloc__(self):
+        free(self.data)
+
+    cdef int grow(self, Py_ssize_t rows) except -1:
+        cdef Py_ssize_t capacity
+        cdef double* data
+        if rows <= self.rows:
+            return 0
+        if rows > self.capacity:
+            if rows > MAX_BYTES // (8 * self.width):
+                raise LimitError(
+                    f"feature {rows - 1} would need a table of {rows * self.width * 8 / 2**30:.1f} GiB; "
+                    f"the limit is {MAX_BYTES >> 30} GiB"
+                )
+            capacity = max(rows, min(2 * self.capacity, MAX_BYTES // (8 * self.width)), 16)
+            data = <double*> realloc(self.data, capacity * self.width * sizeof(double))
+            if data == NULL:
+                raise MemoryError(f"no memory for a table of {capacity} features")
+            self.data, self.capacity = data, capacity
+        self._initialise(self.rows, rows)
+        self.rows = rows
+        return 0
+
+    cdef void _initialise(self, Py_ssize_t start, Py_ssize_t stop) noexcept:
+        cdef Py_ssize_t f, i, k
+        cdef double value
+        for f, (_, initial, _) in enumerate(self.fields):
+            value = initial
+            for i in range(start, stop):
+                for k in range(self.classes):
+                    self.data[i * self.width + f * self.classes + k] = value
+
+    def reclass(self, list source, list factor):
+        """Column k of every field becomes column source[k] of the old one (-1: a new class), signed fields times factor[k]."""
+        cdef Py_ssize_t classes = len(source), f, i, k, from_, width = len(self.fields) * classes
+        cdef double times
+        cdef double* data
+        cdef double* old = self.data
+        if self.capacity > MAX_BYTES // (8 * width):
+            raise LimitError(
+                f"{classes} classes x {self.rows} features would need a table of "
+                f"{self.rows * width * 8 / 2**30:.1f} GiB; the limit is {MAX_BYTES >> 30} GiB"
+            )
+        data = <double*> malloc(self.capacity * width * sizeof(double))
+        if data == NULL:
+            raise MemoryError(f"no memory for a table of {classes} classes x {self.rows} features")
+        old_classes, old_width = self.classes, self.width
+        self.data, self.classes, self.width = data, classes, width
+        self._initialise(0, self.rows)
+        for f, (_, _, signed) in enumerate(self.fields):
+            for k in range(classes):
+                from_ = source[k]
+                times = factor[k] if signed else 1.0
+                if from_ >= 0:
+                    for i in range(self.rows):
+                        data[i * width + f * classes + k] = times * old[i * old_width + f * old_classes + from_]
+        free(old)
+
+    def get(self, str name):
+        """One field as an array of shape (1 + features, classes)."""
+        cdef Py_ssize_t f = [field[0] for field in self.fields].index(name), i, k
+        array = np.empty((self.rows, self.classes))
+        cdef double[:, ::1] view = array
+        for i in range(self.rows):
+            for k in range(self.classes):
+                view[i, k] = self.data[i * self.width + f * self.classes + k]
+        return array
+
+    def set(self, str name, double[:, ::1] values):
+        cdef Py_ssize_t f = [field[0] for field in self.fields].index(name), i, k
+        if values.shape[1] != self.classes:
+            raise ValueError(f"{name}: {values.shape[1]} columns; the model has {self.classes}")
+        self.grow(values.shape[0])
+        for i in range(values.shape[0]):
+            for k in range(self.classes):
+                self.data[i * self.width + f * self.classes + k] = values[i, k]

@@ -1,0 +1,14 @@
+from seriatim.core.row cimport Row
+
+cdef class Vocabulary:
+    cdef dict number                # name -> column
+    cdef readonly list names
+    cdef double* value
+    cdef int* index
+    cdef Py_ssize_t room
+    cdef Py_ssize_t n
+    cdef double outside             # the squared values of names that are not known
+    cdef list fresh                 # names first seen in the row at hand
+    cdef int reserve(self, Py_ssize_t n) except -1
+    cdef int take(self, object name, double value, bint learning) except -1
+    cdef int encode(self, dict x, bint learning, double constant, Row* row) except -1

@@ -1,0 +1,109 @@
+"""Feature names, numbered in the order in which they arrive, and rows made of dicts."""
+
+from libc.stdlib cimport free, realloc
+
+from seriatim.core.row cimport sum_of_squares
+from seriatim.core.rows import refuse
+
+from seriatim.errors import DataError
+
+cdef double LIMIT = 1e50
+
+
+cdef class Vocabulary:
+    """Maps names to columns."""
+
+    def __init__(self, names=()):
+        self.names = list(names)
+        self.number = {name: i for i, name in enumerate(self.names)}
+        if len(self.number) != len(self.names):
+            raise DataError("a feature name occurs twice")
+
+    def __dealloc__(self):
+        free(self.value)
+        free(self.index)
+
+    def __len__(self):
+        return len(self.names)
+
+    cdef int reserve(self, Py_ssize_t n) except -1:
+        cdef void* memory
+        if n > self.room:
+            n = max(n, 2 * self.room, 64)
+            memory = realloc(self.value, n * sizeof(double))
+            if memory == NULL:
+                raise MemoryError(f"no memory for a row of {n} features")
+            self.value = <double*> memory
+            memory = realloc(self.index, n * sizeof(int))
+            if memory == NULL:
+                raise MemoryError(f"no memory for a row of {n} features")
+            self.index = <int*> memory
+            self.room = n
+        return 0
+
+    cdef int take(self, object name, double value, bint learning) except -1:
+        """Append one feature to the row at hand; what is new is only noted until the whole row is known to be good."""
+        if not -LIMIT <= value <= LIMIT:
+            refuse(f"feature {name!r}", value)
+        self.reserve(self.n + 1)
+        found = self.number.get(name)
+        if found is not None:
+            self.index[self.n] = found
+        elif learning:
+            if self.fresh is None:
+                self.fresh = []
+            self.fresh.append(name)
+            self.index[self.n] = <int> (len(self.names) + len(self.fresh) - 1)
+        else:
+            self.outside += value * value
+            return 0
+        self.value[self.n] = value
+        self.n += 1
+        return 0
+
+    cdef int encode(self, dict x, bint learning, double constant, Row* row) except -1:
+        """The row of a dict. Unknown names are added when learning; otherwise they count in the norm and nowhere else.
+
+        A number stands for itself, a string s under key k is the feature "k=s" of value 1, a list or set of strings a
+        bag of such features, None nothing.
+        """
+        self.n = 0
+        self.outside = 0
+        self.fresh = None
+        cdef dict bag = None
+        cdef double number
+        for name, value in x.items():
+            if type(name) is not str and not isinstance(name, str):
+                raise DataError(f"the feature name {name!r} is a {type(name).__name__}; names are strings")
+            if type(value) is float:
+                self.take(name, value, learning)
+            elif value is None:
+                continue
+            elif isinstance(value, (str, list, tuple, set, frozenset)):
+                bag = {} if bag is None else bag
+                for word in (value,) if isinstance(value, str) else value:
+                    if not isinstance(word, str):
+                        raise DataError(f"feature {name!r}: {word!r} in a bag; a bag holds strings")
+                    bag[f"{name}={word}"] = bag.get(f"{name}={word}", 0) + 1
+            else:
+                try:
+                    number = value
+                except (TypeError, ValueError, OverflowError):
+                    raise DataError(
+                        f"feature {name!r}: the value {value!r} of type {type(value).__name__}; a value is a number, "
+                        f"a string, or a list or set of strings"
+                    ) from None
+                self.take(name, number, learning)
+        if bag is not None:
+            for name, value in bag.items():
+                if x.get(name) is not None:
+                    raise DataError(f"feature {name!r} is there twice: by its own name, and as a word of a bag")
+                self.take(name, value, learning)
+        if self.fresh is not None:
+            for name in self.fresh:
+                self.number[name] = len(self.names)
+                self.names.append(name)
+        row.index, row.value, row.n = self.index, self.value, self.n
+        row.constant = constant
+        row.norm2 = sum_of_squares(self.value, self.n) + self.outside + constant
+        return 0

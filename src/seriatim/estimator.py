@@ -1,0 +1,594 @@
+"""The Python face of a learner: fit, predict, learn one, save. Labels, names and arrays end here."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterator
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from seriatim import catalogue
+from seriatim.core.ahead import ahead
+from seriatim.core.rows import LIMIT, Rows
+from seriatim.core.vocabulary import Vocabulary
+from seriatim.errors import DataError, NotFittedError, ParameterError
+from seriatim.parameters import REQUIRED, Flag, Labels, Parameter
+
+# Values in a block from which on it pays to check on another core and to be ready to undo.
+LARGE = 1 << 20
+
+# Receives, for each stretch of a block, the targets as the learner sees them and the scores before each update.
+Observer = Callable[[np.ndarray, np.ndarray], None]
+
+
+class Estimator:
+    """What classifiers and regressors share. A subclass declares its parameters and builds its learner."""
+
+    family: ClassVar[str]
+    paper: ClassVar[str]
+    task: ClassVar[str]
+    loss: Any
+    epsilon: Any = 0.0
+    parameters: ClassVar[dict[str, Parameter]] = {}
+
+    fit_intercept: Any = Flag(True)
+
+    _learner: Any = None
+    _vocabulary: Vocabulary | None = None
+    _columns: int = 0
+
+    def __init_subclass__(cls) -> None:
+        declared = {}
+        for base in cls.__mro__:
+            declared.update({k: v for k, v in vars(base).items() if isinstance(v, Parameter) and k not in declared})
+        cls.parameters = declared
+        arguments = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+        for name, parameter in declared.items():
+            if parameter.default is REQUIRED:
+                arguments.append(inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD))
+        for name, parameter in declared.items():
+            if parameter.default is not REQUIRED:
+                arguments.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=parameter.default))
+        signature = inspect.Signature(arguments)
+
+        def __init__(self: Estimator, *args: Any, **kwargs: Any) -> None:
+            bound = signature.bind(self, *args, **kwargs)
+            bound.apply_defaults()
+            vars(self).update({name: value for name, value in bound.arguments.items() if name != "self"})
+
+        __init__.__signature__ = signature  # type: ignore[attr-defined]
+        cls.__init__ = __init__  # type: ignore[method-assign]
+        if "build" in vars(cls):
+            catalogue.register(cls)
+
+    def build(self) -> Any:
+        """A new learner with these parameters."""
+        raise NotImplementedError
+
+    # ---- parameters
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.parameters}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters; a model that has learned goes on with the new ones."""
+        for name in params:
+            if name not in self.parameters:
+                known = ", ".join(self.parameters)
+                raise ParameterError(f"{type(self).__name__} has no parameter {name!r}; it has {known}")
+        state = self.__getstate__()
+        state["parameters"].update(params)
+        self.__setstate__(state)
+        return self
+
+    def __repr__(self) -> str:
+        shown = {name: value for name, value in self.get_params().items() if value is not None}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+    def _check_parameters(self) -> None:
+        for name, parameter in self.parameters.items():
+            parameter.check(f"{type(self).__name__}: {name}", getattr(self, name))
+
+    # ---- state
+
+    def _start(self) -> None:
+        """Make the learner, before the first example."""
+        if self._learner is None:
+            self._check_parameters()
+            learner = self.build()
+            learner.constant = 1.0 if self.fit_intercept else 0.0
+            self._learner = learner
+
+    def _forget(self) -> None:
+        for name in [name for name in vars(self) if name not in self.parameters]:
+            delattr(self, name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything the model is: parameters, names, counters and the learner's arrays, and nothing else."""
+        return {
+            "parameters": self.get_params(),
+            "columns": self._columns,
+            "names": None if self._vocabulary is None else list(self._vocabulary.names),
+            "state": None if self._learner is None else self._learner.state(),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._forget()
+        vars(self).update(state["parameters"])
+        self._columns = state["columns"]
+        if state["names"] is not None:
+            self._vocabulary = Vocabulary(state["names"])
+        if state["state"] is not None:
+            self._start()
+            self._restore_labels(state)
+            self._learner.restore(state["state"])
+
+    def _restore_labels(self, state: dict[str, Any]) -> None:
+        pass
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to a file, whole or not at all."""
+        from seriatim import modelfile
+
+        modelfile.save(self, path)
+
+    def _fitted(self) -> Any:
+        if self._learner is None or self._learner.t == 0:
+            raise not_fitted(f"this {type(self).__name__} has not seen an example yet; call partial_fit or learn_one")
+        return self._learner
+
+    @property
+    def t_(self) -> int:
+        """Examples seen."""
+        return self._fitted().t
+
+    @property
+    def updates_(self) -> int:
+        """Examples that changed the model."""
+        return self._fitted().updates
+
+    @property
+    def n_features_in_(self) -> int:
+        """Columns seen so far."""
+        self._fitted()
+        return self._columns if self._vocabulary is None else len(self._vocabulary)
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of the columns, when the examples had names."""
+        self._fitted()
+        if self._vocabulary is None:
+            raise AttributeError(f"this {type(self).__name__} was given columns without names")
+        return np.array(self._vocabulary.names, dtype=object)
+
+    def _weights(self) -> np.ndarray:
+        learner = self._fitted()
+        if getattr(learner, "weights", None) is None:
+            raise AttributeError(f"{type(self).__name__} has no weights over features")
+        return learner.weights()
+
+    # ---- arrays
+
+    def _rows(self, X: Any) -> Rows:
+        """The rows of anything with two dimensions. Their columns fit this model; their values are not checked yet."""
+        rows, names = as_rows(X), column_names(X)
+        known = None if self._vocabulary is None else self._vocabulary.names
+        if names is not None and known is not None and names != known:
+            raise DataError(f"The feature names should match those that were passed during fit; {differences(names, known)}")
+        fewest = self._columns if known is None else len(known)
+        if rows.features < fewest or (known is not None and rows.features > fewest):
+            raise DataError(
+                f"X has {rows.features} features, but {type(self).__name__} is expecting {fewest} features as input"
+            )
+        return rows
+
+    def fit(self, X: Any, y: Any, **options: Any) -> Self:
+        """Forget all and learn from these rows, in one pass."""
+        fresh = type(self)(**self.get_params())
+        fresh.partial_fit(X, y, **options)
+        self.__setstate__(fresh.__getstate__())
+        return self
+
+    def partial_fit(self, X: Any, y: Any, **options: Any) -> Self:
+        """Learn from these rows, one after another, where the last call ended. A refused row leaves the model as it was."""
+        rows = self._rows(X)
+        y = self._targets(y, rows.n)
+        if rows.nonzeros < LARGE:
+            rows = rows.check()
+            self._begin(column_names(X), **options)
+            self.learn_rows(rows, y)
+            return self
+        # A large block is checked on another core just ahead of the learning, and undone if a row of it is bad.
+        before = self.__getstate__()
+        try:
+            self._begin(column_names(X), **options)
+            start = 0
+            for part in ahead(Rows.check, rows.parts(LARGE // 2)):
+                self.learn_rows(part, y[start : start + part.n])
+                start += part.n
+        except DataError:
+            self.__setstate__(before)
+            raise
+        return self
+
+    def _begin(self, names: list[str] | None) -> None:
+        """Get ready for examples whose columns have these names, if any."""
+        if self._learner is None:
+            self._start()
+            if names is not None:
+                self._vocabulary = Vocabulary(names)
+
+    def learn_rows(self, rows: Rows, y: np.ndarray, observe: Observer | None = None) -> None:
+        """Learn checked rows with checked targets; `observe` is told what was predicted before each was revealed."""
+        self._start()
+        self._columns = max(self._columns, rows.features)
+        for start, targets in self._stretches(y):
+            scores = None if observe is None else np.empty((len(targets), self._learner.classes))
+            self._learner.learn_rows(rows, targets, scores, start)
+            if observe is not None:
+                observe(targets, scores)
+
+    def _targets(self, y: Any, n: int) -> np.ndarray:
+        raise NotImplementedError
+
+    def _stretches(self, y: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """The targets as the learner sees them, in stretches of (first row, targets)."""
+        yield 0, y
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """The scores of each row, a column a class (or one)."""
+        learner = self._fitted()
+        return learner.score_rows(self._rows(X).check())
+
+    # ---- one example
+
+    def _ready_for_names(self) -> Vocabulary:
+        if self._vocabulary is None:
+            if self._learner is not None and self._learner.t:
+                raise DataError(
+                    f"this {type(self).__name__} has learned from {self._columns} columns without names; a dict has names"
+                )
+            self._start()
+            self._vocabulary = Vocabulary()
+        return self._vocabulary
+
+    def _score_one(self, x: dict[str, Any]) -> Any:
+        if self._vocabulary is None:
+            self._fitted()
+            self._ready_for_names()
+        return self._learner.score_one(self._vocabulary, x)
+
+    # ---- scikit-learn
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._learner is not None and self._learner.t > 0
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
+
+        classifies = self.task == "classification"
+        return Tags(
+            estimator_type="classifier" if classifies else "regressor",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags() if classifies else None,
+            regressor_tags=None if classifies else RegressorTags(),
+            input_tags=InputTags(sparse=True),
+        )
+
+
+class Classifier(Estimator):
+    """A learner of labels: two, or more, of any type, known beforehand or not."""
+
+    task = "classification"
+    classes: Any = Labels(None)
+
+    _labels: list[Any] = []  # noqa: RUF012, replaced and never changed in place; sorted
+    _codes: dict[Any, float] = {}  # noqa: RUF012; what the learner sees for each label that has been seen
+
+    # ---- labels that come with the stream
+
+    def _start(self) -> None:
+        if self._learner is None:
+            super()._start()
+            if self.classes is not None:
+                self._declare(self.classes)
+
+    def _declare(self, labels: Any) -> None:
+        """Labels told beforehand: two make a binary model, more a multiclass one in which the unseen do not compete."""
+        self._labels = sorted({plain_label(label) for label in labels}, key=label_order)
+        self._codes = {}
+        if len(self._labels) == 2:
+            self._codes = {self._labels[0]: -1.0, self._labels[1]: 1.0}
+        else:
+            self._learner.reclass([-1] * len(self._labels), [0.0] * len(self._labels))
+
+    def _meet(self, label: Any) -> None:
+        """Take in a label that has not been seen before."""
+        learner, labels = self._learner, self._labels
+        if label in labels:
+            self._codes = {**self._codes, label: float(labels.index(label))}
+        elif not labels:
+            # Which of two labels this will be is not known yet; a positive number is taken for the higher one.
+            self._labels = [label]
+            self._codes = {label: 1.0 if not isinstance(label, str) and label > 0 else -1.0}
+            return
+        else:
+            self._labels = sorted([*labels, label], key=label_order)
+            if len(self._labels) == 2:
+                codes = {self._labels[0]: -1.0, self._labels[1]: 1.0}
+                if codes[labels[0]] != self._codes[labels[0]]:
+                    learner.reclass([0], [-1.0])
+                self._codes = codes
+                return
+            if len(labels) == 2:
+                source = [-1 if known == label else 0 for known in self._labels]
+                factor = [0.5 * self._codes.get(known, 0.0) for known in self._labels]
+                learner.reclass(source, factor)
+            else:
+                source = [labels.index(known) if known != label else -1 for known in self._labels]
+                learner.reclass(source, [1.0] * len(source))
+            self._codes = {known: float(self._labels.index(known)) for known in [*self._codes, label]}
+        learner.compete([int(code) for code in self._codes.values()])
+
+    def _targets(self, y: Any, n: int) -> np.ndarray:
+        y = check_targets(y, n)
+        for label in distinct(y)[0].tolist():
+            plain_label(label)
+        return y
+
+    def _begin(self, names: list[str] | None, classes: Any = None) -> None:
+        fresh = self._learner is None
+        super()._begin(names)
+        if fresh and classes is not None:
+            self.parameters["classes"].check(f"{type(self).__name__}: classes", classes)
+            self._declare(classes)
+
+    def _stretches(self, y: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """Cut where a new label arrives, so that a run does not depend on how the stream is divided into calls."""
+        values, inverse = distinct(y)
+        labels = [plain_label(value) for value in values.tolist()]
+        arrivals = [(int(np.argmax(inverse == k)), label) for k, label in enumerate(labels) if label not in self._codes]
+        start = 0
+        for arrival, label in [*sorted(arrivals, key=lambda pair: pair[0]), (len(y), None)]:
+            if start < arrival:
+                codes = np.array([self._codes.get(known, math.nan) for known in labels])
+                yield start, codes[inverse[start:arrival]]
+                start = arrival
+            if label is not None:
+                self._meet(label)
+
+    def seen(self) -> list[int]:
+        """The class numbers that compete, ascending."""
+        return sorted(int(code) for code in self._codes.values())
+
+    # ---- predictions
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels, ascending: declared or seen."""
+        self._fitted()
+        return label_array(self._labels)
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights, of shape (1, features) for two labels, else (classes, features)."""
+        return self._weights()[1:].T
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        return self._weights()[0]
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The score of each row: positive for the higher of two labels; with more labels, a column a label."""
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        scores = self._scores(X)
+        if self._learner.classes == 1:
+            return label_array([self._labels[0], self._labels[-1]])[(scores[:, 0] >= 0).astype(int)]
+        seen = np.array(self.seen())
+        return label_array(self._labels)[seen[np.argmax(scores[:, seen], axis=1)]]
+
+    def score(self, X: Any, y: Any) -> float:
+        """The share of rows whose label is predicted."""
+        return float(np.mean(self.predict(X) == np.asarray(y)))
+
+    def learn_one(self, x: dict[str, Any], y: Any) -> Self:
+        """Learn one example: a dict of features by name, and its label.
+
+        A number is a value, a string s under key k the feature "k=s", a list or set of strings a bag of such features.
+        """
+        vocabulary = self._vocabulary or self._ready_for_names()
+        code = self._codes.get(y)
+        if code is None:
+            label = plain_label(y)
+            self._learner.score_one(vocabulary, x)  # refuses a bad example before its label is taken in
+            self._meet(label)
+            code = self._codes[label]
+        self._learner.learn_one(vocabulary, x, code)
+        return self
+
+    def predict_one(self, x: dict[str, Any]) -> Any:
+        scores = self._score_one(x)
+        if self._learner.classes == 1:
+            return self._labels[-1] if scores >= 0 else self._labels[0]
+        return self._labels[max(self.seen(), key=lambda k: (scores[k], -k))]
+
+    def score_one(self, x: dict[str, Any]) -> Any:
+        """The score of one example; with more than two labels, a dict of them."""
+        scores = self._score_one(x)
+        return scores if self._learner.classes == 1 else dict(zip(self._labels, scores, strict=True))
+
+    # ---- state
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "labels": self._labels, "codes": self._codes}
+
+    def _restore_labels(self, state: dict[str, Any]) -> None:
+        labels, codes = state["labels"], state["codes"]
+        if self._learner.classes == 1 and len(labels) > 2:
+            self._learner.reclass([-1] * len(labels), [0.0] * len(labels))
+        self._labels, self._codes = labels, codes
+        if len(labels) > 2:
+            self._learner.compete(self.seen())
+
+
+class Regressor(Estimator):
+    """A learner of numbers."""
+
+    task = "regression"
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights, one a feature."""
+        return self._weights()[1:, 0]
+
+    @property
+    def intercept_(self) -> float:
+        return float(self._weights()[0, 0])
+
+    def _targets(self, y: Any, n: int) -> np.ndarray:
+        y = check_targets(y, n)
+        try:
+            y = np.ascontiguousarray(y, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError("the targets of a regression must be numbers") from None
+        bad = np.flatnonzero(~(np.abs(y) <= LIMIT))
+        if len(bad):
+            raise DataError(f"row {bad[0]}: the target {y[bad[0]]} is NaN, inf, or beyond +-{LIMIT:g}")
+        return y
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self._scores(X)[:, 0]
+
+    def score(self, X: Any, y: Any) -> float:
+        """R^2: 1 less the squared error over that of the mean."""
+        y = np.asarray(y, dtype=np.float64)
+        return float(1 - np.sum((y - self.predict(X)) ** 2) / np.sum((y - y.mean()) ** 2))
+
+    def learn_one(self, x: dict[str, Any], y: float) -> Self:
+        """Learn one example: a dict of features by name, and its target."""
+        vocabulary = self._vocabulary or self._ready_for_names()
+        self._learner.learn_one(vocabulary, x, self._targets([y], 1)[0])
+        return self
+
+    def predict_one(self, x: dict[str, Any]) -> float:
+        return self._score_one(x)
+
+    score_one = predict_one
+
+
+# ---- from what users have to what learners take
+
+
+def column_names(X: Any) -> list[str] | None:
+    """The names of the columns of a frame; None for an array, or where they are not strings."""
+    names = list(X.columns) if hasattr(X, "columns") else []
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def differences(names: list[str], known: list[str]) -> str:
+    unseen, missing = [n for n in names if n not in known], [n for n in known if n not in names]
+    why = [f"Feature names unseen at fit time: {', '.join(unseen)}"] if unseen else []
+    why += [f"Feature names seen at fit time, yet now missing: {', '.join(missing)}"] if missing else []
+    return "; ".join(why) or "Feature names must be in the same order as they were in fit."
+
+
+def as_rows(X: Any) -> Rows:
+    if hasattr(X, "tocsr"):
+        X = X.tocsr()
+        check_kind(X.dtype)
+        if len(X.shape) != 2 or 0 in X.shape:
+            raise_empty(X.shape)
+        return Rows.sparse(X.indptr, X.indices, X.data, X.shape[1])
+    array = np.asarray(X)
+    check_kind(array.dtype)
+    if array.ndim != 2 or 0 in array.shape:
+        raise_empty(array.shape)
+    try:
+        return Rows.dense(array)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"the rows must be numbers: {error}") from None
+
+
+def check_kind(dtype: np.dtype) -> None:
+    if dtype.kind not in "fiubO":
+        name = "Complex data" if dtype.kind == "c" else f"Data of type {dtype}"
+        raise DataError(f"{name} not supported: the rows must be numbers")
+
+
+def raise_empty(shape: tuple[int, ...]) -> None:
+    if len(shape) != 2:
+        raise DataError(f"expected a 2D array, got one of shape {shape}. Reshape your data with X.reshape(1, -1)")
+    what = "sample(s)" if shape[0] == 0 else "feature(s)"
+    raise DataError(f"Found array with 0 {what} (shape={shape}) while a minimum of 1 is required.")
+
+
+def check_targets(y: Any, n: int) -> np.ndarray:
+    if y is None:
+        raise DataError("requires y to be passed, but the target y is None")
+    y = np.asarray(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.shape != (n,):
+        raise DataError(f"y has shape {y.shape}; for {n} rows it must have shape ({n},)")
+    return y
+
+
+def distinct(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct values, and the number of each row's among them."""
+    if y.dtype.kind in "fiub" and len(y):
+        low, high = y.min(), y.max()
+        is_high = y == high
+        if (is_high | (y == low)).all():    # two values, the common case, need no sorting
+            return (np.array([low, high]), is_high.view(np.int8)) if low != high else (y[:1], np.zeros(len(y), np.int8))
+    if y.dtype == object:
+        numbers: dict[Any, int] = {}
+        inverse = np.array([numbers.setdefault(value, len(numbers)) for value in y.tolist()], dtype=np.intp)
+        values = np.empty(len(numbers), dtype=object)
+        values[:] = list(numbers)
+        return values, inverse
+    return np.unique(y, return_inverse=True)
+
+
+def plain_label(label: Any) -> Any:
+    """A label as a plain bool, int or str; 1.0 is the label 1."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, float):
+        if label.is_integer():
+            return int(label)
+        raise DataError(
+            f"Unknown label type: the label {'NaN' if label != label else label} is not a whole number or a name; "
+            f"for numbers use a regressor"
+        )
+    if not isinstance(label, bool | int | str):
+        raise DataError(f"Unknown label type: {label!r} is a {type(label).__name__}; a label is a number or a name")
+    return label
+
+
+def label_order(label: Any) -> tuple[bool, Any]:
+    """Numbers before names."""
+    return isinstance(label, str), label
+
+
+def label_array(labels: list[Any]) -> np.ndarray:
+    kinds = {type(label) for label in labels}
+    if len(kinds) == 1:
+        return np.array(labels)
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
+
+
+def not_fitted(message: str) -> Exception:
+    """Ours; and scikit-learn's too where it is in use, so that its tools recognise it."""
+    import sys
+
+    theirs = sys.modules.get("sklearn.exceptions")
+    kind = NotFittedError if theirs is None else type("NotFittedError", (NotFittedError, theirs.NotFittedError), {})
+    return kind(message)

@@ -1,0 +1,5 @@
+"""Judging a learner by every prediction it makes on the way."""
+
+from seriatim.evaluate.progressive import Run, progressive
+
+__all__ = ["Run", "progressive"]

@@ -1,0 +1,153 @@
+"""Progressive validation: predict, reveal, learn. Each example tests the model once, before the model learns from it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from seriatim.core.loss import running_loss
+from seriatim.core.rows import Rows
+from seriatim.estimator import Estimator, Observer, column_names
+
+CURVE_POINTS = 512
+STEP = 1 << 20  # values of an array between two looks at the clock
+
+
+@dataclass
+class Run:
+    """What a run over a stream showed. Figures are of the examples so far; `mistakes` is None for a regression."""
+
+    model: Estimator
+    examples: int = 0
+    values: int = 0
+    mistakes: int | None = 0
+    loss: float = 0.0
+    updates: int = 0
+    seconds: float = 0.0
+    interrupted: bool = False
+    curve: list[tuple[int, float]] = field(default_factory=list)  # (examples, mistake rate or mean loss so far)
+    spacing: int = 1
+
+    @property
+    def mistake_rate(self) -> float | None:
+        return None if self.mistakes is None else self.mistakes / max(self.examples, 1)
+
+    @property
+    def mean_loss(self) -> float:
+        return self.loss / max(self.examples, 1)
+
+    @property
+    def features(self) -> int:
+        return self.model.n_features_in_ if self.examples else 0
+
+    def summary(self) -> dict[str, Any]:
+        """The figures as plain numbers."""
+        from seriatim.catalogue import command_name
+
+        return {
+            "algorithm": command_name(type(self.model)),
+            "parameters": self.model.get_params(),
+            "examples": self.examples,
+            "features": self.features,
+            "mistakes": self.mistakes,
+            "mistake_rate": self.mistake_rate,
+            "mean_loss": self.mean_loss if np.isfinite(self.mean_loss) else None,
+            "updates": self.updates,
+            "seconds": self.seconds,
+        }
+
+    def extend_curve(self, sums: np.ndarray) -> None:
+        """Go on with the curve by the running sums of mistakes or losses of the next examples."""
+        first = self.examples + 1
+        self.examples += len(sums)
+        places = range(-(-first // self.spacing) * self.spacing, self.examples + 1, self.spacing)
+        self.curve += [(t, float(sums[t - first] / t)) for t in places]
+        while len(self.curve) > CURVE_POINTS:
+            self.spacing *= 2
+            self.curve = [point for point in self.curve if point[0] % self.spacing == 0]
+
+
+def progressive(model: Estimator, X: Any, y: Any = None, *, watch: Callable[[Run], None] | None = None) -> Run:
+    """Run a model over a stream and judge every prediction that it makes before it learns the answer.
+
+    The stream is X and y as for `partial_fit`, or one that yields blocks, as `data.stream` gives them. The model goes on
+    from where it is. The curve has up to 512 points, evenly spaced. `watch` is called now and then with the run so far.
+    Ctrl-C ends the run between two blocks; what was learned until then stands, and `interrupted` says so.
+
+    >>> from seriatim import Perceptron
+    >>> run = progressive(Perceptron(fit_intercept=False), [[4, 0], [1, 1], [0, 1], [-2, -2]], [1, -1, -1, 1])
+    >>> run.mistakes, run.updates, run.model.coef_.tolist()
+    (2, 3, [[1.0, -3.0]])
+    """
+    run = Run(model, mistakes=0 if model.task == "classification" else None)
+    before = updates(model)
+    observe = classification_observer(model, run) if model.task == "classification" else regression_observer(model, run)
+    start = time.perf_counter()
+    try:
+        for rows, targets in X if y is None else array_blocks(model, X, y):
+            model.learn_rows(rows, model._targets(targets, rows.n), observe)
+            run.values += rows.nonzeros
+            run.updates = updates(model) - before
+            run.seconds = time.perf_counter() - start
+            if watch is not None:
+                watch(run)
+    except KeyboardInterrupt:
+        run.interrupted = True
+    run.updates = updates(model) - before
+    run.seconds = time.perf_counter() - start
+    return run
+
+
+def updates(model: Estimator) -> int:
+    return model.updates_ if model.__sklearn_is_fitted__() else 0
+
+
+def array_blocks(model: Estimator, X: Any, y: Any) -> Iterator[tuple[Rows, np.ndarray]]:
+    """Pieces of an array, all checked before the first."""
+    rows = model._rows(X)
+    targets = model._targets(y, rows.n)
+    rows = rows.check()
+    model._begin(column_names(X))
+    begin = 0
+    for part in rows.parts(STEP):
+        yield part, targets[begin : begin + part.n]
+        begin += part.n
+
+
+def classification_observer(model: Any, run: Run) -> Observer:
+    known = 0
+
+    def observe(targets: np.ndarray, scores: np.ndarray) -> None:
+        nonlocal known
+        if scores.shape[1] == 1:
+            wrong = (scores[:, 0] >= 0) != (targets > 0)
+            z = 1 - targets * scores[:, 0]
+        else:
+            seen = np.array(model.seen())
+            among, row = np.searchsorted(seen, targets), np.arange(len(targets))
+            scores = scores[:, seen]
+            wrong = np.argmax(scores, axis=1) != among
+            wrong[0] |= len(seen) > known  # a label that nobody has seen cannot have been predicted
+            known = len(seen)
+            true = scores[row, among]
+            scores[row, among] = -np.inf
+            z = 1 - (true - scores.max(axis=1))
+        run.loss = float(running_loss(model.loss, z, model.epsilon, run.loss)[-1])
+        sums = (run.mistakes or 0) + np.cumsum(wrong)
+        run.mistakes = int(sums[-1])
+        run.extend_curve(sums)
+
+    return observe
+
+
+def regression_observer(model: Any, run: Run) -> Observer:
+    def observe(targets: np.ndarray, scores: np.ndarray) -> None:
+        sums = running_loss(model.loss, targets - scores[:, 0], model.epsilon, run.loss)
+        run.loss = float(sums[-1])
+        run.extend_curve(sums)
+
+    return observe

@@ -1,0 +1,251 @@
+"""The perceptron, and its averaged and voted forms."""
+
+from libc.stdlib cimport free, realloc
+
+import numpy as np
+
+from seriatim.core.learner cimport Learner, MarginLearner
+from seriatim.core.row cimport Row
+from seriatim.core.store cimport Store
+
+from seriatim.errors import ModelError
+from seriatim.estimator import Classifier
+from seriatim.parameters import Number
+
+
+cdef class Mistakes(MarginLearner):
+    """w += eta y x on a mistake."""
+
+    cdef double eta
+
+    def __init__(self, double eta, bint average=False):
+        MarginLearner.__init__(self, average)
+        self.eta = eta
+
+    cdef double step(self, double margin, double norm2) noexcept nogil:
+        return self.eta if margin <= 0 else 0
+
+
+class Perceptron(Classifier):
+    """The perceptron: on a mistake, w += eta y x.
+
+    With several classes, on a mistake w_y += eta x and w_s -= eta x, where s is the strongest wrong class. Where a vector
+    of unit length separates the data with margin gamma, at most (max |x| / gamma)^2 mistakes are made.
+
+    Parameters
+    ----------
+    eta : the step, above 0; as w starts at 0 it scales the weights and changes no prediction.
+
+    >>> from seriatim import Perceptron, data, evaluate
+    >>> run = evaluate.progressive(Perceptron(), *data.load("spam"))
+    >>> run.mistakes
+    1047
+
+    Rosenblatt, "The perceptron: a probabilistic model for information storage and organization in the brain",
+    Psychological Review 65 (1958); Crammer and Singer, JMLR 3 (2003), for several classes.
+    """
+
+    family = "linear"
+    paper = "Rosenblatt (1958)"
+    loss = "perceptron"
+    eta = Number(1.0, above=0)
+
+    def build(self):
+        return Mistakes(self.eta)
+
+
+class AveragedPerceptron(Classifier):
+    """The perceptron that predicts with the average of its past weight vectors.
+
+    It learns as the perceptron does; its prediction is that of (w_1 + ... + w_T) / T, where w_t is the vector that met
+    example t, so w_1 = 0. The sum is kept lazily, at the cost of the non-zeros of the examples that were mistaken.
+
+    Parameters
+    ----------
+    eta : the step, above 0; it changes no prediction.
+
+    >>> from seriatim import AveragedPerceptron, data, evaluate
+    >>> run = evaluate.progressive(AveragedPerceptron(), *data.load("spam"))
+    >>> run.mistakes
+    1047
+
+    Freund and Schapire, "Large margin classification using the perceptron algorithm", Machine Learning 37 (1999);
+    Daume, "A course in machine learning", Algorithm 7, for the lazy sum.
+    """
+
+    family = "linear"
+    paper = "Freund and Schapire (1999)"
+    loss = "perceptron"
+    eta = Number(1.0, above=0)
+
+    def build(self):
+        return Mistakes(self.eta, average=True)
+
+
+cdef struct Vector:
+    double eta               # w_k = w_{k-1} + eta (row k, in column up) - eta (row k, in column down)
+    Py_ssize_t up, down      # with one column: down = -1, and eta has the sign of the label
+    Py_ssize_t votes         # examples it has lived through, the one that made it included
+
+
+cdef class Votes(MarginLearner):
+    """A perceptron that remembers every w it had, as the rows that were added, and how long each lived.
+
+    Each w_k is the sum of the first k rows, so the scores of all of them for one x are the prefix sums of one pass.
+    """
+
+    cdef double eta
+    cdef Store rows
+    cdef Vector* vectors
+    cdef Py_ssize_t count, room_for
+    cdef double* running     # the score of w_k as k grows
+
+    def __init__(self, double eta):
+        MarginLearner.__init__(self)
+        self.eta = eta
+        self.apart = True
+        self.rows = Store()
+        self.reclass([0], [1.0])
+
+    def __dealloc__(self):
+        free(self.vectors)
+        free(self.running)
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        cdef Py_ssize_t before = self.updates
+        cdef double f = MarginLearner.learn(self, x, y)
+        self.outcome(x, before, self.eta * y, 0, -1)
+        return f
+
+    cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil:
+        cdef Py_ssize_t before = self.updates
+        MarginLearner.learn_class(self, x, y, out)
+        self.outcome(x, before, self.eta, y, self.rival(y, out))
+
+    cdef double step(self, double margin, double norm2) noexcept nogil:
+        return self.eta if margin <= 0 else 0
+
+    cdef void outcome(self, const Row* x, Py_ssize_t before, double eta, Py_ssize_t up, Py_ssize_t down) noexcept nogil:
+        """A new vector after a mistake, with one vote; else one more vote for the last. The zero vector has none."""
+        cdef void* larger
+        if self.updates == before:
+            if self.count:
+                self.vectors[self.count - 1].votes += 1
+            return
+        if self.count == self.room_for:
+            larger = realloc(self.vectors, max(2 * self.count, 64) * sizeof(Vector))
+            if larger == NULL:
+                self.failed = True
+                return
+            self.vectors = <Vector*> larger
+            self.room_for = max(2 * self.count, 64)
+        if self.rows.append(x) < 0:
+            self.failed = True
+            return
+        self.vectors[self.count] = Vector(eta, up, down, 1)
+        self.count += 1
+
+    cdef double score(self, const Row* x) noexcept nogil:
+        """The sum of c_k sgn(w_k.x)."""
+        cdef double f = 0, total = 0
+        cdef Py_ssize_t k
+        self.rows.spread(x)
+        for k in range(self.count):
+            f += self.vectors[k].eta * self.rows.dot(k)
+            total += self.vectors[k].votes if f >= 0 else -self.vectors[k].votes
+        self.rows.clear(x)
+        return total
+
+    cdef void scores(self, const Row* x, double* out) noexcept nogil:
+        """For each class the votes of the vectors that score it highest."""
+        cdef Py_ssize_t k, c, best
+        cdef double product
+        for c in range(self.classes):
+            out[c] = self.running[c] = 0
+        self.rows.spread(x)
+        for k in range(self.count):
+            product = self.vectors[k].eta * self.rows.dot(k)
+            self.running[self.vectors[k].up] += product
+            self.running[self.vectors[k].down] -= product
+            best = -1
+            for c in range(self.classes):
+                if self.seen[c] and (best < 0 or self.running[c] > self.running[best]):
+                    best = c
+            out[best] += self.vectors[k].votes
+        self.rows.clear(x)
+
+    weights = None           # what predicts is not linear
+
+    def reclass(self, list source, list factor):
+        cdef Py_ssize_t k
+        MarginLearner.reclass(self, source, factor)
+        running = <double*> realloc(self.running, len(source) * sizeof(double))
+        if running == NULL:
+            raise MemoryError
+        self.running = running
+        for k in range(self.count):
+            if len(source) == 1:
+                self.vectors[k].eta *= factor[0]
+            elif self.vectors[k].down < 0:    # a binary model shares its weights between two classes
+                self.vectors[k].eta *= max(factor)
+                self.vectors[k].up, self.vectors[k].down = np.argmax(factor), np.argmin(factor)
+            else:
+                self.vectors[k].up = source.index(self.vectors[k].up)
+                self.vectors[k].down = source.index(self.vectors[k].down)
+
+    def state(self):
+        columns = [(v.eta, v.up, v.down, v.votes) for v in self.vectors[:self.count]]
+        return {
+            **MarginLearner.state(self),
+            **self.rows.state(),
+            "vectors": np.array(columns, dtype=np.float64).reshape(self.count, 4),
+        }
+
+    def restore(self, state):
+        cdef Py_ssize_t k
+        cdef const double[:, :] vectors = np.asarray(state["vectors"], dtype=np.float64)
+        MarginLearner.restore(self, state)
+        self.rows.restore(state)
+        self.count = vectors.shape[0]
+        downs = range(-1, 0) if self.classes == 1 else range(self.classes)
+        if vectors.shape[1] != 4 or self.count != self.rows.n:
+            raise ModelError("the vectors and the rows that made them differ in number")
+        larger = <Vector*> realloc(self.vectors, max(self.count, 1) * sizeof(Vector))
+        if larger == NULL:
+            raise MemoryError(f"no memory for {self.count} vectors")
+        self.vectors, self.room_for = larger, max(self.count, 1)
+        for k in range(self.count):
+            up, down, votes = int(vectors[k, 1]), int(vectors[k, 2]), int(vectors[k, 3])
+            if not (0 <= up < self.classes and down in downs and 1 <= votes <= self.t):
+                raise ModelError(f"vector {k} is not one that this model can have")
+            self.vectors[k] = Vector(vectors[k, 0], up, down, votes)
+
+
+class VotedPerceptron(Classifier):
+    """The perceptron whose past weight vectors all vote, each as often as it survived.
+
+    It learns as the perceptron does; its score is the sum over k of c_k sgn(w_k.x), where c_k is 1 when w_k is made and
+    grows by 1 with each example that w_k gets right. The first vector, zero, has no vote. With several classes each
+    vector votes for the class that it scores highest.
+
+    The model keeps the examples that it mistook: memory and the cost of a prediction grow with the mistakes.
+
+    Parameters
+    ----------
+    eta : the step, above 0; it changes no prediction.
+
+    >>> from seriatim import VotedPerceptron, data, evaluate
+    >>> run = evaluate.progressive(VotedPerceptron(), *data.load("spam"))
+    >>> run.mistakes
+    1047
+
+    Freund and Schapire, "Large margin classification using the perceptron algorithm", Machine Learning 37 (1999).
+    """
+
+    family = "linear"
+    paper = "Freund and Schapire (1999)"
+    loss = "perceptron"
+    eta = Number(1.0, above=0)
+
+    def build(self):
+        return Votes(self.eta)

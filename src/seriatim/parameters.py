@@ -1,0 +1,126 @@
+"""Parameters, declared beside the algorithm with their default and range, and checked before the first example."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from seriatim.errors import ParameterError
+
+REQUIRED = object()
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter that may be anything."""
+
+    default: Any = REQUIRED
+
+    def parse(self, text: str) -> Any:
+        """The value that a text of the command line stands for."""
+        return text
+
+    def problem(self, value: Any) -> str | None:
+        """What is wrong with a value, as `must be ...`; None if nothing is."""
+        return None
+
+    def check(self, name: str, value: Any) -> None:
+        if problem := self.problem(value):
+            raise ParameterError(f"{name}={value!r}: must be {problem}")
+
+
+@dataclass(frozen=True)
+class Number(Parameter):
+    """A number in a range; `optional` admits None."""
+
+    above: float | None = None
+    least: float | None = None
+    below: float | None = None
+    most: float | None = None
+    integer: bool = False
+    optional: bool = False
+
+    def parse(self, text: str) -> Any:
+        if self.optional and text.lower() == "none":
+            return None
+        try:
+            return int(text) if self.integer else float(text)
+        except ValueError:
+            return text
+
+    @property
+    def range(self) -> str:
+        bounds = ((self.above, "above"), (self.least, "at least"), (self.below, "below"), (self.most, "at most"))
+        parts = [f"{word} {bound:g}" for bound, word in bounds if bound is not None]
+        kind = "a whole number" if self.integer else "a number"
+        return " ".join([kind, " and ".join(parts)]).strip() + (", or None" if self.optional else "")
+
+    def problem(self, value: Any) -> str | None:
+        if self.optional and value is None:
+            return None
+        try:
+            good = float(value) == float(value) and not isinstance(value, str | bool)
+        except (TypeError, ValueError, OverflowError):
+            good = False
+        good = (
+            good
+            and abs(float(value)) < float("inf")
+            and (not self.integer or value == int(value))
+            and (self.above is None or value > self.above)
+            and (self.least is None or value >= self.least)
+            and (self.below is None or value < self.below)
+            and (self.most is None or value <= self.most)
+        )
+        return None if good else self.range
+
+
+@dataclass(frozen=True)
+class Choice(Parameter):
+    """One of a few names."""
+
+    options: Sequence[str] = ()
+
+    @property
+    def range(self) -> str:
+        return " or ".join(map(repr, self.options))
+
+    def problem(self, value: Any) -> str | None:
+        return None if isinstance(value, str) and value in self.options else self.range
+
+
+@dataclass(frozen=True)
+class Flag(Parameter):
+    """True or False."""
+
+    range = "True or False"
+
+    def parse(self, text: str) -> Any:
+        return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
+
+    def problem(self, value: Any) -> str | None:
+        return None if value in (True, False) and not isinstance(value, float) else self.range
+
+
+@dataclass(frozen=True)
+class Labels(Parameter):
+    """The labels that will come, or None when they are not known beforehand."""
+
+    range = "a list of at least two labels, or None"
+
+    def parse(self, text: str) -> Any:
+        return [label_of(part) for part in text.split(",")]
+
+    def problem(self, value: Any) -> str | None:
+        return None if value is None or len(set(value)) >= 2 else self.range
+
+
+def label_of(text: str) -> Any:
+    """A label as written in a file: a number if it reads as one, else its name.
+
+    >>> label_of("+1"), label_of("2.5"), label_of("spam")
+    (1, 2.5, 'spam')
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return int(number) if number.is_integer() else number if number == number else text
