@@ -238,10 +238,18 @@ class Estimator:
         """The targets as the learner sees them, in stretches of (first row, targets)."""
         yield 0, y
 
-    def _scores(self, X: Any) -> np.ndarray:
-        """The scores of each row, a column a class (or one)."""
-        learner = self._fitted()
-        return learner.score_rows(self._rows(X).check())
+    def scores_of(self, rows: Rows) -> np.ndarray:
+        """The scores of checked rows, a column a class (or one)."""
+        return self._fitted().score_rows(rows)
+
+    def decide(self, scores: np.ndarray) -> np.ndarray:
+        """The predictions that scores stand for."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The prediction for each row."""
+        self._fitted()
+        return self.decide(self.scores_of(self._rows(X).check()))
 
     # ---- one example
 
@@ -383,11 +391,11 @@ class Classifier(Estimator):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The score of each row: positive for the higher of two labels; with more labels, a column a label."""
-        scores = self._scores(X)
+        self._fitted()
+        scores = self.scores_of(self._rows(X).check())
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X: Any) -> np.ndarray:
-        scores = self._scores(X)
+    def decide(self, scores: np.ndarray) -> np.ndarray:
         if self._learner.classes == 1:
             return label_array([self._labels[0], self._labels[-1]])[(scores[:, 0] >= 0).astype(int)]
         seen = np.array(self.seen())
@@ -462,8 +470,8 @@ class Regressor(Estimator):
             raise DataError(f"row {bad[0]}: the target {y[bad[0]]} is NaN, inf, or beyond +-{LIMIT:g}")
         return y
 
-    def predict(self, X: Any) -> np.ndarray:
-        return self._scores(X)[:, 0]
+    def decide(self, scores: np.ndarray) -> np.ndarray:
+        return scores[:, 0]
 
     def score(self, X: Any, y: Any) -> float:
         """R^2: 1 less the squared error over that of the mean."""

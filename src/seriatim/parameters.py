@@ -15,6 +15,11 @@ class Parameter:
 
     default: Any = REQUIRED
 
+    @property
+    def range(self) -> str:
+        """What the parameter may be, in words."""
+        return "anything"
+
     def parse(self, text: str) -> Any:
         """The value that a text of the command line stands for."""
         return text
@@ -91,7 +96,9 @@ class Choice(Parameter):
 class Flag(Parameter):
     """True or False."""
 
-    range = "True or False"
+    @property
+    def range(self) -> str:
+        return "True or False"
 
     def parse(self, text: str) -> Any:
         return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
@@ -104,7 +111,9 @@ class Flag(Parameter):
 class Labels(Parameter):
     """The labels that will come, or None when they are not known beforehand."""
 
-    range = "a list of at least two labels, or None"
+    @property
+    def range(self) -> str:
+        return "a list of at least two labels, or None"
 
     def parse(self, text: str) -> Any:
         return [label_of(part) for part in text.split(",")]

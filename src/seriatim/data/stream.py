@@ -16,7 +16,7 @@ import numpy as np
 
 from seriatim.core.ahead import THREADS, ahead
 from seriatim.core.rows import Rows
-from seriatim.data import sets
+from seriatim.data import bundled
 from seriatim.data.libsvm import PADDING, Block, parse
 from seriatim.errors import DataError, ParseError
 
@@ -33,18 +33,73 @@ class Stream:
     """
 
     def __init__(
-        self, source: str | os.PathLike[str], *, skip_bad: bool = False, threads: int = THREADS, block: int = BLOCK
+        self,
+        source: str | os.PathLike[str],
+        *,
+        limit: int | None = None,
+        shuffle: int | None = None,
+        passes: int = 1,
+        skip_bad: bool = False,
+        threads: int = THREADS,
+        block: int = BLOCK,
     ) -> None:
-        bundled = sets.find(source)
-        self.path = bundled.path if bundled else Path(source)
-        self.name = bundled.name if bundled else str(source)
-        self.feature_names = bundled.feature_names if bundled else None
-        self.skip_bad, self.threads, self.block = skip_bad, threads, block
+        """The source is a file, a bundled set, or - for standard input.
+
+        limit : read only the first so many examples.
+        shuffle : read all into memory, and permute each pass by this seed.
+        passes : read it so often.
+        skip_bad : pass over lines that cannot be read, and count them in `skipped_count`.
+        threads, block : how to read; what is read does not depend on them.
+        """
+        known = bundled.find(source)
+        self.path = known.path if known else Path(source)
+        self.name = "standard input" if str(source) == "-" else str(source)
+        self.feature_names = known.feature_names if known else None
+        self.limit, self.shuffle, self.passes = limit, shuffle, passes
+        self.skip_bad, self.threads, self.block = skip_bad, threads, max(block, 1)
+        self.raw: BinaryIO | None = None
+        self.size = 0
         self.skipped: list[str] = []
         self.skipped_count = 0
 
     def __iter__(self) -> Iterator[tuple[Rows, np.ndarray]]:
         """(rows, y) in order. The rows of a block are valid until the next one is asked for."""
+        if self.shuffle is not None:
+            yield from self.shuffled(np.random.default_rng(self.shuffle))
+        elif self.passes > 1 and str(self.path) == "-":
+            raise DataError("standard input can be read once only; save it to a file for several passes")
+        else:
+            for _ in range(self.passes):
+                yield from self.limited()
+
+    def shuffled(self, rng: np.random.Generator) -> Iterator[tuple[Rows, np.ndarray]]:
+        start, index, value, y = self.arrays()
+        for _ in range(self.passes):
+            order = rng.permutation(len(y))
+            length = np.diff(start)[order]
+            begin = np.concatenate([[0], np.cumsum(length)])
+            place = np.repeat(start[order] - begin[:-1], length) + np.arange(begin[-1])
+            rows = Rows.sparse(begin, index[place], value[place], int(index.max(initial=-1)) + 1).check()
+            at = 0
+            for part in rows.parts(self.block):
+                yield part, y[order[at : at + part.n]]
+                at += part.n
+
+    def limited(self) -> Iterator[tuple[Rows, np.ndarray]]:
+        left = self.limit
+        for rows, y in self.lines():
+            if left is not None and rows.n >= left:
+                yield rows.slice(0, left), y[:left]
+                return
+            yield rows, y
+            left = None if left is None else left - rows.n
+
+    def share_read(self) -> float | None:
+        """How much of the file has been read, from 0 to 1, if that can be told."""
+        return None if not self.size or self.raw is None else min(1.0, self.raw.tell() / self.size)
+
+    def lines(self) -> Iterator[tuple[Rows, np.ndarray]]:
+        """The examples of one pass, parsed ahead of their turn on other cores."""
         line = 0
         free: deque[bytearray] = deque()
 
@@ -67,22 +122,31 @@ class Stream:
                     yield block.rows, block.y
                 block.release()
 
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """All of it in memory: start, index and value of a CSR matrix, and y."""
+        parts = [(*rows.arrays, y) for rows, y in self.limited()]
+        if not parts:
+            raise DataError(f"{self.name}: no examples")
+        ends = np.cumsum([part[0][-1] for part in parts])
+        start = np.concatenate([[0], *(part[0][1:] + end - part[0][-1] for part, end in zip(parts, ends, strict=True))])
+        return start, *(np.concatenate([part[k] for part in parts]) for k in (1, 2, 3))
+
     def open(self) -> BinaryIO:
         """The bytes of the source, unpacked."""
         if str(self.path) == "-":
-            return io.BufferedReader(io.FileIO(sys.stdin.fileno(), closefd=False))
-        try:
-            file = open(self.path, "rb", buffering=0)  # noqa: SIM115, closed by the caller
-        except OSError as error:
-            raise DataError(f"{self.name}: {error.strerror or error}{self.hint()}") from None
-        if file.read(2) == b"\x1f\x8b":
-            file.seek(0)
-            return gzip.GzipFile(fileobj=io.BufferedReader(file, BLOCK))  # type: ignore[return-value]
-        file.seek(0)
-        return file  # type: ignore[return-value]
+            file = io.FileIO(sys.stdin.fileno(), closefd=False)
+        else:
+            try:
+                file = io.FileIO(self.path)
+            except OSError as error:
+                raise DataError(f"{self.name}: {error.strerror or error}{self.hint()}") from None
+            self.raw, self.size = file, os.fstat(file.fileno()).st_size  # type: ignore[assignment]
+        buffered = io.BufferedReader(file, BLOCK)
+        packed = buffered.peek(2)[:2] == b"\x1f\x8b"
+        return gzip.GzipFile(fileobj=buffered) if packed else buffered  # type: ignore[return-value]
 
     def hint(self) -> str:
-        names = ", ".join(sets.names())
+        names = ", ".join(bundled.datasets())
         return "" if os.sep in str(self.path) else f"; the bundled sets are {names}"
 
     def texts(self, file: BinaryIO, free: deque[bytearray]) -> Iterator[tuple[bytearray, int]]:
@@ -117,7 +181,5 @@ class Stream:
     def fill(self, file: BinaryIO, room: memoryview) -> int:
         try:
             return file.readinto(room)  # type: ignore[attr-defined]
-        except IsADirectoryError:
-            raise DataError(f"{self.name}: a directory; expected a file") from None
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise DataError(f"{self.name}: damaged gzip data: {error}") from None

@@ -1,0 +1,103 @@
+"""The command line. Each command is a module of this package, imported when it is used."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import click
+
+from seriatim import __version__
+
+COMMANDS = {
+    "run": "Run an algorithm over a file and judge every prediction it makes.",
+    "train": "Learn from a file and save the model.",
+    "predict": "Predict the labels of a file with a saved model.",
+    "inspect": "Show what is in a saved model, its heaviest features first.",
+    "algorithms": "List the algorithms and their parameters.",
+    "datasets": "List the bundled data sets.",
+}
+
+
+class Commands(click.Group):
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        return importlib.import_module(f"seriatim.cli.{name}").command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="seriatim %(version)s")
+def command() -> None:
+    """Online learning: models that learn from a stream, one example after another.
+
+    \b
+    seriatim run spam -a pa                      a bundled set, passive-aggressive
+    seriatim run mail.svm -a ogd -p eta=0.1      a file, with a parameter
+    seriatim train mail.svm -a pa -o mail.model  learn and save
+    seriatim predict mail.model new.svm          predict with it
+    """
+
+
+def main() -> None:
+    """Run a command; what the user can mend is one line on stderr and exit status 2."""
+    from seriatim.errors import SeriatimError
+
+    try:
+        command(prog_name="seriatim")
+    except SeriatimError as error:
+        click.echo(f"seriatim: {error}", err=True)
+        sys.exit(2)
+
+
+def build_model(algorithm: str, parameters: tuple[str, ...]) -> Any:
+    """The model that `-a NAME -p name=value ...` asks for."""
+    from seriatim import catalogue
+    from seriatim.errors import ParameterError
+
+    cls = catalogue.find(algorithm)
+    values = {}
+    for text in parameters:
+        name, equals, value = text.partition("=")
+        if not equals or name not in cls.parameters:
+            known = ", ".join(cls.parameters)
+            raise ParameterError(f"-p {text}: expected NAME=VALUE with a parameter of {cls.__name__}: {known}")
+        values[name] = cls.parameters[name].parse(value)
+    model = cls(**values)
+    model._check_parameters()
+    return model
+
+
+def algorithm_options(function: Any) -> Any:
+    function = click.option(
+        "-p", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the algorithm; may be repeated."
+    )(function)
+    return click.option(
+        "-a", "--algorithm", default="pa", show_default=True, help="`seriatim algorithms` lists them."
+    )(function)
+
+
+def stream_options(function: Any) -> Any:
+    for option in (
+        click.option("--skip-bad", is_flag=True, help="Count and report bad lines instead of stopping at the first."),
+        click.option("--limit", type=click.IntRange(1), help="Read only so many examples."),
+        click.option("--shuffle", type=int, metavar="SEED", help="Read all into memory, in a random order."),
+        click.option("--passes", type=click.IntRange(1), default=1, show_default=True, help="Read the data so often."),
+    ):
+        function = option(function)
+    return function
+
+
+def report_skipped(stream: Any) -> None:
+    if stream.skipped_count:
+        click.echo(f"seriatim: {stream.skipped_count:,} bad lines skipped; the first:", err=True)
+        for line in stream.skipped:
+            click.echo(f"  {line}", err=True)

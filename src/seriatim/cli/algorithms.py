@@ -1,0 +1,55 @@
+"""seriatim algorithms"""
+
+from __future__ import annotations
+
+import inspect
+import json
+
+import click
+
+
+@click.command("algorithms")
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(name: str | None, as_json: bool) -> None:
+    """List the algorithms; with a NAME, all about one of them.
+
+    \b
+    seriatim algorithms
+    seriatim algorithms pa
+    """
+    from seriatim import catalogue
+
+    if name:
+        cls = catalogue.find(name)
+        click.secho(f"{catalogue.command_name(cls)}: {cls.__name__}{inspect.signature(cls)}", bold=True)
+        click.echo(inspect.getdoc(cls))
+        return
+    known = catalogue.algorithms().values()
+    if as_json:
+        about = {
+            catalogue.command_name(cls): {
+                "class": cls.__name__,
+                "family": cls.family,
+                "task": cls.task,
+                "paper": cls.paper,
+                "parameters": {
+                    name: {"default": parameter.default, "range": parameter.range}
+                    for name, parameter in cls.parameters.items()
+                },
+            }
+            for cls in known
+        }
+        click.echo(json.dumps(about))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for title in ("algorithm", "family", "task", "parameters", "paper"):
+        table.add_column(title, no_wrap=title == "algorithm", header_style="bold")
+    for cls in known:
+        own = {name: p.default for name, p in cls.parameters.items() if name not in ("fit_intercept", "classes")}
+        shown = " ".join(f"{name}={value}" for name, value in own.items())
+        table.add_row(catalogue.command_name(cls), cls.family, cls.task, shown, cls.paper)
+    Console().print(table)

@@ -1,0 +1,63 @@
+"""seriatim inspect"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+import numpy as np
+
+
+@click.command("inspect")
+@click.argument("model_file", metavar="MODEL", type=click.Path(dir_okay=False))
+@click.option("-n", "--features", default=10, show_default=True, type=click.IntRange(1), help="Heaviest features to show.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(model_file: str, features: int, as_json: bool) -> None:
+    """Show what is in a saved model, its heaviest features first.
+
+    \b
+    seriatim inspect spam.model
+    seriatim inspect spam.model -n 100 --json
+    """
+    from seriatim import load
+
+    about = describe(load(model_file), features)
+    if as_json:
+        click.echo(json.dumps(about))
+        return
+    click.secho(about["model"], bold=True)
+    for name in ("examples", "updates", "features", "nonzeros", "labels"):
+        if about.get(name) is not None:
+            value = about[name]
+            click.echo(f"  {name:<10} {', '.join(map(str, value)) if isinstance(value, list) else f'{value:,}'}")
+    for label, weights in about["weights"].items():
+        click.secho(f"\n  heaviest features{label and f' {label}'}", bold=True)
+        width = max([len(name) for name, _ in weights], default=0)
+        for name, weight in weights:
+            click.echo(f"    {name:<{width}} {weight:>14.6g}")
+
+
+def describe(model: Any, features: int) -> dict[str, Any]:
+    """What a model is, and its heaviest features; feature numbers are those of the file, from 1."""
+    about: dict[str, Any] = {
+        "model": repr(model),
+        "examples": model.t_,
+        "updates": model.updates_,
+        "features": model.n_features_in_,
+        "labels": model.classes_.tolist() if model.task == "classification" else None,
+        "weights": {},
+    }
+    try:
+        coef = np.atleast_2d(model.coef_)
+    except AttributeError:
+        return about
+    names = [*getattr(model, "feature_names_in_", ())] or [str(j + 1) for j in range(coef.shape[1])]
+    about["nonzeros"] = int(np.count_nonzero(coef))
+    titles = [f"of {label}" for label in about["labels"] or ()]
+    if len(coef) == 1:
+        titles = ["" if about["labels"] is None else f"towards {about['labels'][-1]} (away from it where negative)"]
+    for title, row in zip(titles, coef, strict=True):
+        heaviest = np.argsort(-np.abs(row), kind="stable")[:features]
+        about["weights"][title] = [(names[j], float(row[j])) for j in heaviest if row[j] != 0]
+    return about

@@ -1,0 +1,45 @@
+"""The live line on a terminal, and a Ctrl-C that waits for a good moment."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+
+class Live:
+    """Shows how a run goes, ten times a second, if stderr is a terminal. Ctrl-C stops the run between two blocks."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+        self.shown = self.start = time.perf_counter()
+        self.stopping = False
+        self.visible = sys.stderr.isatty()
+
+    def __enter__(self) -> Live:
+        self.before = signal.signal(signal.SIGINT, self.stop)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        signal.signal(signal.SIGINT, self.before)
+        if self.visible:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def stop(self, number: int, frame: Any) -> None:
+        if self.stopping:  # asked twice: at once
+            raise KeyboardInterrupt
+        self.stopping = True
+
+    def __call__(self, run: Any) -> None:
+        if self.stopping:
+            raise KeyboardInterrupt
+        now = time.perf_counter()
+        if self.visible and now - self.shown > 0.1:
+            self.shown = now
+            judged = f"mistake rate {run.mistake_rate:.4f}" if run.mistakes is not None else f"mean loss {run.mean_loss:.4g}"
+            share = self.stream.share_read()
+            read = "" if share is None else f"{share:4.0%}  "
+            rate = run.examples / max(now - self.start, 1e-9)
+            print(f"\r\x1b[K{read}{run.examples:,} examples  {rate:,.0f}/s  {judged}", end="", file=sys.stderr, flush=True)

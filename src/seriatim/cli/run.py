@@ -1,0 +1,99 @@
+"""seriatim run"""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from seriatim.cli import algorithm_options, build_model, report_skipped, stream_options
+
+
+@click.command("run")
+@click.argument("source", metavar="DATA")
+@algorithm_options
+@stream_options
+@click.option("--save", type=click.Path(dir_okay=False), help="Save the model at the end.")
+@click.option("--curve", type=click.Path(dir_okay=False), help="Write the learning curve as CSV.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(
+    source: str,
+    algorithm: str,
+    parameters: tuple[str, ...],
+    save: str | None,
+    curve: str | None,
+    as_json: bool,
+    **stream_options: Any,
+) -> None:
+    """Run an algorithm over DATA and judge every prediction it makes before it learns the answer.
+
+    DATA is a file of LIBSVM text, plain or gzip, - for standard input, or the name of a bundled set.
+
+    \b
+    seriatim run spam -a pa
+    seriatim run spam -a ogd -p loss=logistic -p eta=0.01 --shuffle 1
+    zcat big.svm.gz | seriatim run - -a averaged-perceptron --save big.model --json
+    """
+    from seriatim import data
+    from seriatim.cli.live import Live
+    from seriatim.evaluate import progressive
+
+    model = build_model(algorithm, parameters)
+    stream = data.stream(source, **stream_options)
+    model._begin(stream.feature_names)
+    with Live(stream) as live:
+        run = progressive(model, stream, watch=live)
+    if save and run.examples:
+        model.save(save)
+    if curve:
+        write_curve(run, curve)
+    report_skipped(stream)
+    if as_json:
+        click.echo(json.dumps(run.summary()))
+    else:
+        show(run, stream.name)
+    if run.interrupted:
+        click.echo("seriatim: interrupted; the figures are of the examples so far", err=True)
+        sys.exit(130)
+
+
+def write_curve(run: Any, path: str) -> None:
+    with Path(path).open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["examples", "mean_loss" if run.mistakes is None else "mistake_rate"])
+        writer.writerows(run.curve)
+
+
+def show(run: Any, name: str) -> None:
+    """The summary for a person."""
+    figures = [("examples", f"{run.examples:,}"), ("features", f"{run.features:,}")]
+    if run.mistakes is not None:
+        figures += [("mistakes", f"{run.mistakes:,}"), ("mistake rate", f"{run.mistake_rate:.4f}")]
+    figures += [
+        ("mean loss", f"{run.mean_loss:.6g}"),
+        ("updates", f"{run.updates:,}"),
+        ("seconds", f"{run.seconds:.3f}"),
+        ("examples/s", f"{run.examples / max(run.seconds, 1e-9):,.0f}"),
+        ("values/s", f"{run.values / max(run.seconds, 1e-9):,.0f}"),
+    ]
+    click.secho(f"{run.model} on {name}", bold=True)
+    for label, value in figures:
+        click.echo(f"  {label:<12} {value:>14}")
+    if len(run.curve) > 2:
+        click.echo(f"  {sparkline(run.curve)}  {'mean loss' if run.mistakes is None else 'mistake rate'} over time")
+
+
+def sparkline(curve: list[tuple[int, float]], width: int = 40) -> str:
+    """The curve as one line of text, from the first tenth of the stream on.
+
+    >>> sparkline([(1, 0.5), (2, 0.25), (3, 0.0)], width=3)
+    '█▅▁'
+    """
+    late = [value for examples, value in curve if examples >= curve[-1][0] / 10]
+    picked = [late[i * (len(late) - 1) // max(width - 1, 1)] for i in range(min(width, len(late)))]
+    low, high = min(picked), max(picked)
+    return "".join("▁▂▃▄▅▆▇█"[round(7 * (value - low) / (high - low)) if high > low else 0] for value in picked)

@@ -1,4 +1,0 @@
-"""The bundled data sets."""
-from collections import namedtuple
-def find(source): return None
-def names(): return []
