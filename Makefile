@@ -1,0 +1,57 @@
+# Everything runs in a virtual environment of its own, made on first use.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test bench lint fuzz stubs clean
+
+demo: $(VENV)/installed
+	$(BIN)/seriatim run spam -a pa -p C=0.01
+	$(BIN)/seriatim run digits -a averaged-perceptron
+
+test: $(VENV)/tests
+	$(BIN)/python -m pytest -n auto
+
+lint: $(VENV)/lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/cython-lint src
+	$(BIN)/mypy
+
+# Ratios to the peers, measured in one run; see SPEED.md.
+bench: $(VENV)/installed .venv-peers/installed
+	$(BIN)/python -m bench
+
+# A million mutated inputs for the parser and the model loader.
+fuzz: $(VENV)/tests
+	$(BIN)/python -m tests.fuzz 1000000
+
+stubs: $(VENV)/tests
+	$(BIN)/python -m tests.stubs
+
+SOURCES := pyproject.toml setup.py $(shell find src -name '*.pyx' -o -name '*.pxd')
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/installed: $(VENV)/bin/python $(SOURCES)
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/tests: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	touch $@
+
+$(VENV)/lint: $(VENV)/tests
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+.venv-peers/installed: pyproject.toml
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet 'vowpalwabbit>=9.10' 'scikit-learn>=1.6' 'river>=0.22' 'scipy>=1.13'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .venv-peers build bench/data
+	find src -name '*.so' -delete
