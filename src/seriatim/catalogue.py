@@ -1,4 +1,4 @@
-"""Every algorithm, by name. The command line, the server, the docs, the contract tests and the benchmark read it here."""
+"""Every algorithm, by name. The command line, the docs, the contract tests and the benchmark read it here."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Estimator:
             vars(self).update({name: value for name, value in bound.arguments.items() if name != "self"})
 
         __init__.__signature__ = signature  # type: ignore[attr-defined]
-        cls.__init__ = __init__  # type: ignore[method-assign]
+        cls.__init__ = __init__  # type: ignore[method-assign,assignment]
         if "build" in vars(cls):
             catalogue.register(cls)
 
@@ -81,8 +81,9 @@ class Estimator:
                 raise ParameterError(f"{type(self).__name__} has no parameter {name!r}; it has {known}")
         state = self.__getstate__()
         state["parameters"].update(params)
-        self.__setstate__(state)
-        return self
+        changed = type(self).__new__(type(self))
+        changed.__setstate__(state)
+        return self._become(changed)
 
     def __repr__(self) -> str:
         shown = {name: value for name, value in self.get_params().items() if value is not None}
@@ -102,9 +103,10 @@ class Estimator:
             learner.constant = 1.0 if self.fit_intercept else 0.0
             self._learner = learner
 
-    def _forget(self) -> None:
-        for name in [name for name in vars(self) if name not in self.parameters]:
-            delattr(self, name)
+    def _become(self, other: Self) -> Self:
+        vars(self).clear()
+        vars(self).update(vars(other))
+        return self
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything the model is: parameters, names, counters and the learner's arrays, and nothing else."""
@@ -116,7 +118,7 @@ class Estimator:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._forget()
+        vars(self).clear()
         vars(self).update(state["parameters"])
         self._columns = state["columns"]
         if state["names"] is not None:
@@ -177,7 +179,9 @@ class Estimator:
         rows, names = as_rows(X), column_names(X)
         known = None if self._vocabulary is None else self._vocabulary.names
         if names is not None and known is not None and names != known:
-            raise DataError(f"The feature names should match those that were passed during fit; {differences(names, known)}")
+            raise DataError(
+                f"The feature names should match those that were passed during fit; {differences(names, known)}"
+            )
         fewest = self._columns if known is None else len(known)
         if rows.features < fewest or (known is not None and rows.features > fewest):
             raise DataError(
@@ -188,12 +192,10 @@ class Estimator:
     def fit(self, X: Any, y: Any, **options: Any) -> Self:
         """Forget all and learn from these rows, in one pass."""
         fresh = type(self)(**self.get_params())
-        fresh.partial_fit(X, y, **options)
-        self.__setstate__(fresh.__getstate__())
-        return self
+        return self._become(fresh.partial_fit(X, y, **options))
 
     def partial_fit(self, X: Any, y: Any, **options: Any) -> Self:
-        """Learn from these rows, one after another, where the last call ended. A refused row leaves the model as it was."""
+        """Learn from these rows, one after another, where the last call ended; all of them or, if one is bad, none."""
         rows = self._rows(X)
         y = self._targets(y, rows.n)
         if rows.nonzeros < LARGE:
@@ -226,9 +228,11 @@ class Estimator:
         self._start()
         self._columns = max(self._columns, rows.features)
         for start, targets in self._stretches(y):
-            scores = None if observe is None else np.empty((len(targets), self._learner.classes))
-            self._learner.learn_rows(rows, targets, scores, start)
-            if observe is not None:
+            if observe is None:
+                self._learner.learn_rows(rows, targets, None, start)
+            else:
+                scores = np.empty((len(targets), self._learner.classes))
+                self._learner.learn_rows(rows, targets, scores, start)
                 observe(targets, scores)
 
     def _targets(self, y: Any, n: int) -> np.ndarray:
@@ -257,7 +261,7 @@ class Estimator:
         if self._vocabulary is None:
             if self._learner is not None and self._learner.t:
                 raise DataError(
-                    f"this {type(self).__name__} has learned from {self._columns} columns without names; a dict has names"
+                    f"this {type(self).__name__} has learned {self._columns} columns without names; a dict has names"
                 )
             self._start()
             self._vocabulary = Vocabulary()
@@ -293,8 +297,10 @@ class Classifier(Estimator):
     task = "classification"
     classes: Any = Labels(None)
 
-    _labels: list[Any] = []  # noqa: RUF012, replaced and never changed in place; sorted
-    _codes: dict[Any, float] = {}  # noqa: RUF012; what the learner sees for each label that has been seen
+    # Replaced when a label is met, never changed in place: the labels, ascending, and what the learner sees for those
+    # that have been seen.
+    _labels: list[Any] = []  # noqa: RUF012
+    _codes: dict[Any, float] = {}  # noqa: RUF012
 
     # ---- labels that come with the stream
 
@@ -552,7 +558,7 @@ def distinct(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if y.dtype.kind in "fiub" and len(y):
         low, high = y.min(), y.max()
         is_high = y == high
-        if (is_high | (y == low)).all():    # two values, the common case, need no sorting
+        if (is_high | (y == low)).all():  # two values, the common case, need no sorting
             return (np.array([low, high]), is_high.view(np.int8)) if low != high else (y[:1], np.zeros(len(y), np.int8))
     if y.dtype == object:
         numbers: dict[Any, int] = {}

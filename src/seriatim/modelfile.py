@@ -42,7 +42,7 @@ def save(model: Estimator, path: str | os.PathLike[str]) -> None:
     os.close(handle)
     try:
         save_file(tensors, temporary, metadata={"seriatim": json.dumps(manifest)})
-        with open(temporary, "rb") as file:
+        with Path(temporary).open("rb") as file:
             os.fsync(file.fileno())
         Path(temporary).chmod(0o666 & ~umask())
         Path(temporary).replace(path)
@@ -90,7 +90,9 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimat
     model._check_parameters()
     numbers = manifest["numbers"]
     for name, number in numbers.items():
-        expect(type(number) in (int, float) and math.isfinite(number), f"{name} is {number!r}; expected a finite number")
+        expect(
+            type(number) in (int, float) and math.isfinite(number), f"{name} is {number!r}; expected a finite number"
+        )
         expect(type(number) is float or 0 <= number < 2**62, f"{name} is {number!r}; expected a count")
     names = json.loads(tensors.pop("feature_names").tobytes()) if manifest["named"] else None
     if names is not None:
@@ -102,8 +104,10 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimat
     expect(type(columns) is int and 0 <= columns < 2**31, f"{columns!r} columns")
     state = {"parameters": model.get_params(), "columns": columns, "names": names, "state": None}
     if model.task == "classification":
-        labels, codes = manifest["labels"], {tuple(pair)[0]: tuple(pair)[1] for pair in manifest["codes"]}
-        expect(isinstance(labels, list) and all(type(k) in (bool, int, str) for k in labels), "the labels are not labels")
+        labels, codes = manifest["labels"], dict(manifest["codes"])
+        expect(
+            isinstance(labels, list) and all(type(k) in (bool, int, str) for k in labels), "the labels are not labels"
+        )
         expect(set(codes) <= set(labels) and len(set(labels)) == len(labels), "the labels and their codes disagree")
         allowed = {-1.0, 1.0} if len(labels) <= 2 else set(range(len(labels)))
         expect(all(type(c) is float and c in allowed for c in codes.values()), "a label has a code that it cannot have")

@@ -80,9 +80,9 @@ def algorithm_options(function: Any) -> Any:
     function = click.option(
         "-p", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the algorithm; may be repeated."
     )(function)
-    return click.option(
-        "-a", "--algorithm", default="pa", show_default=True, help="`seriatim algorithms` lists them."
-    )(function)
+    return click.option("-a", "--algorithm", default="pa", show_default=True, help="`seriatim algorithms` lists them.")(
+        function
+    )
 
 
 def stream_options(function: Any) -> Any:

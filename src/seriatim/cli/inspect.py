@@ -11,7 +11,9 @@ import numpy as np
 
 @click.command("inspect")
 @click.argument("model_file", metavar="MODEL", type=click.Path(dir_okay=False))
-@click.option("-n", "--features", default=10, show_default=True, type=click.IntRange(1), help="Heaviest features to show.")
+@click.option(
+    "-n", "--features", default=10, show_default=True, type=click.IntRange(1), help="Heaviest features to show."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(model_file: str, features: int, as_json: bool) -> None:
     """Show what is in a saved model, its heaviest features first.

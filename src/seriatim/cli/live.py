@@ -22,7 +22,9 @@ class Live:
         self.before = signal.signal(signal.SIGINT, self.stop)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
         signal.signal(signal.SIGINT, self.before)
         if self.visible:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
@@ -38,8 +40,12 @@ class Live:
         now = time.perf_counter()
         if self.visible and now - self.shown > 0.1:
             self.shown = now
-            judged = f"mistake rate {run.mistake_rate:.4f}" if run.mistakes is not None else f"mean loss {run.mean_loss:.4g}"
+            judged = (
+                f"mistake rate {run.mistake_rate:.4f}" if run.mistakes is not None else f"mean loss {run.mean_loss:.4g}"
+            )
             share = self.stream.share_read()
             read = "" if share is None else f"{share:4.0%}  "
             rate = run.examples / max(now - self.start, 1e-9)
-            print(f"\r\x1b[K{read}{run.examples:,} examples  {rate:,.0f}/s  {judged}", end="", file=sys.stderr, flush=True)
+            print(
+                f"\r\x1b[K{read}{run.examples:,} examples  {rate:,.0f}/s  {judged}", end="", file=sys.stderr, flush=True
+            )

@@ -13,7 +13,9 @@ from seriatim.cli import report_skipped
 @click.command("predict")
 @click.argument("model_file", metavar="MODEL", type=click.Path(dir_okay=False))
 @click.argument("source", metavar="DATA")
-@click.option("-o", "--output", type=click.File("w", lazy=False, atomic=True), default="-", help="Instead of standard output.")
+@click.option(
+    "-o", "--output", type=click.File("w", lazy=False, atomic=True), default="-", help="Instead of standard output."
+)
 @click.option("--scores", is_flag=True, help="Print the score, or one score a label, instead of the label.")
 @click.option("--skip-bad", is_flag=True, help="Skip bad lines; then the output has fewer lines than the input.")
 def command(model_file: str, source: str, output: TextIO, scores: bool, skip_bad: bool) -> None:
@@ -45,4 +47,6 @@ def command(model_file: str, source: str, output: TextIO, scores: bool, skip_bad
     if model.task == "classification":
         click.echo(f"{wrong:,} of {examples:,} labels differ ({wrong / max(examples, 1):.4f})", err=True)
     else:
-        click.echo(f"root mean squared error {(squared / max(examples, 1)) ** 0.5:.6g} over {examples:,} examples", err=True)
+        click.echo(
+            f"root mean squared error {(squared / max(examples, 1)) ** 0.5:.6g} over {examples:,} examples", err=True
+        )

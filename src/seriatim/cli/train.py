@@ -44,6 +44,8 @@ def command(
         run = progressive(model, stream, watch=live)
     report_skipped(stream)
     model.save(output)
-    click.echo(f"{model} learned {run.examples:,} examples of {run.features:,} features in {run.seconds:.3f} s: {output}")
+    click.echo(
+        f"{model} learned {run.examples:,} examples of {run.features:,} features in {run.seconds:.3f} s: {output}"
+    )
     if run.interrupted:
         sys.exit(130)

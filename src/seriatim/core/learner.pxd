@@ -29,7 +29,7 @@ cdef class Linear(Learner):
     cdef public double total             # the sum of the scales so far, for the average
     cdef public double norm2             # |w|^2
 
-    cdef void add(self, const Row* x, double a, Py_ssize_t column) noexcept nogil
+    cdef void move(self, const Row* x, double a, Py_ssize_t column) noexcept nogil
     cdef void shrink(self, double factor) noexcept nogil
     cdef void project(self, double radius) noexcept nogil
     cdef void end_round(self) noexcept nogil

@@ -31,7 +31,7 @@ cdef inline Row within(const Row* x, Py_ssize_t rows) noexcept nogil:
 
 
 cdef class Learner:
-    """Predict, reveal, learn. A subclass gives `score` and `learn` (and `scores` and `learn_class` for many classes)."""
+    """Predict, reveal, learn. A subclass gives `score` and `learn`, and `scores` and `learn_class` for many classes."""
 
     NUMBERS = ("t", "updates")    # the scalars of the state, each a public attribute
 
@@ -246,7 +246,7 @@ cdef class Linear(Learner):
         for k in range(classes):
             out[k] /= max(self.t, 1)
 
-    cdef void add(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
+    cdef void move(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
         """w += a x, in one column."""
         a /= self.scale
         add(x, a, self.table.data + column, self.table.width)
@@ -328,7 +328,7 @@ cdef class MarginLearner(Linear):
             tau = self.step(y * f, x.norm2)
             if tau != 0:
                 self.updates += 1
-                self.add(x, tau * y, 0)
+                self.move(x, tau * y, 0)
                 self.norm2 += tau * (2 * y * f + tau * x.norm2)
         self.end_round()
         return f
@@ -344,8 +344,8 @@ cdef class MarginLearner(Linear):
             tau = self.step(margin, 2 * x.norm2)
             if tau != 0:
                 self.updates += 1
-                self.add(x, tau, y)
-                self.add(x, -tau, s)
+                self.move(x, tau, y)
+                self.move(x, -tau, s)
                 self.norm2 += tau * (2 * margin + tau * 2 * x.norm2)
         self.end_round()
 
@@ -364,7 +364,7 @@ cdef class ResidualLearner(Linear):
             tau = self.step(y - f, x.norm2)
             if tau != 0:
                 self.updates += 1
-                self.add(x, tau, 0)
+                self.move(x, tau, 0)
                 self.norm2 += tau * (2 * f + tau * x.norm2)
         self.end_round()
         return f

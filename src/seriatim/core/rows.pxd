@@ -15,6 +15,7 @@ cdef class Rows:
     cdef int check_columns(self) except -1
     cdef int refuse(self, Py_ssize_t i) except -1
     cdef void forget(self) noexcept
+
     @staticmethod
     cdef Rows borrow(object owner, Py_ssize_t n, Py_ssize_t features, long long* start, int* index, double* value,
                      bint ascending)

@@ -136,7 +136,7 @@ cdef class Rows:
         return start, index, value
 
     def check(self):
-        """These rows with their norms computed, or a DataError for a value that is not finite or a column that is not there.
+        """These rows with their norms; a DataError for a value that is not finite or a column that is not there.
 
         Unsorted columns are sorted and duplicates summed, in a copy.
         """

@@ -56,7 +56,7 @@ cdef class Table:
                     self.data[i * self.width + f * self.classes + k] = value
 
     def reclass(self, list source, list factor):
-        """Column k of every field becomes column source[k] of the old one (-1: a new class), signed fields times factor[k]."""
+        """Column k of each field becomes old column source[k] (-1: a new class), times factor[k] if it is signed."""
         cdef Py_ssize_t classes = len(source), f, i, k, from_, width = len(self.fields) * classes
         cdef double times
         cdef double* data

@@ -1,4 +1,4 @@
-"""LIBSVM text: a label, then index:value pairs with indices from 1. Read in blocks of whole lines, at the speed of memory.
+"""LIBSVM text: a label, then index:value pairs with indices from 1. Read in blocks of whole lines.
 
 Also read: comments from `#` to the end of the line, blank lines, CRLF, `qid:n` (ignored), labels that are names.
 Indices in any order are accepted and sorted; the values of an index that occurs twice are summed.
@@ -16,8 +16,6 @@ from seriatim.core.rows cimport Rows
 
 from seriatim.core.rows import LIMIT
 
-from seriatim.errors import ParseError
-
 cdef extern from *:
     """
     #include <stdint.h>
@@ -26,8 +24,8 @@ cdef extern from *:
     #include <emmintrin.h>
     #endif
 
-    static const double TENS[23] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    static const double TENS[23] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14,
+                                    1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     static const uint64_t WHOLE_TENS[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
 
     /* The decimal digits at p, at most eight of them, read as one little-endian word: how many there are, and in
@@ -145,7 +143,7 @@ cdef const char* number(const char* p, double* result) noexcept nogil:
     cdef const char* begin = p
     cdef bint negative = p[0] == 45
     cdef uint64_t mantissa = 0, part = 0
-    cdef int n, digits = 0, exponent = 0, power = 0, sign = 1
+    cdef int n, digits = 0, power = 0, sign = 1
     if p[0] == 45 or p[0] == 43:
         p += 1
     digits = digit_run(p, &mantissa)
@@ -259,7 +257,7 @@ cdef class Block:
     cdef readonly Rows rows
     cdef readonly object y             # labels or targets, numbers where they are numbers
     cdef readonly Py_ssize_t lines
-    cdef readonly list bad             # (line within the block, column, problem): all when they are skipped, else the first
+    cdef readonly list bad             # (line within the block, column, problem): all that were skipped, or one
 
     def release(self):
         """Give the memory of the rows to the next block; they must not be used any more."""
@@ -367,8 +365,10 @@ cdef int line(const char* p, Workspace work, Position* at, list names, dict numb
     return NONE
 
 
-cdef bint plain_line(const char* text, const uint32_t* place, Py_ssize_t* q, Workspace work, Position* at) noexcept nogil:
-    """Read the line at `at.where` if there is nothing unusual about it: a whole label, pairs in order, a space before each.
+cdef bint plain_line(
+    const char* text, const uint32_t* place, Py_ssize_t* q, Workspace work, Position* at
+) noexcept nogil:
+    """Read the line at `at.where` if nothing about it is unusual: a whole label, pairs in order, a space before each.
 
     `place` holds the delimiters of the text, those of this line from number q on. Says whether it did; if not, nothing
     has changed. Whether all digits were digits is asked once, at the end.
@@ -442,17 +442,17 @@ def describe(int problem, bytes text):
     }[problem]
 
 
-def parse(buffer, Py_ssize_t length, bint skip_bad=False):
-    """Parse the first `length` bytes of a buffer, whole lines, each ended by a newline.
+def parse(buffer, Py_ssize_t begin, Py_ssize_t end_, bint skip_bad=False):
+    """Parse bytes begin..end of a buffer: whole lines, each ended by a newline, with PADDING bytes more behind them.
 
-    PADDING bytes more must be readable and hold no digit. Stops at the first bad line, or skips it.
+    Stops at the first bad line, or skips bad lines.
     """
     cdef const unsigned char[::1] view = buffer
-    if length < 0 or length + PADDING > view.shape[0] or (length and view[length - 1] != 10):
+    if not 0 <= begin < end_ <= view.shape[0] - PADDING or view[end_ - 1] != 10:
         raise ValueError("a block must end with a newline and its padding")
-    cdef const char* text = <const char*> &view[0]
-    cdef const char* p = text
-    cdef const char* end = text + length
+    cdef Py_ssize_t length = end_ - begin
+    cdef const char* p = <const char*> &view[begin]
+    cdef const char* end = p + length
     cdef const char* window
     cdef const char* stop
     cdef const char* after

@@ -1,4 +1,4 @@
-"""Progressive validation: predict, reveal, learn. Each example tests the model once, before the model learns from it."""
+"""Progressive validation: predict, reveal, learn. Each example tests the model before the model learns from it."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class Run:
 def progressive(model: Estimator, X: Any, y: Any = None, *, watch: Callable[[Run], None] | None = None) -> Run:
     """Run a model over a stream and judge every prediction that it makes before it learns the answer.
 
-    The stream is X and y as for `partial_fit`, or one that yields blocks, as `data.stream` gives them. The model goes on
-    from where it is. The curve has up to 512 points, evenly spaced. `watch` is called now and then with the run so far.
+    The stream is X and y as for `partial_fit`, or what `data.stream` gives. The model goes on from where it is.
+    The curve has up to 512 points, evenly spaced. `watch` is called now and then with the run so far.
     Ctrl-C ends the run between two blocks; what was learned until then stands, and `interrupted` says so.
 
     >>> from seriatim import Perceptron

@@ -45,12 +45,12 @@ cdef class RegressionDescent(ResidualLearner):
 
 
 class OGD(Classifier):
-    """Online gradient descent: w <- P(w - eta_t grad loss), P the projection onto the ball of a radius, if one is given.
+    """Online gradient descent: w <- P(w - eta_t grad loss), P the projection onto the ball of a radius, if any.
 
     In round t, which counts every example, eta_t is eta, eta / sqrt(t) or eta / t. The loss is one of the margin
     m = y w.x: hinge [1 - m]+, squared_hinge [1 - m]+^2 / 2, logistic log(1 + e^-m), squared (1 - m)^2 / 2,
     absolute |1 - m|, epsilon_insensitive [|1 - m| - epsilon]+. With several classes m = w_y.x - w_s.x, where s is the
-    strongest wrong class. With a convex loss, gradients up to G and the ball of radius R, the regret of eta = R / G with
+    strongest wrong class. With a convex loss, gradients up to G and a ball of radius R, the regret of eta = R / G with
     the schedule sqrt is at most 3 R G sqrt(T).
 
     Parameters

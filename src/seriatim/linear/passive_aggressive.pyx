@@ -55,7 +55,7 @@ cdef class PassiveAggressiveRegression(ResidualLearner):
 
 
 class PA(Classifier):
-    """Passive-aggressive: w += tau y x with the smallest tau that gives x a margin of 1, bounded for the sake of noise.
+    """Passive-aggressive: w += tau y x with the smallest tau that gives x a margin of 1, bounded because of noise.
 
     With the hinge loss l = [1 - y w.x]+, tau is l / |x|^2 ("hard"), min(C, l / |x|^2) ("I") or
     l / (|x|^2 + 1/(2C)) ("II"). With several classes l = [1 - (w_y.x - w_s.x)]+, where s is the strongest wrong class;
@@ -87,8 +87,8 @@ class PA(Classifier):
 class PARegressor(Regressor):
     """Passive-aggressive regression: the smallest step that brings the prediction within epsilon of the target.
 
-    With l = [|y - w.x| - epsilon]+, w += sgn(y - w.x) tau x, where tau is l / |x|^2 ("hard"), min(C, l / |x|^2) ("I") or
-    l / (|x|^2 + 1/(2C)) ("II").
+    With l = [|y - w.x| - epsilon]+, w += sgn(y - w.x) tau x, where tau is l / |x|^2 ("hard"), min(C, l / |x|^2) ("I")
+    or l / (|x|^2 + 1/(2C)) ("II").
 
     Parameters
     ----------

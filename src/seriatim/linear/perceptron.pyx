@@ -4,7 +4,7 @@ from libc.stdlib cimport free, realloc
 
 import numpy as np
 
-from seriatim.core.learner cimport Learner, MarginLearner
+from seriatim.core.learner cimport MarginLearner
 from seriatim.core.row cimport Row
 from seriatim.core.store cimport Store
 
@@ -29,8 +29,8 @@ cdef class Mistakes(MarginLearner):
 class Perceptron(Classifier):
     """The perceptron: on a mistake, w += eta y x.
 
-    With several classes, on a mistake w_y += eta x and w_s -= eta x, where s is the strongest wrong class. Where a vector
-    of unit length separates the data with margin gamma, at most (max |x| / gamma)^2 mistakes are made.
+    With several classes, on a mistake w_y += eta x and w_s -= eta x, where s is the strongest wrong class. Where a
+    vector of unit length separates the data with margin gamma, at most (max |x| / gamma)^2 mistakes are made.
 
     Parameters
     ----------

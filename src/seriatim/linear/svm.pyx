@@ -27,9 +27,9 @@ cdef class SubgradientSVM(MarginLearner):
 class SoftSVM(Classifier):
     """The support vector machine by online subgradient steps on lambda/2 |w|^2 + the hinge loss.
 
-    Where the margin y w_t.x is below 1, theta += y x; the next vector is w_{t+1} = theta / (lambda (t + 1)) ("mirror", the
-    lecture's mirror descent) or theta / (lambda t) ("pegasos", without its optional projection). It predicts with the
-    average of w_1..w_T, or with the last w. With several classes the margin is that over the strongest wrong class.
+    Where the margin y w_t.x is below 1, theta += y x; the next vector is w_{t+1} = theta / (lambda (t + 1)) ("mirror",
+    mirror descent) or theta / (lambda t) ("pegasos", without its optional projection). It predicts with the average of
+    w_1..w_T, or with the last w. With several classes the margin is that over the strongest wrong class.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ class SoftSVM(Classifier):
     >>> run.mistakes
     1047
 
-    Shalev-Shwartz, Singer and Srebro, "Pegasos: primal estimated sub-gradient solver for SVM", ICML 2007; Shalev-Shwartz
-    and Ben-David, "Understanding machine learning" (2014), section 15.5.
+    Shalev-Shwartz, Singer and Srebro, "Pegasos: primal estimated sub-gradient solver for SVM", ICML 2007;
+    Shalev-Shwartz and Ben-David, "Understanding machine learning" (2014), section 15.5.
     """
 
     family = "linear"

@@ -1,0 +1,38 @@
+"""Peak memory of a whole run, and of one over a stream ten times as long."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+
+from bench import vowpal_wabbit
+from bench.measure import Bench, BenchError, Line, Usage, run, take_turns
+
+MEGABYTES = 200
+TIMES = 10
+
+
+def compare(bench: Bench) -> Iterator[Line]:
+    """The highest resident memory of the process, as the system saw it."""
+    sides = {
+        "seriatim": lambda: run(*vowpal_wabbit.ours(bench)),
+        "vw": lambda: run(*vowpal_wabbit.theirs(bench, "--quiet")),
+    }
+    usages = take_turns(bench, sides, bench.repeat)
+    once, vw = (max(usage.megabytes for usage in usages[side]) for side in sides)
+    yield Line(f"peak memory, {bench.rows:,} rows, beside vw", once, vw, "MB", limit=MEGABYTES)
+    bench.say(f"the same rows {TIMES} times through a pipe")
+    often = piped(bench).megabytes
+    yield Line(f"peak memory, {TIMES} x {bench.rows:,} rows by pipe, beside once", often, once, "MB", limit=MEGABYTES)
+
+
+def piped(bench: Bench) -> Usage:
+    """`seriatim run -` on the file, repeated."""
+    command = ["cat", *[str(bench.files.libsvm)] * TIMES]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as feed:
+        usage = run(bench.seriatim, "run", "-", "-a", "pa", "--json", stdin=feed.stdout)
+    examples = json.loads(usage.output)["examples"]
+    if examples != TIMES * bench.rows:
+        raise BenchError(f"seriatim read {examples:,} of {TIMES * bench.rows:,} rows from the pipe")
+    return usage

@@ -1,0 +1,23 @@
+"""One example at a time, as dicts: PA and River's PAClassifier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bench.measure import Bench, Line, Worker, take_turns
+
+SIZES = (10, 70)
+
+
+def compare(bench: Bench) -> Iterator[Line]:
+    """`predict_one` and then `learn_one`, time a round."""
+    for size in SIZES:
+        with (
+            Worker(bench.python, "one_by_one", "seriatim", size) as ours,
+            Worker(bench.peers, "one_by_one", "river", size) as theirs,
+        ):
+            turns = take_turns(bench, {"seriatim": ours, "river": theirs}, bench.repeat)
+        pa, river = (min(turns[side], key=lambda result: result["seconds"]) for side in ("seriatim", "river"))
+        note = f"mistake rate {pa['mistake_rate']:.4f} beside {river['mistake_rate']:.4f}"
+        what = f"predict_one + learn_one, {size} features, beside river"
+        yield Line(what, 1e6 * pa["seconds"], 1e6 * river["seconds"], "us", target=1 / 6, note=note)

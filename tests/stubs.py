@@ -1,0 +1,61 @@
+"""Writes src/seriatim/__init__.pyi from the catalogue, so that editors and type checkers know what is loaded lazily.
+
+`make stubs` after adding an algorithm; a test fails while the file is out of date.
+"""
+
+from pathlib import Path
+
+from seriatim import catalogue
+from seriatim.parameters import REQUIRED, Choice, Flag, Labels, Number, Parameter
+
+FILE = Path(__file__).parent.parent / "src" / "seriatim" / "__init__.pyi"
+
+HEAD = """\
+# Written by `make stubs`.
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from seriatim import catalogue as catalogue
+from seriatim import data as data
+from seriatim import errors as errors
+from seriatim import evaluate as evaluate
+from seriatim.catalogue import algorithms as algorithms
+from seriatim.estimator import Classifier, Regressor
+from seriatim.modelfile import load as load
+
+__version__: str
+"""
+
+
+def kind(parameter: Parameter) -> str:
+    """The type of a parameter."""
+    match parameter:
+        case Number(integer=whole, optional=optional):
+            return ("int" if whole else "float") + (" | None" if optional else "")
+        case Choice(options=options):
+            return f"Literal[{', '.join(map(repr, options))}]".replace("'", '"')
+        case Flag():
+            return "bool"
+        case Labels():
+            return "Sequence[Any] | None"
+    return "Any"
+
+
+def stub() -> str:
+    """The text of the stub file."""
+    parts = [HEAD]
+    for name, cls in catalogue.algorithms().items():
+        if not cls.__module__.startswith("seriatim."):
+            continue
+        required = {n: p for n, p in cls.parameters.items() if p.default is REQUIRED}
+        optional = {n: p for n, p in cls.parameters.items() if p.default is not REQUIRED}
+        lines = [f"    {n}: {kind(p)}" for n, p in cls.parameters.items()]
+        lines += ["    def __init__(", "        self,", *(f"        {n}: {kind(p)}," for n, p in required.items())]
+        lines += ["        *,", *(f"        {n}: {kind(p)} = ...," for n, p in optional.items()), "    ) -> None: ..."]
+        base = "Classifier" if cls.task == "classification" else "Regressor"
+        parts.append(f"\nclass {name}({base}):\n" + "\n".join(lines) + "\n")
+    return "".join(parts)
+
+
+if __name__ == "__main__":
+    FILE.write_text(stub())
