@@ -72,7 +72,7 @@ def versions(python: Path, names: tuple[str, ...]) -> dict[str, str]:
 
 
 def measure(options: argparse.Namespace, console: Console) -> tuple[dict[str, Any], list[Line]]:
-    """All lines, and what they were measured with. The display has no thread of its own: it would disturb the timing."""
+    """All lines, and what they were measured with."""
     seriatim = absolute(options.seriatim, "the seriatim command")
     python = absolute(seriatim.with_name("python"), "Seriatim's interpreter")
     peers = absolute(options.peers, "the peers' interpreter")
@@ -84,6 +84,7 @@ def measure(options: argparse.Namespace, console: Console) -> tuple[dict[str, An
         "ours": versions(python, ("numpy",)),
         "theirs": versions(peers, PEERS),
     }
+    # The display has no thread of its own: it would disturb what is measured.
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     lines = []
     with Progress(*columns, console=console, transient=True, auto_refresh=False) as progress:
@@ -97,7 +98,7 @@ def measure(options: argparse.Namespace, console: Console) -> tuple[dict[str, An
         for name in [options.only] if options.only else COMPARISONS:
             for line in COMPARISONS[name](bench):
                 lines.append(line)
-                progress.console.print(f"{line.what}: {ratio(line.ratio)}", highlight=False)
+                progress.console.print(f"{line.what}, beside {line.beside}: {ratio(line.ratio)}", highlight=False)
     return about, lines
 
 
@@ -115,16 +116,17 @@ def target(line: Line) -> str:
 def show(about: dict[str, Any], lines: list[Line], console: Console) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("what")
+    table.add_column("beside")
     for title in ("ours", "theirs", "ratio", "target", "met"):
         table.add_column(title, justify="right", no_wrap=True)
     met = {True: "[green]yes", False: "[red]no", None: ""}
     for line in lines:
         values = (f"{value:.3g} {line.unit}" for value in (line.ours, line.theirs))
-        table.add_row(line.what, *values, ratio(line.ratio), target(line), met[line.met])
+        table.add_row(line.what, line.beside, *values, ratio(line.ratio), target(line), met[line.met])
     console.print(table)
     for line in lines:
         if line.note:
-            console.print(f"{line.what}: {line.note}", highlight=False, style="dim")
+            console.print(f"{line.what}, beside {line.beside}: {line.note}", highlight=False, style="dim")
     for side in ("ours", "theirs"):
         console.print(
             f"{side}: {', '.join(' '.join(item) for item in about[side].items())}", highlight=False, style="dim"
@@ -138,6 +140,8 @@ def main() -> int:
     except BenchError as error:
         print(f"bench: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130
     show(about, lines, Console())
     if options.json:
         figures = [asdict(line) | {"ratio": line.ratio, "met": line.met} for line in lines]

@@ -14,22 +14,22 @@ def compare(bench: Bench) -> Iterator[Line]:
     """Wall time of a whole `seriatim run` with default parameters on the first 100,000 rows."""
     warm(bench.files.head)
     seconds: dict[str, list[float]] = {name: [] for name in classifiers(bench)}
-    left_out = []
+    failed: dict[str, str] = {}
     for turn in range(bench.repeat):
-        for name in list(seconds):
+        for name in [name for name in seconds if name not in failed]:
             bench.say(f"{name}, {turn + 1} of {bench.repeat}")
             try:
-                seconds[name].append(
-                    run(bench.seriatim, "run", bench.files.head, "-a", name, "--json", limit=LIMIT).seconds
-                )
+                usage = run(bench.seriatim, "run", bench.files.head, "-a", name, "--json", limit=LIMIT)
             except BenchError as error:
-                del seconds[name]
-                left_out.append(f"{name} left out: {error}")
+                if name == "pa":
+                    raise
+                failed[name] = f"{name} left out: {error}"
+            else:
+                seconds[name].append(usage.seconds)
     pa = min(seconds["pa"])
-    for name, values in seconds.items():
-        yield Line(
-            f"run -a {name}, beside -a pa", min(values), pa, "s", note="; ".join(left_out) if name == "pa" else ""
-        )
+    for name in [name for name in seconds if name not in failed]:
+        note = "; ".join(failed.values()) if name == "pa" else ""
+        yield Line(f"run -a {name}", "run -a pa", min(seconds[name]), pa, "s", note=note)
 
 
 def classifiers(bench: Bench) -> list[str]:

@@ -69,18 +69,17 @@ def prepare(rows: int, say: Callable[[str], None]) -> Files:
 
 def generate(files: Files, rows: int, say: Callable[[str], None]) -> None:
     """Write all files in one pass over the generator."""
-    from seriatim.data.generators import text_like
-    from seriatim.data.libsvm import format_rows
+    from seriatim.data import generators, libsvm
 
     done = 0
     parts: list[tuple[Any, ...]] = []
-    with files.libsvm.open("wb") as libsvm, files.vw.open("wb") as vw, files.head.open("wb") as head:
-        for X, y in text_like(rows, FEATURES, PER_ROW, SEED):
+    with files.libsvm.open("wb") as svm, files.vw.open("wb") as vw, files.head.open("wb") as head:
+        for X, y in generators.text_like(rows, FEATURES, PER_ROW, SEED):
             say(f"generating rows, {done:,} of {rows:,}")
             labels = [b"1" if label > 0 else b"-1" for label in y.tolist()]
-            text = format_rows(X, labels, digits=DIGITS)
-            libsvm.write(text)
-            vw.write(format_rows(X, labels, before=b" |", digits=DIGITS))
+            text = libsvm.format_rows(X, labels, digits=DIGITS)
+            svm.write(text)
+            vw.write(libsvm.format_rows(X, labels, before=b" |", digits=DIGITS))
             if done == 0:
                 files.small.write_bytes(text[: text.rfind(b"\n", 0, SMALL) + 1])
             if done < HEAD:

@@ -43,6 +43,7 @@ class Line:
     """One line of the table: ours beside theirs, and what was promised."""
 
     what: str
+    beside: str
     ours: float
     theirs: float
     unit: str
@@ -96,9 +97,9 @@ class Worker(AbstractContextManager["Worker"]):
     """A process that prepares once and then measures whenever it is told to, so that two of them can take turns."""
 
     def __init__(self, python: Path, module: str, *arguments: str | Path | int) -> None:
-        command = [str(python), "-m", f"bench.workers.{module}", *map(str, arguments)]
+        self.command = [str(python), "-m", f"bench.workers.{module}", *map(str, arguments)]
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=ROOT)
+        self.process = subprocess.Popen(self.command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=ROOT)
 
     def __call__(self) -> dict[str, Any]:
         """One measurement."""
@@ -111,7 +112,7 @@ class Worker(AbstractContextManager["Worker"]):
             pass  # it has ended; why is on its stderr
         answer = stdout.readline()
         if not answer:
-            raise BenchError(f"`{' '.join(map(str, self.process.args))}` ended: {last_line(stderr.read())}")
+            raise BenchError(f"`{' '.join(self.command)}` ended: {last_line(stderr.read())}")
         return json.loads(answer)
 
     def __exit__(self, *error: object) -> None:

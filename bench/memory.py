@@ -21,10 +21,10 @@ def compare(bench: Bench) -> Iterator[Line]:
     }
     usages = take_turns(bench, sides, bench.repeat)
     once, vw = (max(usage.megabytes for usage in usages[side]) for side in sides)
-    yield Line(f"peak memory, {bench.rows:,} rows, beside vw", once, vw, "MB", limit=MEGABYTES)
+    yield Line(f"peak memory, {bench.rows:,} rows", "vw", once, vw, "MB", limit=MEGABYTES)
     bench.say(f"the same rows {TIMES} times through a pipe")
     often = piped(bench).megabytes
-    yield Line(f"peak memory, {TIMES} x {bench.rows:,} rows by pipe, beside once", often, once, "MB", limit=MEGABYTES)
+    yield Line(f"peak memory, {TIMES} x {bench.rows:,} rows by pipe", "once", often, once, "MB", limit=MEGABYTES)
 
 
 def piped(bench: Bench) -> Usage:

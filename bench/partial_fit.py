@@ -21,5 +21,5 @@ def compare(bench: Bench) -> Iterator[Line]:
     pa = best.pop("seriatim")
     for side, peer in best.items():
         note = f"right on {pa['accuracy']:.4f} of the rows learned beside {peer['accuracy']:.4f}"
-        what = f"partial_fit on {pa['rows']:,} rows, beside {side}"
-        yield Line(what, pa["seconds"], peer["seconds"], "s", target=1 / 4, note=note)
+        what = f"partial_fit on {pa['rows']:,} rows"
+        yield Line(what, side, pa["seconds"], peer["seconds"], "s", target=1 / 4, note=note)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from typing import Any
 
@@ -51,6 +52,8 @@ def main() -> None:
     """Run a command; what the user can mend is one line on stderr and exit status 2."""
     from seriatim.errors import SeriatimError
 
+    # NumPy's linear algebra keeps a thread spinning for each core; here the other cores parse.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         command(prog_name="seriatim")
     except SeriatimError as error:

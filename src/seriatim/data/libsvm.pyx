@@ -373,40 +373,48 @@ cdef bint plain_line(
     `place` holds the delimiters of the text, those of this line from number q on. Says whether it did; if not, nothing
     has changed. Whether all digits were digits is asked once, at the end.
     """
-    cdef Py_ssize_t i = q[0], k = at.values, colon, end
-    cdef int n, index = -1, last = -1, ascending = 1
+    cdef Py_ssize_t i = q[0], k = at.values, room = work.values_room
+    cdef unsigned int here, colon, end, n, first
+    cdef int index = -1, last = -1, ascending = 1
     cdef uint64_t odd = 0
     cdef const char* p = at.where
-    cdef double x
+    cdef double x, unusual = 0
     cdef double* values = work.value
     cdef int* indices = work.index
     p += p[0] == 43 or p[0] == 45
-    n = <int> (text + place[i] - p)
-    if n < 1 or n > 8 or at.rows == work.rows_room:
+    n = <unsigned int> (text + place[i] - p)
+    if n - 1 > 7 or at.rows == work.rows_room:
         return False
     x = <double> <long long> digits(p, n, &odd)
     work.y[at.rows] = -x if at.where[0] == 45 else x
     work.name[at.rows] = -1
-    while text[place[i]] == 32:
+    here = place[i]
+    while text[here] == 32:
         colon, end = place[i + 1], place[i + 2]
-        n = <int> colon - place[i] - 1
-        if n < 1 or n > 8 or text[colon] != 58 or text[end] == 58 or k == work.values_room:
+        n = colon - here - 1
+        if n - 1 > 7 or text[colon] != 58 or k == room:
             return False
-        index = <int> digits(text + place[i] + 1, n, &odd) - 1
+        index = <int> digits(text + here + 1, n, &odd) - 1
         ascending &= index > last
         last = index
         p = text + colon + 1
-        n = <int> end - colon - 3
-        if p[1] == 46 and 1 <= n <= 8:
-            x = <double> <long long> (digits(p, 1, &odd) * WHOLE_TENS[n] + digits(p + 2, n, &odd)) / TENS[n]
-        elif n == -1:
-            x = <double> <long long> digits(p, 1, &odd)
-        elif number(p, &x) != text + end or not -HIGHEST <= x <= HIGHEST:
+        first = <unsigned int> p[0] - 48
+        n = end - colon - 3
+        if p[1] == 46 and n - 1 <= 7:
+            odd |= first > 9
+            x = <double> <long long> (first * WHOLE_TENS[n] + digits(p + 2, n, &odd)) / TENS[n]
+        elif n + 1 == 0:
+            odd |= first > 9
+            x = first
+        elif number(p, &unusual) == text + end and -HIGHEST <= unusual <= HIGHEST:
+            x = unusual
+        else:
             return False
         indices[k] = index
         values[k] = x
         k += 1
         i += 2
+        here = end
     if text[place[i]] == 13:
         i += 1
     if odd or not ascending or text[place[i]] != 10:
