@@ -81,6 +81,7 @@ def measure(options: argparse.Namespace, console: Console) -> tuple[dict[str, An
         "repeat": options.repeat,
         "machine": platform.machine(),
         "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 2),  # of others: nothing has been started yet
         "ours": versions(python, ("numpy",)),
         "theirs": versions(peers, PEERS),
     }
@@ -127,6 +128,8 @@ def show(about: dict[str, Any], lines: list[Line], console: Console) -> None:
     for line in lines:
         if line.note:
             console.print(f"{line.what}, beside {line.beside}: {line.note}", highlight=False, style="dim")
+    busy = "; others were at work, so measure again" if about["load"] > 0.25 * about["cores"] else ""
+    console.print(f"{about['cores']} cores, load {about['load']} at the start{busy}", highlight=False, style="dim")
     for side in ("ours", "theirs"):
         console.print(
             f"{side}: {', '.join(' '.join(item) for item in about[side].items())}", highlight=False, style="dim"

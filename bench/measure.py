@@ -75,17 +75,17 @@ class Usage:
 
 def run(*command: str | Path, stdin: IO[bytes] | None = None, limit: int = LIMIT) -> Usage:
     """Run a command to its end; one that fails or takes too long is an error."""
-    words = [str(word) for word in command]
-    launch = [sys.executable, "-I", "-S", str(LAUNCH), str(limit), *words]
+    launch = [sys.executable, "-I", "-S", str(LAUNCH), str(limit), *map(str, command)]
+    shown = " ".join(word.name if isinstance(word, Path) else word for word in command)
     done = subprocess.run(launch, stdin=stdin or subprocess.DEVNULL, capture_output=True, text=True, cwd=ROOT)
     if done.returncode:
-        raise BenchError(f"{words[0]} could not be run: {last_line(done.stderr)}")
+        raise BenchError(f"`{shown}` could not be run: {last_line(done.stderr)}")
     output, report = done.stdout.rstrip("\n").rsplit("\n", 1)
     seconds, cpu, peak, status = report.split()
     if int(status) == -signal.SIGKILL and float(seconds) >= limit:
-        raise BenchError(f"`{' '.join(words)}` took more than {limit} s")
+        raise BenchError(f"`{shown}` took more than {limit} s")
     if int(status):
-        raise BenchError(f"`{' '.join(words)}` ended with status {status}: {last_line(done.stderr)}")
+        raise BenchError(f"`{shown}` ended with status {status}: {last_line(done.stderr)}")
     return Usage(float(seconds), float(cpu), float(peak) / 1e6, output, done.stderr)
 
 

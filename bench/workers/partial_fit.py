@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,15 +43,16 @@ def sklearn(**parameters: Any) -> tuple[Any, dict[str, Any]]:
     return SGDClassifier(**parameters), {"classes": CLASSES}
 
 
-def sklearn_pa() -> tuple[Any, dict[str, Any]]:
-    """PA-I as scikit-learn has it, taking the rows in their order."""
-    return sklearn(learning_rate="pa1", eta0=1.0, penalty=None, shuffle=False)
+def sklearn_pa(**parameters: Any) -> tuple[Any, dict[str, Any]]:
+    """PA-I as scikit-learn has it."""
+    return sklearn(learning_rate="pa1", eta0=1.0, penalty=None, **parameters)
 
 
 MODELS: dict[str, Callable[[], tuple[Any, dict[str, Any]]]] = {
     "seriatim": seriatim,
     "sklearn": sklearn,
     "sklearn-pa": sklearn_pa,
+    "sklearn-pa-in-order": partial(sklearn_pa, shuffle=False),
 }
 
 

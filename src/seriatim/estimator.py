@@ -6,6 +6,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterator
 from os import PathLike
+from threading import RLock
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -36,9 +37,14 @@ class Estimator:
 
     fit_intercept: Any = Flag(True)
 
+    # Learners work without the interpreter lock, so calls from several threads must wait for one another here.
+    __slots__ = ("__dict__", "__weakref__", "_lock")
+    _lock: Any
+
     _learner: Any = None
     _vocabulary: Vocabulary | None = None
     _columns: int = 0
+    _labels: list[Any] = []  # noqa: RUF012
 
     def __init_subclass__(cls) -> None:
         declared = {}
@@ -63,6 +69,11 @@ class Estimator:
         cls.__init__ = __init__  # type: ignore[method-assign,assignment]
         if "build" in vars(cls):
             catalogue.register(cls)
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        self = super().__new__(cls)
+        self._lock = RLock()
+        return self
 
     def build(self) -> Any:
         """A new learner with these parameters."""
@@ -104,18 +115,20 @@ class Estimator:
             self._learner = learner
 
     def _become(self, other: Self) -> Self:
-        vars(self).clear()
-        vars(self).update(vars(other))
+        with self._lock:
+            vars(self).clear()
+            vars(self).update(vars(other))
         return self
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything the model is: parameters, names, counters and the learner's arrays, and nothing else."""
-        return {
-            "parameters": self.get_params(),
-            "columns": self._columns,
-            "names": None if self._vocabulary is None else list(self._vocabulary.names),
-            "state": None if self._learner is None else self._learner.state(),
-        }
+        with self._lock:
+            return {
+                "parameters": self.get_params(),
+                "columns": self._columns,
+                "names": None if self._vocabulary is None else list(self._vocabulary.names),
+                "state": None if self._learner is None else self._learner.state(),
+            }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).clear()
@@ -198,15 +211,20 @@ class Estimator:
         """Learn from these rows, one after another, where the last call ended; all of them or, if one is bad, none."""
         rows = self._rows(X)
         y = self._targets(y, rows.n)
-        if rows.nonzeros < LARGE:
-            rows = rows.check()
-            self._begin(column_names(X), **options)
-            self.learn_rows(rows, y)
-            return self
-        # A large block is checked on another core just ahead of the learning, and undone if a row of it is bad.
+        with self._lock:
+            if rows.nonzeros < max(LARGE, self._columns * len(self._labels)):
+                rows = rows.check()
+                self._begin(column_names(X), **options)
+                self.learn_rows(rows, y)
+            else:
+                self._learn_large(rows, y, column_names(X), options)
+        return self
+
+    def _learn_large(self, rows: Rows, y: np.ndarray, names: list[str] | None, options: dict[str, Any]) -> None:
+        """A large block is checked on another core just ahead of the learning, and undone if a row of it is bad."""
         before = self.__getstate__()
         try:
-            self._begin(column_names(X), **options)
+            self._begin(names, **options)
             start = 0
             for part in ahead(Rows.check, rows.parts(LARGE // 2)):
                 self.learn_rows(part, y[start : start + part.n])
@@ -214,7 +232,6 @@ class Estimator:
         except DataError:
             self.__setstate__(before)
             raise
-        return self
 
     def _begin(self, names: list[str] | None) -> None:
         """Get ready for examples whose columns have these names, if any."""
@@ -225,15 +242,16 @@ class Estimator:
 
     def learn_rows(self, rows: Rows, y: np.ndarray, observe: Observer | None = None) -> None:
         """Learn checked rows with checked targets; `observe` is told what was predicted before each was revealed."""
-        self._start()
-        self._columns = max(self._columns, rows.features)
-        for start, targets in self._stretches(y):
-            if observe is None:
-                self._learner.learn_rows(rows, targets, None, start)
-            else:
-                scores = np.empty((len(targets), self._learner.classes))
+        if self._vocabulary is not None and rows.features > len(self._vocabulary):
+            raise DataError(f"{rows.features} columns for a model that knows {len(self._vocabulary)} by name")
+        with self._lock:
+            self._start()
+            for start, targets in self._stretches(y):
+                scores = None if observe is None else np.empty((len(targets), self._learner.classes))
                 self._learner.learn_rows(rows, targets, scores, start)
-                observe(targets, scores)
+                self._columns = max(self._columns, rows.features)
+                if observe is not None and scores is not None:
+                    observe(targets, scores)
 
     def _targets(self, y: Any, n: int) -> np.ndarray:
         raise NotImplementedError
@@ -244,7 +262,8 @@ class Estimator:
 
     def scores_of(self, rows: Rows) -> np.ndarray:
         """The scores of checked rows, a column a class (or one)."""
-        return self._fitted().score_rows(rows)
+        with self._lock:
+            return self._fitted().score_rows(rows)
 
     def decide(self, scores: np.ndarray) -> np.ndarray:
         """The predictions that scores stand for."""
@@ -271,7 +290,8 @@ class Estimator:
         if self._vocabulary is None:
             self._fitted()
             self._ready_for_names()
-        return self._learner.score_one(self._vocabulary, x)
+        with self._lock:
+            return self._learner.score_one(self._vocabulary, x)
 
     # ---- scikit-learn
 
@@ -297,9 +317,8 @@ class Classifier(Estimator):
     task = "classification"
     classes: Any = Labels(None)
 
-    # Replaced when a label is met, never changed in place: the labels, ascending, and what the learner sees for those
-    # that have been seen.
-    _labels: list[Any] = []  # noqa: RUF012
+    # Like the labels, ascending, replaced when a label is met and never changed in place: what the learner sees for
+    # each that has been seen.
     _codes: dict[Any, float] = {}  # noqa: RUF012
 
     # ---- labels that come with the stream
@@ -322,30 +341,27 @@ class Classifier(Estimator):
     def _meet(self, label: Any) -> None:
         """Take in a label that has not been seen before."""
         learner, labels = self._learner, self._labels
-        if label in labels:
+        if label in labels:  # declared, and now seen
             self._codes = {**self._codes, label: float(labels.index(label))}
         elif not labels:
             # Which of two labels this will be is not known yet; a positive number is taken for the higher one.
-            self._labels = [label]
-            self._codes = {label: 1.0 if not isinstance(label, str) and label > 0 else -1.0}
-            return
+            self._labels, self._codes = [label], {label: 1.0 if not isinstance(label, str) and label > 0 else -1.0}
         else:
-            self._labels = sorted([*labels, label], key=label_order)
-            if len(self._labels) == 2:
-                codes = {self._labels[0]: -1.0, self._labels[1]: 1.0}
+            known = sorted([*labels, label], key=label_order)
+            if len(known) == 2:
+                codes = {known[0]: -1.0, known[1]: 1.0}
                 if codes[labels[0]] != self._codes[labels[0]]:
                     learner.reclass([0], [-1.0])
-                self._codes = codes
-                return
-            if len(labels) == 2:
-                source = [-1 if known == label else 0 for known in self._labels]
-                factor = [0.5 * self._codes.get(known, 0.0) for known in self._labels]
-                learner.reclass(source, factor)
             else:
-                source = [labels.index(known) if known != label else -1 for known in self._labels]
-                learner.reclass(source, [1.0] * len(source))
-            self._codes = {known: float(self._labels.index(known)) for known in [*self._codes, label]}
-        learner.compete([int(code) for code in self._codes.values()])
+                codes = {one: float(known.index(one)) for one in [*self._codes, label]}
+                if len(labels) == 2:  # w becomes -w/2 for the lower and +w/2 for the higher of the two
+                    source = [-1 if one == label else 0 for one in known]
+                    learner.reclass(source, [0.5 * self._codes.get(one, 0.0) for one in known])
+                else:
+                    learner.reclass([-1 if one == label else labels.index(one) for one in known], [1.0] * len(known))
+            self._labels, self._codes = known, codes
+        if learner.classes > 1:
+            learner.compete(self.seen())
 
     def _targets(self, y: Any, n: int) -> np.ndarray:
         y = check_targets(y, n)
@@ -416,14 +432,15 @@ class Classifier(Estimator):
 
         A number is a value, a string s under key k the feature "k=s", a list or set of strings a bag of such features.
         """
-        vocabulary = self._vocabulary or self._ready_for_names()
-        code = self._codes.get(y)
-        if code is None:
-            label = plain_label(y)
-            self._learner.score_one(vocabulary, x)  # refuses a bad example before its label is taken in
-            self._meet(label)
-            code = self._codes[label]
-        self._learner.learn_one(vocabulary, x, code)
+        with self._lock:
+            vocabulary = self._ready_for_names() if self._vocabulary is None else self._vocabulary
+            code = self._codes.get(y)
+            if code is None:
+                label = plain_label(y)
+                self._learner.score_one(vocabulary, x)  # refuses a bad example before its label is taken in
+                self._meet(label)
+                code = self._codes[label]
+            self._learner.learn_one(vocabulary, x, code)
         return self
 
     def predict_one(self, x: dict[str, Any]) -> Any:
@@ -443,11 +460,9 @@ class Classifier(Estimator):
         return {**super().__getstate__(), "labels": self._labels, "codes": self._codes}
 
     def _restore_labels(self, state: dict[str, Any]) -> None:
-        labels, codes = state["labels"], state["codes"]
-        if self._learner.classes == 1 and len(labels) > 2:
-            self._learner.reclass([-1] * len(labels), [0.0] * len(labels))
-        self._labels, self._codes = labels, codes
-        if len(labels) > 2:
+        self._labels, self._codes = state["labels"], state["codes"]
+        if len(self._labels) > 2:
+            self._learner.reclass([-1] * len(self._labels), [0.0] * len(self._labels))
             self._learner.compete(self.seen())
 
 
@@ -486,8 +501,9 @@ class Regressor(Estimator):
 
     def learn_one(self, x: dict[str, Any], y: float) -> Self:
         """Learn one example: a dict of features by name, and its target."""
-        vocabulary = self._vocabulary or self._ready_for_names()
-        self._learner.learn_one(vocabulary, x, self._targets([y], 1)[0])
+        with self._lock:
+            vocabulary = self._ready_for_names() if self._vocabulary is None else self._vocabulary
+            self._learner.learn_one(vocabulary, x, self._targets([y], 1)[0])
         return self
 
     def predict_one(self, x: dict[str, Any]) -> float:

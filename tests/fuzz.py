@@ -1,0 +1,403 @@
+"""Mutated input for the parser and the model loader: `python -m tests.fuzz N [seed]`.
+
+N texts go through the LIBSVM parser, and N / 10 model files through `load` and what can be done with a model. Every
+outcome must be a result, which for text is that of the plain parser in tests/reference, or a SeriatimError that says
+where. Anything else is printed with the arguments that repeat it: another exception, a crash, more than a second for one
+input, memory beyond twice the input and a constant.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import io
+import json
+import mmap
+import os
+import random
+import resource
+import struct
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import seriatim
+from seriatim.data.libsvm import PADDING, parse
+from seriatim.data.stream import Stream
+from seriatim.errors import ModelError, NotFittedError, ParseError, SeriatimError
+from tests.reference import libsvm as reference
+
+SECONDS = 1.0
+# Blocks that are parsed ahead, workspaces that are used again, NumPy and the allocator's slack.
+CONSTANT = 192 << 20
+ADDRESSES = 8 << 30  # so that a runaway allocation is an error here and not the end of the machine
+
+LINES = [
+    b"+1 3:1 11:1 14:1 19:1 39:1 42:1 55:1 64:1 67:1 73:1 75:1 76:1 80:1 83:1",
+    b"-1 1:0.708333 2:1 3:1 4:-0.320755 5:-0.105023 6:-1 7:1 8:-0.419847 9:-1 10:-0.225806 12:1 13:-1",
+    b"nonspam 2:0.64 3:0.64 5:0.32 12:0.64 19:1.93 21:0.96 52:0.778 55:3.756 56:61 57:278",
+    b"5 1:0.00632 2:18.00 3:2.310 5:0.5380 6:6.5750 7:65.20 8:4.0900 9:1 10:296.0 11:15.30 12:396.90 13:4.98",
+    b"2 qid:7 1:1e-3 2:-.5 3:5. 4:1E+2 5:123456789012345678901234567890 # a comment",
+    b"# only a comment",
+    b"",
+    "größe 1:0.1 7:1".encode(),
+    b"1 5:1 3:2 5:0.25 1:4",
+    b"-1\t1:1\t2:2  \r",
+]
+TOKENS = [
+    b" ", b"\t", b"\n", b"\r", b"\r\n", b":", b"::", b"#", b"\x00", b"\xff", b"\xc3", b"\x0b", b"\x0c", b"\x85", b"\xe2\x80\xa8",
+    b"nan", b"-inf", b"Infinity", b"1e400", b"1e-400", b"1e50", b"-1e50", b"1.0000000000000001e50", b"1e60", b"5e-324",
+    b"0", b"-0", b"00000000", b"0000000000000001", b"9007199254740993", b"18446744073709551616", b"2147483646:1",
+    b"2147483647:1", b"2147483648:1", b"4294967297:1", b"99999999:1", b"100000000:1", b"0:1", b"-1:1", b"1:", b":1", b"1:1:1",
+    b"a:1", b"1:a", b"1:0x10", b"1:1_0", b"qid:", b"qid:3", b"+", b"-", b".", b"e", b"1e", b"1e+", b".e1", b"+1", b"--1",
+    b"0.1234567890123456789012345678901234567890", b"1" * 50, b"1:" + b"9" * 60, b"x" * 70, b" 1:1" * 40, b"\xef\xbb\xbf",
+]  # fmt: skip
+NUMBERS = [0, 1, -1, 2, 3, 127, 128, 255, 2**31 - 1, 2**31, 2**32, 2**53 + 1, 2**62, 2**63 - 1, 2**63, 2**64, 10**30, 0.5,
+           -0.5, 1e-320, 1e50, 1e308, float("nan"), float("inf"), None, True, False, "", "1", [], {}, [0], [[0]]]  # fmt: skip
+
+
+class Failure(Exception):
+    """An outcome that must not be."""
+
+
+# ---- mutation
+
+
+def mutate(rng: random.Random, data: bytes, tokens: list[bytes]) -> bytes:
+    """A few edits of the kinds that break parsers."""
+    text = bytearray(data)
+    for _ in range(rng.choice((1, 1, 1, 2, 3, 6))):
+        at = rng.randrange(len(text) + 1)
+        kind = rng.randrange(8)
+        if kind == 0 and text:
+            text[at % len(text)] ^= 1 << rng.randrange(8)
+        elif kind == 1:
+            text[at:at] = bytes([rng.randrange(256)])
+        elif kind == 2:
+            del text[at : at + rng.choice((1, 1, 2, 8, 64))]
+        elif kind == 3:
+            text[at:at] = rng.choice(tokens)
+        elif kind == 4:
+            token = rng.choice(tokens)
+            text[at : at + len(token)] = token
+        elif kind == 5:
+            text = text[:at] if rng.random() < 0.5 else text[at:]
+        elif kind == 6:
+            other = rng.randrange(len(text) + 1)
+            text[at:at] = text[min(at, other) : max(at, other)][:2000] * rng.choice((1, 1, 2, 3))
+        else:
+            digits = [i for i in range(max(0, at - 20), min(len(text), at + 20)) if 48 <= text[i] <= 57]
+            if digits:
+                text[rng.choice(digits)] = rng.choice(b"0123456789.eE+-:")
+    return bytes(text)
+
+
+# ---- text
+
+
+class Bytes(Stream):
+    """A stream of bytes in memory."""
+
+    def __init__(self, data: bytes, **options: object) -> None:
+        super().__init__("input", **options)  # type: ignore[arg-type]
+        self.data = data
+
+    def open(self) -> io.BytesIO:  # type: ignore[override]
+        return io.BytesIO(self.data)
+
+
+def text_input(rng: random.Random) -> bytes:
+    lines = rng.choices(LINES, k=rng.choice((1, 1, 2, 5, 20)))
+    text = b"\n".join(lines) + rng.choice((b"\n", b"\n", b"", b"\r\n"))
+    return mutate(rng, text, TOKENS)
+
+
+def text_case(rng: random.Random) -> tuple[bytes, Callable[[], None]]:
+    text = text_input(rng)
+    how = rng.random()
+    if how < 0.9:
+        return text, lambda: check_parse(text, skip_bad=how < 0.6)
+    block, threads = rng.choice((1, 2, 5, 17, 64, 1 << 12)), rng.choice((1, 1, 2))
+    return text, lambda: check_stream(text, skip_bad=how < 0.97, block=block, threads=threads)
+
+
+def check_parse(text: bytes, skip_bad: bool) -> None:
+    expected, bad = reference.read(text)
+    if not text:
+        return
+    text = text if text.endswith(b"\n") else text + b"\n"
+    block = parse(text + bytes(PADDING), 0, len(text), skip_bad)
+    where = [(line, column) for line, column, _ in block.bad]
+    if skip_bad:
+        # A block need not describe more than ten.
+        expect(where == bad[: len(where)] and len(where) >= min(len(bad), 10), f"bad {where}; the plain parser finds {bad}")
+        expect(block.lines == text.count(b"\n"), "lines were lost")
+        compare(block.rows, block.y, expected)
+    else:
+        expect(where == bad[:1], f"the first bad line is {where}; the plain parser finds {bad[:1]}")
+        compare(block.rows, block.y, expected[: len(block.y)])
+    expect(all(problem for _, _, problem in block.bad), "a problem without words")
+    block.release()
+
+
+def check_stream(text: bytes, **options: object) -> None:
+    expected, bad = reference.read(text)
+    stream = Bytes(text, **options)
+    at = 0
+    try:
+        for rows, y in stream:
+            compare(rows, y, expected[at : at + rows.n])
+            at += rows.n
+    except ParseError as error:
+        expect((error.line, error.column) == bad[0], f"{error}; the plain parser finds {bad[:1]}")
+        expect(not stream.skip_bad, "a bad line was not skipped")
+        return
+    expect(at == len(expected), f"{at} rows of {len(expected)}")
+    expect(stream.skipped_count == len(bad), f"{stream.skipped_count} lines skipped of {len(bad)}")
+
+
+def compare(rows: object, y: np.ndarray, expected: list) -> None:
+    start, index, value = rows.arrays  # type: ignore[attr-defined]
+    expect(len(expected) == len(y) == len(start) - 1, f"{len(y)} labels, {len(start) - 1} rows of {len(expected)}")
+    expect([label for label, _ in expected] == y.tolist(), "the labels differ")
+    pairs = [pair for _, row in expected for pair in row]
+    expect(np.diff(start).tolist() == [len(row) for _, row in expected], "the rows differ in length")
+    expect([j - 1 for j, _ in pairs] == index.tolist(), "the columns differ")
+    expect(struct.pack(f"{len(pairs)}d", *(v for _, v in pairs)) == value.tobytes(), "the values differ")
+
+
+def expect(condition: object, problem: str) -> None:
+    if not condition:
+        raise Failure(problem)
+
+
+# ---- model files
+
+
+def model_files(folder: Path) -> list[tuple[str, bytes]]:
+    """A small file of every algorithm: two labels, several, named features."""
+    rng = np.random.default_rng(0)
+    X, files = rng.standard_normal((30, 4)), []
+    for name, cls in seriatim.algorithms().items():
+        targets = [X[:, 0]] if cls.task == "regression" else [np.sign(X[:, 0]).astype(int), rng.integers(0, 3, 30)]
+        for number, y in enumerate(targets):
+            models = [cls().partial_fit(X, y), cls()]
+            for x, target in zip(X[:10], y.tolist(), strict=False):
+                models[1].learn_one({"a": x[0], "b\n": x[1], "ü": x[2]}, target)
+            if cls.task == "classification" and number:
+                models.append(cls(classes=["a", "b", "c", "d"]).partial_fit(X, np.array(["b", "c", "d"])[y]))
+            for model in models:
+                path = folder / "seed"
+                model.save(path)
+                files.append((name, path.read_bytes()))
+    return files
+
+
+def model_case(rng: random.Random, files: list[tuple[str, bytes]], path: Path) -> tuple[bytes, Callable[[], None]]:
+    name, data = rng.choice(files)
+    length = struct.unpack("<Q", data[:8])[0]
+    header, body = data[8 : 8 + length], data[8 + length :]
+    kind = rng.randrange(5)
+    if kind == 0:
+        header = mutate(rng, header, [b'"', b"{", b"}", b"[", b"]", b",", b"0", b"-1", b"null", b"1e999", b"\\ud800", b"F64"])
+    elif kind == 1:
+        header = edited_header(rng, header)
+    elif kind == 2:
+        body = mutate_numbers(rng, body)
+    elif kind == 3:
+        header, body = edited_header(rng, header), mutate_numbers(rng, body)
+    else:
+        header, body = header, mutate(rng, body, [struct.pack("<q", 2**62 + 1), struct.pack("<d", -1.0), b"\xff" * 8])
+    if rng.random() < 0.5 or kind in (1, 3):
+        length = len(header)
+    data = struct.pack("<Q", length) + header + body
+    if rng.random() < 0.05:
+        data = mutate(rng, data, TOKENS)
+    return data, lambda: check_model(name, data, path)
+
+
+def edited_header(rng: random.Random, header: bytes) -> bytes:
+    """The same JSON with something in it changed, in the manifest or in the descriptions of the tensors."""
+    outer = json.loads(header)
+    manifest = json.loads(outer["__metadata__"]["seriatim"])
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        edit(rng, manifest if rng.random() < 0.8 else {k: v for k, v in outer.items() if k != "__metadata__"})
+    outer["__metadata__"]["seriatim"] = json.dumps(manifest)
+    return json.dumps(outer).encode()
+
+
+def edit(rng: random.Random, tree: object) -> None:
+    """Change, remove, repeat or swap one item somewhere below."""
+    while True:
+        keys = list(tree) if isinstance(tree, dict) else list(range(len(tree)))  # type: ignore[arg-type, call-overload]
+        if not keys:
+            return
+        key = rng.choice(keys)
+        item = tree[key]  # type: ignore[index]
+        if isinstance(item, dict | list) and item and rng.random() < 0.85:
+            tree = item
+            continue
+        kind = rng.randrange(6)
+        if kind == 0:
+            del tree[key]  # type: ignore[attr-defined]
+        elif kind == 1 and isinstance(tree, dict):
+            tree[rng.choice(["extra", "t", "w", "updates", key + "_"])] = item
+        elif kind == 1:
+            tree.append(item)  # type: ignore[attr-defined]
+        elif kind == 2 and type(item) in (int, float):
+            tree[key] = item + rng.choice((1, -1, 0.5, 1e9, -1e9))  # type: ignore[index]
+        elif kind == 3:
+            tree[key] = tree[rng.choice(keys)]  # type: ignore[index]
+        else:
+            tree[key] = rng.choice(NUMBERS)  # type: ignore[index]
+        return
+
+
+def mutate_numbers(rng: random.Random, body: bytes) -> bytes:
+    """Whole numbers of the tensors replaced."""
+    data = bytearray(body)
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        kind = rng.choice(("<d", "<q", "<i"))
+        size = struct.calcsize(kind)
+        if len(data) < size:
+            break
+        number = rng.choice([n for n in NUMBERS if type(n) in (int, float)])
+        if kind != "<d":
+            number = int(number) % 2 ** (8 * size - 1) if abs(number) < 1e300 else -(2 ** (8 * size - 2))  # type: ignore
+        at = rng.randrange(len(data) - size + 1)
+        at -= at % size if rng.random() < 0.8 else 0
+        data[at : at + size] = struct.pack(kind, number)
+    return bytes(data)
+
+
+def check_model(name: str, data: bytes, path: Path) -> None:
+    path.write_bytes(data)
+    try:
+        model = seriatim.load(path)
+    except ModelError as error:
+        expect(str(path) in str(error), f"the file is not named: {error}")
+        return
+    columns = max(4, min(model._columns, 1000))
+    X = np.linspace(-1, 1, 3 * columns).reshape(3, columns)
+    labels = [*getattr(model, "_labels", []), 1.0, 2.0, 3.0][:3]
+    y = np.array(labels, dtype=object) if model.task == "classification" else X[:, 0]
+    one = {"ü": 1.0, "a": 2.0, "new": -1.0, "b\n": 0.5}
+    for act in (
+        lambda: model.predict(X),
+        lambda: model.decision_function(X) if model.task == "classification" else None,
+        lambda: model.predict_one(one),
+        lambda: model.score_one(one),
+        lambda: model.coef_ if model._learner is None or getattr(model._learner, "weights", None) is not None else None,
+        lambda: model.partial_fit(X, y),
+        lambda: model.learn_one(one, labels[0]),
+        lambda: model.predict(X),
+        lambda: model.predict_one(one),
+        lambda: model.__getstate__(),
+    ):
+        try:
+            act()
+        except (SeriatimError, NotFittedError):
+            pass
+
+
+# ---- the loop
+
+
+def memory() -> int:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+
+
+def guard() -> None:
+    """A limit on what this process may take, unless a checker of memory needs the addresses."""
+    if "asan" not in os.environ.get("LD_PRELOAD", "") and "VALGRIND" not in os.environ:
+        resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, resource.RLIM_INFINITY))
+
+
+def run(count: int, seed: int, first: int, only: str, current: mmap.mmap) -> int:
+    """Run the cases; returns how many failed. `current` is told which one is at work."""
+    warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of overflow in a model whose numbers are absurd
+    failures = 0
+    sampled = Path("/proc/self/statm").exists()
+    folder = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+    try:
+        files = model_files(folder)
+        start = shown = time.perf_counter()
+        plan = {"text": count, "model": -(-count // 10)}
+        if only:
+            plan = {only: plan[only]}
+        for kind, number in plan.items():
+            base, seen = memory() if sampled else 0, 0
+            for i in range(first, first + number):
+                current[:] = struct.pack("<qq", kind == "model", i)
+                rng = random.Random(f"{seed} {kind} {i}")
+                data, check = text_case(rng) if kind == "text" else model_case(rng, files, folder / "model")
+                before = time.perf_counter()
+                try:
+                    check()
+                    problem = None
+                except Exception as error:
+                    problem = str(error) if isinstance(error, Failure) else traceback.format_exc()
+                now = time.perf_counter()
+                if problem is None and now - before > SECONDS:
+                    problem = f"{now - before:.2f} s for one input"
+                seen = max(seen, len(data))
+                if problem is None and sampled and i % 64 == 0 and memory() - base > 2 * seen + CONSTANT:
+                    problem = f"memory has grown by {(memory() - base) >> 20} MB"
+                    base = memory()
+                if problem is not None:
+                    failures += 1
+                    print(f"\n{kind} {i}: {problem}\ninput: {data[:1000]!r}")
+                    print(repeat(seed, i, kind), flush=True)
+                    if failures >= 20:
+                        return failures
+                if sys.stderr.isatty() and now - shown > 0.5:
+                    shown = now
+                    print(f"\r{kind} {i + 1:,} of {number:,}, {failures} failures", end="", file=sys.stderr, flush=True)
+            if sys.stderr.isatty():
+                print(file=sys.stderr)
+        counts = " and ".join(f"{number:,} {kind}s" for kind, number in plan.items())
+        print(f"{counts} in {time.perf_counter() - start:.1f} s, seed {seed}: {failures} failures")
+        return failures
+    finally:
+        for path in folder.iterdir():
+            path.unlink()
+        folder.rmdir()
+
+
+def repeat(seed: int, i: int, kind: str) -> str:
+    return f"repeat: python -m tests.fuzz 1 {seed} {i} {kind}"
+
+
+def main(arguments: list[str]) -> int:
+    if not 1 <= len(arguments) <= 4:
+        print("usage: python -m tests.fuzz N [seed [first [text or model]]]", file=sys.stderr)
+        return 2
+    count, seed, first = [*map(int, arguments[:3]), 0, 0][:3]
+    only = arguments[3] if len(arguments) > 3 else ""
+    current = mmap.mmap(-1, 16)
+    child = os.fork()  # what crashes the child is then known here
+    if child == 0:
+        faulthandler.enable()
+        guard()
+        status = 1
+        try:
+            status = 1 if run(count, seed, first, only, current) else 0
+        except BaseException:
+            traceback.print_exc()
+        sys.stdout.flush()
+        os._exit(status)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status not in (0, 1):
+        model, i = struct.unpack("<qq", current)
+        print(f"crashed with status {status}\n{repeat(seed, i, 'model' if model else 'text')}")
+    return 1 if status else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

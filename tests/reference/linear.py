@@ -1,0 +1,252 @@
+"""The first-order linear learners, transcribed from their papers: dense, eager and naive.
+
+A classifier sees an example as one vector, delta = Phi(x, y) - Phi(x, s): with two labels it is y x; with more, an
+array of the shape of W that holds x in row y and -x in row s, the strongest rival. Its margin is then <w, delta>, the
+gradient of the margin is delta, and each paper's binary update is its multiclass update too.
+
+The constant feature of an intercept is a last column of ones, which the caller appends.
+"""
+
+import numpy as np
+
+
+class Classifier:
+    """Labels that come with the stream. `w` is a vector for up to two labels, then a row a label."""
+
+    def __init__(self, features, classes=()):
+        self.labels = sorted(classes)
+        self.seen = set()
+        self.t = 0
+        self.w = np.zeros(features if len(self.labels) < 3 else (len(self.labels), features))
+        self.total = self.w.copy()  # w_1 + ... + w_t
+
+    def learn(self, x, label):
+        self.meet(label)
+        self.t += 1
+        self.total = self.total + self.w
+        delta = self.difference(x, label)
+        self.update(delta, float(np.sum(self.w * delta)), float(np.sum(delta * delta)))
+
+    def difference(self, x, label):
+        if self.w.ndim == 1:
+            return x if self.positive(label) else -x
+        delta = np.zeros_like(self.w)
+        scores = self.w @ x
+        rivals = [k for k, other in enumerate(self.labels) if other in self.seen and other != label]
+        if rivals:  # the first label of a multiclass model has nobody to compete with
+            s = max(rivals, key=lambda k: scores[k])
+            delta[self.labels.index(label)] += x
+            delta[s] -= x
+        return delta
+
+    def positive(self, label):
+        """Whether a label is the higher of two. Of one alone that is not known: a positive number is taken for it."""
+        return label == self.labels[1] if len(self.labels) == 2 else not isinstance(label, str) and label > 0
+
+    def meet(self, label):
+        self.seen.add(label)
+        if label in self.labels:
+            return
+        old, sides = self.labels, [self.positive(known) for known in self.labels[:1]]
+        self.labels = sorted([*old, label])
+        place = self.labels.index(label)
+        if len(old) == 1 and self.positive(old[0]) != sides[0]:
+            self.reshape(lambda w: -w)
+        elif len(old) == 2:
+            self.reshape(lambda w: np.insert(np.array([-w / 2, w / 2]), place, 0, axis=0))
+        elif len(old) > 2:
+            self.reshape(lambda w: np.insert(w, place, 0, axis=0))
+
+    def reshape(self, change):
+        self.w, self.total = change(self.w), change(self.total)
+
+    def update(self, delta, margin, norm2):
+        """norm2 = 0: a row of zeros, or no rival. No rule may take a step then."""
+        raise NotImplementedError
+
+    def weights(self):
+        return self.w
+
+    def score(self, x):
+        return self.weights() @ x
+
+    def predict(self, x):
+        score = self.score(x)
+        if np.ndim(score) == 0:
+            return self.labels[-1] if score >= 0 else self.labels[0]
+        known = [k for k, label in enumerate(self.labels) if label in self.seen]
+        return self.labels[max(known, key=lambda k: score[k])]
+
+
+class Perceptron(Classifier):
+    """Rosenblatt (1958): w += eta delta where the margin is not positive."""
+
+    def __init__(self, *args, eta=1.0, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.eta = eta
+
+    def update(self, delta, margin, norm2):
+        if margin <= 0 and norm2 > 0:
+            self.w = self.w + self.eta * delta
+
+
+class AveragedPerceptron(Perceptron):
+    """Freund and Schapire (1999): predicts with (w_1 + ... + w_T) / T."""
+
+    def weights(self):
+        return self.total / max(self.t, 1)
+
+
+class VotedPerceptron(Perceptron):
+    """Freund and Schapire (1999), figure 1: vectors v_k with c_k votes, c_k the examples that v_k survived."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.past, self.votes = [], []  # the zero vector is not among them: it has no vote
+
+    def update(self, delta, margin, norm2):
+        if margin <= 0 and norm2 > 0:
+            super().update(delta, margin, norm2)
+            self.past.append(self.w)
+            self.votes.append(1)
+        elif self.past:
+            self.votes[-1] += 1
+
+    def reshape(self, change):
+        super().reshape(change)
+        self.past = [change(w) for w in self.past]
+
+    def score(self, x):
+        if self.w.ndim == 1:
+            return float(sum(c * (1 if w @ x >= 0 else -1) for w, c in zip(self.past, self.votes, strict=True)))
+        known = [k for k, label in enumerate(self.labels) if label in self.seen]
+        total = np.zeros(len(self.labels))
+        for w, c in zip(self.past, self.votes, strict=True):
+            scores = w @ x
+            total[max(known, key=lambda k: scores[k])] += c
+        return total
+
+
+# The derivative of each loss by the margin m (classification) ...
+BY_MARGIN = {
+    "hinge": lambda m, epsilon: -1.0 if m < 1 else 0.0,
+    "squared_hinge": lambda m, epsilon: -max(0.0, 1 - m),
+    "logistic": lambda m, epsilon: -np.exp(-np.logaddexp(0, m)),
+    "squared": lambda m, epsilon: m - 1,
+    "absolute": lambda m, epsilon: np.sign(m - 1),
+    "epsilon_insensitive": lambda m, epsilon: np.sign(m - 1) if abs(m - 1) > epsilon else 0.0,
+}
+# ... and by the prediction f of a target y (regression).
+BY_PREDICTION = {
+    "squared": lambda f, y, epsilon: f - y,
+    "absolute": lambda f, y, epsilon: np.sign(f - y),
+    "epsilon_insensitive": lambda f, y, epsilon: np.sign(f - y) if abs(f - y) > epsilon else 0.0,
+}
+SCHEDULES = {"constant": lambda t: 1, "sqrt": lambda t: 1 / np.sqrt(t), "inverse": lambda t: 1 / t}
+
+
+def projected(w, radius):
+    """The nearest point of the ball: Zinkevich (2003), with the Frobenius norm for several classes."""
+    norm = np.linalg.norm(w)
+    return w if radius is None or norm <= radius else w * (radius / norm)
+
+
+class OGD(Classifier):
+    """Zinkevich (2003): w <- P(w - eta_t grad), eta_t by the round."""
+
+    def __init__(self, *args, loss="hinge", eta=1.0, schedule="sqrt", radius=None, epsilon=0.1, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.slope, self.eta, self.rate = BY_MARGIN[loss], eta, SCHEDULES[schedule]
+        self.radius, self.epsilon = radius, epsilon
+
+    def update(self, delta, margin, norm2):
+        gradient = self.slope(margin, self.epsilon) * delta
+        self.w = projected(self.w - self.eta * self.rate(self.t) * gradient, self.radius)
+
+
+class PA(Classifier):
+    """Crammer et al. (2006): w += tau delta, with tau by PA, PA-I or PA-II."""
+
+    def __init__(self, *args, C=1.0, variant="I", **kwargs):
+        super().__init__(*args, **kwargs)
+        self.C, self.variant = C, variant
+
+    def update(self, delta, margin, norm2):
+        if norm2 > 0:
+            self.w = self.w + aggressiveness(self.variant, self.C, max(0, 1 - margin), norm2) * delta
+
+
+def aggressiveness(variant, C, loss, norm2):
+    return {
+        "hard": lambda: loss / norm2,
+        "I": lambda: min(C, loss / norm2),
+        "II": lambda: loss / (norm2 + 1 / (2 * C)),
+    }[variant]()
+
+
+class SoftSVM(Classifier):
+    """theta += delta where the margin is below 1; w_{t+1} = theta / (lambda (t + 1)), or Pegasos' recursion for w."""
+
+    def __init__(self, *args, lam=1e-4, average=True, variant="mirror", **kwargs):
+        super().__init__(*args, **kwargs)
+        self.lam, self.average, self.variant = lam, average, variant
+        self.theta = np.zeros_like(self.w)
+
+    def reshape(self, change):
+        super().reshape(change)
+        self.theta = change(self.theta)
+
+    def update(self, delta, margin, norm2):
+        step = delta if margin < 1 else 0 * delta
+        if self.variant == "mirror":
+            self.theta = self.theta + step
+            self.w = self.theta / (self.lam * (self.t + 1))
+        else:
+            self.w = (1 - 1 / self.t) * self.w + step / (self.lam * self.t)
+
+    def weights(self):
+        return self.total / max(self.t, 1) if self.average else self.w
+
+
+class Regressor:
+    def __init__(self, features):
+        self.w = np.zeros(features)
+        self.t = 0
+
+    def learn(self, x, y):
+        self.t += 1
+        self.update(x, y, float(self.w @ x), float(x @ x))
+
+    def weights(self):
+        return self.w
+
+    def score(self, x):
+        return self.w @ x
+
+    predict = score
+
+
+class OGDRegressor(Regressor):
+    """Zinkevich (2003), with a loss of the residual."""
+
+    def __init__(self, features, loss="squared", eta=1.0, schedule="sqrt", radius=None, epsilon=0.1):
+        super().__init__(features)
+        self.slope, self.eta, self.rate = BY_PREDICTION[loss], eta, SCHEDULES[schedule]
+        self.radius, self.epsilon = radius, epsilon
+
+    def update(self, x, y, f, norm2):
+        gradient = self.slope(f, y, self.epsilon) * x
+        self.w = projected(self.w - self.eta * self.rate(self.t) * gradient, self.radius)
+
+
+class PARegressor(Regressor):
+    """Crammer et al. (2006), section 5: w += sign(y - f) tau x."""
+
+    def __init__(self, features, C=1.0, epsilon=0.1, variant="I"):
+        super().__init__(features)
+        self.C, self.epsilon, self.variant = C, epsilon, variant
+
+    def update(self, x, y, f, norm2):
+        if norm2 > 0:
+            tau = aggressiveness(self.variant, self.C, max(0, abs(y - f) - self.epsilon), norm2)
+            self.w = self.w + np.sign(y - f) * tau * x

@@ -1,0 +1,785 @@
+"""What every algorithm owes its user, whatever it computes. Each test runs on every entry of the catalogue."""
+
+import copy
+import pickle
+from collections import Counter, OrderedDict
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+import seriatim
+from seriatim.errors import DataError, NotFittedError, ParameterError, SeriatimError
+from seriatim.estimator import as_rows
+from seriatim.parameters import REQUIRED, Choice, Flag, Labels, Number
+
+ALGORITHMS = seriatim.algorithms()
+CLASSIFIERS = {name: cls for name, cls in ALGORITHMS.items() if cls.task == "classification"}
+REGRESSORS = {name: cls for name, cls in ALGORITHMS.items() if cls.task == "regression"}
+
+# What an algorithm cannot be made without, and settings beyond its choices and flags that lead to other code.
+REQUIRED_ARGUMENTS = {}
+SETTINGS = {"OGD": [{"radius": 1.0}], "OGDRegressor": [{"radius": 1.0}]}
+
+every = pytest.mark.parametrize("make", [pytest.param(cls, id=name) for name, cls in ALGORITHMS.items()])
+classifiers = pytest.mark.parametrize("make", [pytest.param(cls, id=name) for name, cls in CLASSIFIERS.items()])
+regressors = pytest.mark.parametrize("make", [pytest.param(cls, id=name) for name, cls in REGRESSORS.items()])
+
+
+def settings():
+    """(class, parameters): the default of each algorithm, and each of its choices and flags by itself."""
+    for name, cls in ALGORITHMS.items():
+        alternatives = [{}, *SETTINGS.get(name, [])]
+        for parameter, declared in cls.parameters.items():
+            if isinstance(declared, Choice):
+                alternatives += [{parameter: option} for option in declared.options if option != declared.default]
+            if isinstance(declared, Flag):
+                alternatives.append({parameter: not declared.default})
+        for chosen in alternatives:
+            shown = "-".join([name, *(f"{k}={v}" for k, v in chosen.items())])
+            yield pytest.param(cls, {**REQUIRED_ARGUMENTS.get(name, {}), **chosen}, id=shown)
+
+
+every_setting = pytest.mark.parametrize(("cls", "parameters"), list(settings()))
+
+
+def default(cls, **parameters):
+    return cls(**REQUIRED_ARGUMENTS.get(cls.__name__, {}), **parameters)
+
+
+# ---- streams
+
+
+def examples(cls, n=90, d=6, labels=2, seed=0):
+    """A noisy stream for a learner of this kind; the labels arrive one after another."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.7)
+    if cls.task == "regression":
+        return X, X @ rng.standard_normal(d) + 0.1 * rng.standard_normal(n)
+    y = np.argmax(X @ rng.standard_normal((d, labels)) + 0.3 * rng.standard_normal((n, labels)), axis=1)
+    for k in range(labels):
+        y[: k * n // (2 * labels)] %= k or 1
+    return X, y
+
+
+def as_dicts(X):
+    return [{f"x{j}": float(x[j]) for j in np.flatnonzero(x)} for x in X]
+
+
+def learn_in_chunks(model, X, y, size):
+    for begin in range(0, len(y), size):
+        model.partial_fit(X[begin : begin + size], y[begin : begin + size])
+    return model
+
+
+def learn_dicts(model, X, y):
+    for x, target in zip(as_dicts(X), y, strict=True):
+        model.learn_one(x, target)
+    return model
+
+
+# ---- comparisons
+
+
+def same(a, b):
+    """Whether two states are equal bit by bit."""
+    if isinstance(a, dict):
+        return isinstance(b, dict) and a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, np.ndarray):
+        return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+    return type(a) is type(b) and a == b
+
+
+def assert_same_state(one, other):
+    a, b = one.__getstate__(), other.__getstate__()
+    assert same(a, b), (a, b)
+
+
+class Unchanged:
+    """That a model is afterwards what it was before, bit by bit."""
+
+    def __init__(self, model):
+        self.model, self.before = model, copy.deepcopy(model.__getstate__())
+
+    def __enter__(self):
+        return self.model
+
+    def __exit__(self, *_):
+        after = self.model.__getstate__()
+        assert same(after, self.before), (after, self.before)
+
+
+def scores(model, X):
+    return model.decision_function(X) if model.task == "classification" else model.predict(X)
+
+
+def close(ours, theirs):
+    """Equal to 1e-9 of the largest number."""
+    ours, theirs = np.asarray(ours), np.asarray(theirs)
+    assert ours.shape == theirs.shape
+    assert np.abs(ours - theirs).max() <= 1e-9 * max(np.abs(theirs).max(), 1e-300)
+
+
+# ---- 1. chunking
+
+
+@every_setting
+@pytest.mark.parametrize("labels", [2, 4])
+def test_division_into_calls_does_not_matter(cls, parameters, labels):
+    X, y = examples(cls, labels=labels)
+    for rows in (X, csr_matrix(X)):
+        whole = cls(**parameters).partial_fit(rows, y)
+        for size in (1, 7):
+            assert_same_state(learn_in_chunks(cls(**parameters), rows, y, size), whole)
+
+
+@every_setting
+def test_width_of_the_blocks_does_not_matter(cls, parameters):
+    """The blocks of a file are as wide as their last column; where a block ends must not show, not in one bit."""
+    X, y = examples(cls, n=300, d=40)
+    X[:100, 10:], X[100:200, 20:] = 0, 0
+    models = []
+    for size in (300, 50, 7, 1):
+        model = cls(**parameters)
+        for i in range(0, 300, size):
+            part = X[i : i + size]
+            width = max(1, 1 + np.flatnonzero(part.any(axis=0)).max(initial=-1))
+            model.learn_rows(as_rows(csr_matrix(part[:, :width])).check(), y[i : i + size])
+        models.append(model)
+    for model in models[1:]:
+        assert_same_state(model, models[0])
+
+
+@every
+def test_large_blocks_are_learned_like_small_ones(make):
+    """From 2^20 values on a block is learned in parts while later parts are checked."""
+    X, y = examples(make, n=1100, d=1000)
+    assert_same_state(default(make).partial_fit(X, y), learn_in_chunks(default(make), X, y, 100))
+
+
+# ---- 2. dense = sparse
+
+
+@every_setting
+@pytest.mark.parametrize("labels", [2, 4])
+def test_dense_sparse_and_dicts_agree(cls, parameters, labels):
+    X, y = examples(cls, labels=labels)
+    dense = cls(**parameters).partial_fit(X, y)
+    sparse = cls(**parameters).partial_fit(csr_matrix(X), y)
+    close(scores(sparse, X), scores(dense, X))
+    close(scores(dense, csr_matrix(X)), scores(dense, X))
+    named = learn_dicts(cls(**parameters), X, y)
+    ours = [named.score_one(x) for x in as_dicts(X)]
+    close([list(s.values()) if isinstance(s, dict) else s for s in ours], scores(dense, X))
+
+
+@every
+def test_unsorted_and_repeated_columns(make):
+    """A CSR matrix may hold its columns in any order, and one more than once: they are summed."""
+    X, y = examples(make)
+    tidy = csr_matrix(X)
+    rows = [np.flatnonzero(x)[::-1] for x in X]
+    index = np.concatenate([np.concatenate([row, row]) for row in rows])
+    value = np.concatenate([np.concatenate([x[row] * 0.25, x[row] * 0.75]) for x, row in zip(X, rows, strict=True)])
+    start = np.concatenate([[0], np.cumsum([2 * len(row) for row in rows])])
+    untidy = csr_matrix((value, index, start), shape=X.shape)
+    before = untidy.indices.copy(), untidy.data.copy()
+    close(scores(default(make).partial_fit(untidy, y), X), scores(default(make).partial_fit(tidy, y), X))
+    assert (untidy.indices == before[0]).all()
+    assert (untidy.data == before[1]).all()
+
+
+# ---- 3. save and resume
+
+
+@every_setting
+@pytest.mark.parametrize("labels", [2, 4])
+def test_save_and_resume(cls, parameters, labels, tmp_path):
+    X, y = examples(cls, labels=labels)
+    model = cls(**parameters).partial_fit(X[:40], y[:40])
+    model.save(tmp_path / "model")
+    again = [
+        seriatim.load(tmp_path / "model"),
+        copy.deepcopy(model),
+        copy.copy(model),
+        pickle.loads(pickle.dumps(model)),
+    ]
+    model.partial_fit(X[40:], y[40:])
+    for other in again:
+        assert type(other) is cls
+        assert_same_state(other.partial_fit(X[40:], y[40:]), model)
+        assert (other.predict(X) == model.predict(X)).all()
+
+
+@every
+def test_save_and_resume_with_names(make, tmp_path):
+    X, y = examples(make, labels=3)
+    model = learn_dicts(default(make), X[:60], y[:60])
+    model.save(tmp_path / "model")
+    again = seriatim.load(tmp_path / "model")
+    assert_same_state(learn_dicts(again, X[60:], y[60:]), learn_dicts(model, X[60:], y[60:]))
+
+
+@every
+def test_save_before_the_first_example(make, tmp_path):
+    X, y = examples(make)
+    model = default(make)
+    model.save(tmp_path / "model")
+    for other in (seriatim.load(tmp_path / "model"), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        with pytest.raises(NotFittedError):
+            other.predict(X)
+        assert_same_state(other.partial_fit(X, y), default(make).partial_fit(X, y))
+
+
+@every
+def test_parameters_of_numpy_types_are_saved(make, tmp_path):
+    """A step size from np.logspace, labels from np.unique: both are what users have."""
+    X, y = examples(make)
+    chosen = {}
+    for name, parameter in make.parameters.items():
+        if isinstance(parameter, Number) and isinstance(parameter.default, float):
+            chosen[name] = np.float32(parameter.default)
+        if isinstance(parameter, Labels):
+            chosen[name] = np.unique(y)
+    model = default(make, **chosen).partial_fit(X, y)
+    model.save(tmp_path / "model")
+    assert (seriatim.load(tmp_path / "model").predict(X) == model.predict(X)).all()
+
+
+@classifiers
+@pytest.mark.parametrize("labels", [["a", "b"], [False, True], [-1, 1], [1, "a", "b"]], ids=str)
+def test_labels_are_saved(make, labels, tmp_path):
+    X, y = examples(make, labels=len(labels))
+    names = np.empty(len(y), dtype=object)
+    names[:] = [labels[k] for k in y]
+    model = default(make).partial_fit(X, names)
+    model.save(tmp_path / "model")
+    again = seriatim.load(tmp_path / "model")
+    assert again.classes_.tolist() == model.classes_.tolist() == labels
+    assert_same_state(again, model)
+
+
+# ---- 4. unseen features
+
+
+@every_setting
+@pytest.mark.parametrize("labels", [2, 4])
+def test_columns_that_come_later_were_zero_before(cls, parameters, labels):
+    X, y = examples(cls, labels=labels)
+    X[:50, 4:] = 0
+    for kind in (np.asarray, csr_matrix):
+        whole = cls(**parameters).partial_fit(kind(X), y)
+        grown = cls(**parameters).partial_fit(kind(X[:50, :4]), y[:50]).partial_fit(kind(X[50:]), y[50:])
+        close(scores(grown, X), scores(whole, X))
+        assert grown.n_features_in_ == 6
+
+
+@every
+def test_names_that_come_later_were_zero_before(make):
+    X, y = examples(make)
+    X[:50, 4:] = 0
+    known = [{f"x{j}": 0.0 for j in range(6)} | x for x in as_dicts(X)]
+    whole, grown = default(make), default(make)
+    for x, full, target in zip(as_dicts(X), known, y, strict=True):
+        grown.learn_one(x, target)
+        whole.learn_one(full, target)
+    close(*([score if np.isscalar(score) else list(score.values()) for score in map(m.score_one, known)]
+            for m in (grown, whole)))  # fmt: skip
+    assert set(grown.feature_names_in_) == set(whole.feature_names_in_)
+
+
+@every
+def test_unseen_features_in_a_prediction(make):
+    """They have no weight, and asking about them teaches the model nothing."""
+    X, y = examples(make)
+    model = default(make).partial_fit(X, y)
+    with Unchanged(model):
+        model.predict(np.column_stack([X, X]))
+        close(scores(model, csr_matrix(np.column_stack([X, 0 * X]))), scores(model, X))
+    model = learn_dicts(default(make), X, y)
+    with Unchanged(model):
+        model.predict_one({"x0": 1.0, "never seen": 3.0, "nor": "this"})
+        model.score_one({})
+        assert model.score_one({"x0": 1.0, "never seen": 0.0}) == model.score_one({"x0": 1.0})
+
+
+@every
+def test_narrower_rows_are_refused(make):
+    X, y = examples(make)
+    with Unchanged(default(make).partial_fit(X, y)) as model:
+        with pytest.raises(DataError, match=r"X has 5 features, but .* is expecting 6 features"):
+            model.partial_fit(X[:, :5], y)
+        with pytest.raises(DataError, match="X has 5 features"):
+            model.predict(X[:, :5])
+
+
+# ---- 5. unseen labels
+
+
+@classifiers
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1)], ids=str)
+def test_labels_that_come_later(make, order):
+    """The second, third and fourth label arrive in mid-stream, above, below and between those known."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((160, 5))
+    y = np.array([order[rng.integers(0, 1 + t // 40)] for t in range(160)])
+    model = default(make)
+    for end in (40, 80, 120, 160):
+        model.partial_fit(X[end - 40 : end], y[end - 40 : end])
+        known = sorted(set(y[:end].tolist()))
+        assert model.classes_.tolist() == known
+        assert set(model.predict(X).tolist()) <= set(known)
+        assert model.decision_function(X).shape == ((160,) if len(known) <= 2 else (160, len(known)))
+    for size in (1, 7, 160):
+        assert_same_state(learn_in_chunks(default(make), X, y, size), model)
+    one_by_one = learn_dicts(default(make), X, y)
+    assert [one_by_one.predict_one(x) for x in as_dicts(X)] == model.predict(X).tolist()
+
+
+@classifiers
+@pytest.mark.parametrize("labels", [2, 4])
+def test_names_of_the_labels_do_not_matter(make, labels):
+    """Labels in the same order give the same model, be they numbers, names or truth values."""
+    X, y = examples(make, labels=labels)
+    kinds = [list(range(labels)), [-7, -3, 5, 600][:labels], ["ham", "jam", "lamb", "spam"][:labels], [1, 2, "a", "b"]]
+    kinds += [[False, True]] if labels == 2 else []
+    numbers = None
+    for names in kinds:
+        target = np.empty(len(y), dtype=object)
+        target[:] = [names[k] for k in y]
+        for form in (target, np.array(target.tolist())):
+            if form.dtype.kind == "U" and not all(isinstance(name, str) for name in names):
+                continue
+            model = default(make).partial_fit(X, form)
+            predicted = [names.index(label) for label in model.predict(X).tolist()]
+            assert all(type(label) is type(names[0]) or names[0] == 1 for label in model.predict(X).tolist())
+            numbers = predicted if numbers is None else numbers
+            assert predicted == numbers
+
+
+@classifiers
+def test_whole_floats_are_labels(make):
+    X, y = examples(make)
+    assert_same_state(default(make).partial_fit(X, y.astype(float)), default(make).partial_fit(X, y))
+
+
+@classifiers
+def test_declared_labels_that_never_come(make):
+    X, y = examples(make, labels=3)
+    model = default(make, classes=[0, 1, 2, 5, 9]).partial_fit(X, y)
+    assert model.classes_.tolist() == [0, 1, 2, 5, 9]
+    assert set(model.predict(X).tolist()) <= {0, 1, 2}
+    assert {model.predict_one(x) for x in as_dicts(X)} <= {0, 1, 2} if model._vocabulary else True
+    again = default(make).partial_fit(X, y, classes=[0, 1, 2, 5, 9])
+    assert (again.decision_function(X) == model.decision_function(X)).all()
+
+
+@classifiers
+def test_a_label_beyond_the_declared(make):
+    X, y = examples(make, labels=4)
+    for declared in ([0, 1], [0, 1, 2]):
+        model = default(make, classes=declared).partial_fit(X, y)
+        assert model.classes_.tolist() == [0, 1, 2, 3]
+        assert_same_state(learn_in_chunks(default(make, classes=declared), X, y, 7), model)
+
+
+# ---- 6. hostile values
+
+BAD_VALUES = [np.nan, np.inf, -np.inf, 1e60, -1e60]
+
+
+def states_of(make):
+    """A new model, one that has learned arrays, one of many labels and one that has learned names."""
+    X, y = examples(make)
+    yield default(make), X, y
+    yield default(make).partial_fit(X, y), X, y
+    if make.task == "classification":
+        many, y = examples(make, labels=4)[0], examples(make, labels=4)[1]
+        yield default(make).partial_fit(many[:50], y[:50]), many, y
+
+
+def refused(model, X, y, match=None):
+    for method in (model.partial_fit, model.fit):
+        with Unchanged(model), pytest.raises(SeriatimError, match=match):
+            method(X, y)
+
+
+@every
+@pytest.mark.parametrize("bad", BAD_VALUES)
+def test_bad_values_are_refused(make, bad):
+    for model, X, y in states_of(make):
+        broken = X.copy()
+        broken[70, 3] = bad
+        for rows in (broken, csr_matrix(broken), broken.tolist()):
+            refused(model, rows, y, match="row 70, column 3")
+            if model.__sklearn_is_fitted__():
+                with Unchanged(model), pytest.raises(DataError, match="row 70, column 3"):
+                    model.predict(rows)
+
+
+@every
+def test_bad_values_with_a_new_label_and_a_new_column(make):
+    """Nothing of a refused block is taken in, its labels and its width neither."""
+    for model, X, y in states_of(make):
+        wide = np.column_stack([X, X])
+        wide[-1, -1] = np.nan
+        strange = y.copy()
+        strange[3] = 77
+        refused(model, wide, strange, match="row 89, column 11")
+
+
+@every
+@pytest.mark.parametrize("kind", [np.asarray, csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize("fresh", [True, False], ids=["new", "old"])
+def test_bad_value_at_the_end_of_a_large_block(make, kind, fresh):
+    X, y = examples(make, n=1300, d=1000)
+    X[X == 0] = 1.0
+    model = default(make)
+    if not fresh:
+        model.partial_fit(X[:5], y[:5])
+    X[-1, -1], y[-2] = np.nan, 55
+    with Unchanged(model), pytest.raises(DataError, match="row 1299, column 999"):
+        model.partial_fit(kind(X), y)
+
+
+@every
+def test_bad_shapes_are_refused(make):
+    for model, X, y in states_of(make):
+        refused(model, X, y[:-1])
+        refused(model, X[:-1], y)
+        refused(model, X, np.column_stack([y, y]))
+        refused(model, X, None)
+        refused(model, X[0], y[:1])
+        refused(model, X[:0], y[:0])
+        refused(model, X[:, :0], y)
+        refused(model, X[None], y)
+        refused(model, X.astype(complex), y)
+        refused(model, X.astype(str), y)
+        refused(model, [[{}] * 6] * len(y), y)
+
+
+@every
+def test_bad_targets_are_refused(make):
+    bad = [np.nan, np.inf, None, [1]]
+    bad += ["a", 1e60, 1 + 2j] if make.task == "regression" else [0.5, 1 + 2j, b"a"]
+    for model, X, y in states_of(make):
+        for value in bad:
+            broken = np.empty(len(y), dtype=object)
+            broken[:] = y.tolist()
+            broken[70] = value
+            refused(model, X, broken)
+            if isinstance(value, float):
+                broken = y.astype(float)
+                broken[70] = value
+                refused(model, X, broken)
+    with Unchanged(default(make)) as model, pytest.raises(SeriatimError):
+        model.partial_fit(X, y + 1j)
+
+
+@every
+def test_bad_examples_are_refused_one_by_one(make):
+    X, y = examples(make)
+    good = y[0].item()
+    for model in (default(make), learn_dicts(default(make), X[:20], y[:20])):
+        for bad in BAD_VALUES:
+            with Unchanged(model), pytest.raises(DataError, match="'new'"):
+                model.learn_one({"x0": 1.0, "new": bad}, good)
+        for bad in ({"new": object()}, {"new": [1]}, {3: 1.0}, {"new": 1j}, {"new": {}}):
+            with Unchanged(model), pytest.raises(DataError):
+                model.learn_one(bad, good)
+        for bad in (np.nan, np.inf, None, [1]):
+            with Unchanged(model), pytest.raises(DataError):
+                model.learn_one({"x0": 1.0, "new": 2.0}, bad)
+
+
+@every
+def test_a_refused_first_example_leaves_all_open(make):
+    """After it the model can still be told of arrays, of names or of labels."""
+    X, y = examples(make)
+    model = default(make)
+    with pytest.raises(DataError):
+        model.learn_one({"x": np.nan}, y[0].item())
+    assert_same_state(model.partial_fit(X, y), default(make).partial_fit(X, y))
+    model = default(make)
+    with pytest.raises(DataError):
+        model.partial_fit([[np.nan]], y[:1])
+    assert_same_state(learn_dicts(model, X, y), learn_dicts(default(make), X, y))
+
+
+@every
+def test_what_does_not_fit_in_memory_is_refused(make):
+    """A column of 2^31 would need a table of many gigabytes; the limit is told, and the model goes on."""
+    X, y = examples(make)
+    for model in (default(make), default(make).partial_fit(X, y)):
+        if getattr(model, "_learner", None) is not None and getattr(model._learner, "weights", None) is None:
+            continue  # keeps rows, not a table
+        wide = csr_matrix(([1.0], ([0], [2**31 - 4])), shape=(1, 2**31 - 3))
+        with Unchanged(model), pytest.raises(SeriatimError, match="limit"):
+            model.partial_fit(wide, y[:1])
+        model.partial_fit(X, y)
+
+
+@every
+def test_arrays_and_names_do_not_mix(make):
+    X, y = examples(make)
+    with Unchanged(default(make).partial_fit(X, y)) as model:
+        with pytest.raises(DataError, match="names"):
+            model.learn_one({"x0": 1.0}, y[0].item())
+        with pytest.raises(DataError, match="names"):
+            model.predict_one({"x0": 1.0})
+
+
+# ---- 7. finite always
+
+
+def all_finite(model):
+    numbers = [value for value in model.__getstate__()["state"].values() if not isinstance(value, str | bytes)]
+    return all(np.isfinite(value).all() for value in numbers)
+
+
+@every_setting
+@pytest.mark.parametrize("labels", [2, 3])
+def test_always_finite(cls, parameters, labels, tmp_path):
+    """Thousands of rows of very different lengths; what is not finite could not be saved either."""
+    X, y = examples(cls, n=4000, d=5, labels=labels)
+    X *= 10.0 ** np.random.default_rng(2).uniform(-6, 6, (4000, 1))
+    model = cls(**parameters).partial_fit(X, y)
+    assert all_finite(model)
+    assert np.isfinite(scores(model, X)).all()
+    model.save(tmp_path / "model")
+    assert_same_state(seriatim.load(tmp_path / "model"), model)
+
+
+@every_setting
+def test_finite_at_the_ends_of_the_range(cls, parameters):
+    """Values that vanish when squared, and the largest that are taken."""
+    X, y = examples(cls, n=400, d=4)
+    sizes = np.array([1e-320, 1e-200, 1e-162, 1e-155, 1e-100, 1.0, 1e49])
+    X = np.clip(X, -3, 3) * np.random.default_rng(3).choice(sizes, (400, 1))
+    model = cls(**parameters).partial_fit(X, y)
+    assert all_finite(model)
+    assert np.isfinite(scores(model, X)).all()
+
+
+@regressors
+def test_finite_with_large_targets(make):
+    X, y = examples(make, n=400)
+    model = default(make).partial_fit(X, 1e49 * y)
+    assert all_finite(model)
+    assert np.isfinite(model.predict(X)).all()
+
+
+# ---- and what goes without saying
+
+
+@every
+def test_inputs_are_not_changed(make):
+    X, y = examples(make, labels=3)
+    for rows in (X, csr_matrix(X), np.asfortranarray(X), X.astype(np.float32), (8 * X).astype(int)):
+        kept, targets = rows.copy(), y.copy()
+        model = default(make).partial_fit(rows, y)
+        model.predict(rows)
+        scores(model, rows)
+        model.fit(rows, y)
+        assert (kept != rows).sum() == 0
+        assert (targets == y).all()
+    x = {"a": 1.0, "b": "red", "c": ["p", "q"]}
+    model = default(make).learn_one(x, y[0].item())
+    model.predict_one(x)
+    assert x == {"a": 1.0, "b": "red", "c": ["p", "q"]}
+
+
+@every
+def test_models_do_not_share_state(make):
+    """A copy that learns on does not move the original, nor the arrays that were read from it."""
+    X, y = examples(make)
+    model = default(make).partial_fit(X, y)
+    twin = copy.deepcopy(model)
+    read = model.__getstate__()
+    with Unchanged(model):
+        twin.partial_fit(-X, y)
+    kept = copy.deepcopy(read)
+    model.partial_fit(-X, y)
+    assert same(read, kept)
+
+
+@every
+@pytest.mark.parametrize("labels", [2, 4])
+def test_order_of_the_keys_does_not_matter(make, labels):
+    X, y = examples(make, labels=labels)
+    rng = np.random.default_rng(4)
+    straight, shuffled = default(make), default(make)
+    for x, target in zip(as_dicts(X), y, strict=True):
+        keys = rng.permutation(list(x))
+        straight.learn_one(x, target)
+        shuffled.learn_one({str(key): x[key] for key in keys}, target)
+    for x in as_dicts(X):
+        ours, theirs = shuffled.score_one(x), straight.score_one(x)
+        assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-9)
+
+
+@every
+def test_kinds_of_dict(make):
+    """Counters of words are dicts too."""
+    _, y = examples(make)
+    plain = default(make).learn_one({"a": 2, "b": 1}, y[0].item())
+    for kind in (Counter("aab"), OrderedDict(a=2, b=1)):
+        model = default(make).learn_one(kind, y[0].item())
+        assert_same_state(model, plain)
+        assert model.predict_one(kind) == plain.predict_one({"a": 2, "b": 1})
+
+
+@every
+def test_fit_forgets(make):
+    X, y = examples(make, labels=3)
+    used = default(make).partial_fit(10 * X[:, :4], 0 * y)
+    assert_same_state(used.fit(X, y), default(make).partial_fit(X, y))
+    named = learn_dicts(default(make), X, y)
+    assert_same_state(named.fit(X, y), default(make).fit(X, y))
+
+
+@every_setting
+def test_repr_evaluates_back(cls, parameters):
+    model = cls(**parameters)
+    again = eval(repr(model), dict(ALGORITHMS))
+    assert type(again) is cls
+    assert again.get_params() == model.get_params()
+    assert repr(again) == repr(model)
+
+
+@every
+def test_observed_scores_are_those_of_the_moment(make):
+    """What a run judges is what the model would have answered just before it learned."""
+    for labels in (2, 3):
+        X, y = examples(make, labels=labels)
+        parameters = {"classes": list(range(labels))} if make.task == "classification" else {}
+        model, asked, seen = default(make, **parameters), [], []
+        for x, target in zip(X, y, strict=True):
+            asked.append(scores(model, x[None, :])[0] if model.__sklearn_is_fitted__() else None)
+            model.learn_rows(as_rows(x[None, :]).check(), np.array([target]), lambda _, s, seen=seen: seen.append(s[0]))
+        for ours, theirs in zip(seen[1:], asked[1:], strict=True):
+            assert ours == pytest.approx(np.atleast_1d(theirs), rel=1e-9, abs=1e-9)
+
+
+@every
+def test_counters(make):
+    X, y = examples(make)
+    X[10] = 0
+    model = default(make, fit_intercept=False).partial_fit(X, y)
+    assert model.t_ == 90
+    assert 0 < model.updates_ < 90  # a row of zeros counts as a round and changes nothing
+    assert model.n_features_in_ == 6
+
+
+@every
+def test_nothing_to_ask_before_the_first_example(make):
+    X, _ = examples(make)
+    model = default(make)
+    questions = [lambda: model.predict(X), lambda: model.predict_one({"a": 1}), lambda: model.t_, lambda: model.coef_]
+    for question in questions:
+        with Unchanged(model), pytest.raises(NotFittedError):
+            question()
+
+
+# ---- parameters
+
+
+def out_of_range(parameter):
+    if isinstance(parameter, Number):
+        yield from ("1", np.nan, np.inf, -np.inf, True, [], 1j)
+        yield from () if parameter.optional else (None,)
+        yield from () if parameter.above is None else (parameter.above, parameter.above - 1)
+        yield from () if parameter.least is None else (parameter.least - 1e-9,)
+        yield from () if parameter.below is None else (parameter.below, parameter.below + 1)
+        yield from () if parameter.most is None else (parameter.most + 1e-9,)
+        yield from (1.5,) if parameter.integer else ()
+    if isinstance(parameter, Choice):
+        yield from ("none of them", None, 1, parameter.options[0].upper() + "x", ["I"])
+    if isinstance(parameter, Flag):
+        yield from ("yes", None, 2, 1.0)
+    if isinstance(parameter, Labels):
+        yield from ([], ["a"], ["a", "a"], 5, [[1], [2]], [0.5, 1.5], [None, 1], [np.nan, 1])
+
+
+CASES = [
+    pytest.param(cls, name, bad, id=f"{cls.__name__}-{name}={bad!r}")
+    for cls in ALGORITHMS.values()
+    for name, parameter in cls.parameters.items()
+    for bad in out_of_range(parameter)
+]
+
+
+@pytest.mark.parametrize(("cls", "name", "bad"), CASES)
+def test_parameters_out_of_range(cls, name, bad):
+    """Refused before the first example, whichever way it comes, by an error that names the parameter."""
+    X, y = examples(cls)
+    model = default(cls, **{name: bad})
+    calls = (
+        lambda: model.partial_fit(X, y),
+        lambda: model.fit(X, y),
+        lambda: model.learn_one({"a": 1.0}, y[0].item()),
+        lambda: seriatim.evaluate.progressive(model, X, y),
+    )
+    for call in calls:
+        with pytest.raises(ParameterError, match=rf"\b{name}\b"):
+            call()
+        assert not model.__sklearn_is_fitted__()
+        assert model.__getstate__()["state"] is None
+
+
+@pytest.mark.parametrize(("cls", "name", "bad"), CASES)
+def test_set_params_out_of_range_on_a_live_model(cls, name, bad):
+    """A model that has learned for a month is not lost to a typing error."""
+    X, y = examples(cls)
+    with Unchanged(default(cls).partial_fit(X, y)) as model, pytest.raises(ParameterError, match=rf"\b{name}\b"):
+        model.set_params(**{name: bad})
+
+
+@every
+def test_set_params_on_a_live_model(make):
+    """What was learned stays; what comes is learned with the new value."""
+    X, y = examples(make)
+    for name, parameter in make.parameters.items():
+        model = default(make).partial_fit(X, y)
+        before = copy.deepcopy(model.__getstate__())
+        value = {Flag: False, Labels: [0, 1, 2]}.get(type(parameter))
+        if isinstance(parameter, Number):
+            value = 0.125
+        if isinstance(parameter, Choice):
+            value = parameter.options[-1]
+        assert model.set_params(**{name: value}) is model
+        assert model.get_params()[name] == value
+        if not isinstance(parameter, Labels):
+            after = model.__getstate__()
+            assert after.pop("parameters") == {**before.pop("parameters"), name: value}
+            assert same(after, before) or isinstance(parameter, Choice)
+        assert model.t_ == 90
+        model.partial_fit(X, y)
+        assert model.t_ == 180
+
+
+@every
+def test_set_params_with_an_unknown_name(make):
+    X, y = examples(make)
+    with (
+        Unchanged(default(make).partial_fit(X, y)) as model,
+        pytest.raises(ParameterError, match="no parameter 'etta'"),
+    ):
+        model.set_params(etta=1)
+
+
+@every
+def test_parameters_are_by_keyword(make):
+    required = [name for name, parameter in make.parameters.items() if parameter.default is REQUIRED]
+    with pytest.raises(TypeError):
+        make(*range(len(required) + 1))
+    with pytest.raises(TypeError):
+        default(make, etta=1)
+
+
+@classifiers
+@pytest.mark.parametrize("bad", [["a"], 5, [0.5, 1.5], [[1], [2]]], ids=str)
+def test_bad_classes_in_the_first_call(make, bad):
+    X, y = examples(make)
+    with Unchanged(default(make)) as model, pytest.raises(ParameterError, match="classes"):
+        model.partial_fit(X, y, classes=bad)
