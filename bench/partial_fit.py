@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from bench.measure import Bench, Line, Worker, take_turns
 
 # Each peer's name in the worker, and the target. By default SGDClassifier goes through the rows in a random order,
-# which costs it more than the learning does; in order it does the same work as PA.
+# which, where they do not fit the cache, costs it more than the learning; in order it does the same work as PA.
 PEERS: dict[str, tuple[str, float | None]] = {
     "SGDClassifier": ("sklearn", 1 / 4),
     "SGDClassifier, pa1": ("sklearn-pa", 1 / 4),

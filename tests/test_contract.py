@@ -3,6 +3,7 @@
 import copy
 import pickle
 from collections import Counter, OrderedDict
+from itertools import product
 
 import numpy as np
 import pytest
@@ -19,7 +20,12 @@ REGRESSORS = {name: cls for name, cls in ALGORITHMS.items() if cls.task == "regr
 
 # What an algorithm cannot be made without, and settings beyond its choices and flags that lead to other code.
 REQUIRED_ARGUMENTS = {}
-SETTINGS = {"OGD": [{"radius": 1.0}], "OGDRegressor": [{"radius": 1.0}]}
+SETTINGS = {
+    "OGD": [{"radius": 1.0}],
+    "OGDRegressor": [{"radius": 1.0}],
+    "PA": [{"variant": "hard", "fit_intercept": False}],
+    "PARegressor": [{"variant": "hard", "fit_intercept": False}],
+}
 
 every = pytest.mark.parametrize("make", [pytest.param(cls, id=name) for name, cls in ALGORITHMS.items()])
 classifiers = pytest.mark.parametrize("make", [pytest.param(cls, id=name) for name, cls in CLASSIFIERS.items()])
@@ -736,26 +742,37 @@ def test_set_params_out_of_range_on_a_live_model(cls, name, bad):
 
 
 @every
-def test_set_params_on_a_live_model(make):
-    """What was learned stays; what comes is learned with the new value."""
+def test_numbers_can_change_on_a_live_model(make):
+    """What was learned stays, bit by bit; what comes is learned with the new value."""
     X, y = examples(make)
     for name, parameter in make.parameters.items():
+        if not isinstance(parameter, Number):
+            continue
         model = default(make).partial_fit(X, y)
         before = copy.deepcopy(model.__getstate__())
-        value = {Flag: False, Labels: [0, 1, 2]}.get(type(parameter))
-        if isinstance(parameter, Number):
-            value = 0.125
-        if isinstance(parameter, Choice):
-            value = parameter.options[-1]
-        assert model.set_params(**{name: value}) is model
-        assert model.get_params()[name] == value
-        if not isinstance(parameter, Labels):
-            after = model.__getstate__()
-            assert after.pop("parameters") == {**before.pop("parameters"), name: value}
-            assert same(after, before) or isinstance(parameter, Choice)
-        assert model.t_ == 90
-        model.partial_fit(X, y)
-        assert model.t_ == 180
+        assert model.set_params(**{name: 0.125}) is model
+        after = model.__getstate__()
+        assert after.pop("parameters") == {**before.pop("parameters"), name: 0.125}
+        assert same(after, before)
+        assert model.partial_fit(X, y).t_ == 180
+
+
+@every
+def test_what_else_changes_on_a_live_model(make):
+    """A choice, a flag or the labels change, and what was learned stays; or they are refused, and nothing changes."""
+    X, y = examples(make)
+    for name, parameter in make.parameters.items():
+        values = {Choice: getattr(parameter, "options", ()), Flag: (True, False), Labels: ([0, 1], [0, 1, 2])}
+        for start, value in product(values.get(type(parameter), ()), repeat=2):
+            model = default(make, **{name: start}).partial_fit(X, y)
+            before = copy.deepcopy(model.__getstate__())
+            try:
+                model.set_params(**{name: value})
+            except ParameterError as error:
+                assert name in str(error)
+                assert same(model.__getstate__(), before)
+            assert model.t_ == 90
+            assert model.partial_fit(X, y).t_ == 180
 
 
 @every

@@ -15,7 +15,8 @@ from seriatim import catalogue
 from seriatim.core.ahead import ahead
 from seriatim.core.rows import LIMIT, Rows
 from seriatim.core.vocabulary import Vocabulary
-from seriatim.errors import DataError, NotFittedError, ParameterError
+from seriatim.errors import DataError, ModelError, NotFittedError, ParameterError, SeriatimError
+from seriatim.labels import distinct, label_array, label_order, plain_label
 from seriatim.parameters import REQUIRED, Flag, Labels, Parameter
 
 # Values in a block from which on it pays to check on another core and to be ready to undo.
@@ -91,9 +92,15 @@ class Estimator:
                 known = ", ".join(self.parameters)
                 raise ParameterError(f"{type(self).__name__} has no parameter {name!r}; it has {known}")
         state = self.__getstate__()
+        fixed = [name for name in params if name == "classes" and state["state"] is not None]
         state["parameters"].update(params)
         changed = type(self).__new__(type(self))
-        changed.__setstate__(state)
+        try:
+            changed.__setstate__(state)
+        except (KeyError, ModelError):  # the state is not one that a model with these parameters has
+            fixed = list(params)
+        if fixed:
+            raise ParameterError(f"{', '.join(fixed)}: cannot be changed once the model has learned")
         return self._become(changed)
 
     def __repr__(self) -> str:
@@ -106,13 +113,16 @@ class Estimator:
 
     # ---- state
 
-    def _start(self) -> None:
-        """Make the learner, before the first example."""
+    def _start(self, columns: int = 0) -> None:
+        """Make the learner before the first example, and room in it for so many columns."""
         if self._learner is None:
             self._check_parameters()
             learner = self.build()
             learner.constant = 1.0 if self.fit_intercept else 0.0
+            learner.reserve(columns)
             self._learner = learner
+        else:
+            self._learner.reserve(columns)
 
     def _become(self, other: Self) -> Self:
         with self._lock:
@@ -214,7 +224,7 @@ class Estimator:
         with self._lock:
             if rows.nonzeros < max(LARGE, self._columns * len(self._labels)):
                 rows = rows.check()
-                self._begin(column_names(X), **options)
+                self._begin(column_names(X), rows.features, **options)
                 self.learn_rows(rows, y)
             else:
                 self._learn_large(rows, y, column_names(X), options)
@@ -224,28 +234,28 @@ class Estimator:
         """A large block is checked on another core just ahead of the learning, and undone if a row of it is bad."""
         before = self.__getstate__()
         try:
-            self._begin(names, **options)
+            self._begin(names, rows.features, **options)
             start = 0
             for part in ahead(Rows.check, rows.parts(LARGE // 2)):
                 self.learn_rows(part, y[start : start + part.n])
                 start += part.n
-        except DataError:
+        except SeriatimError:
             self.__setstate__(before)
             raise
 
-    def _begin(self, names: list[str] | None) -> None:
-        """Get ready for examples whose columns have these names, if any."""
-        if self._learner is None:
-            self._start()
-            if names is not None:
-                self._vocabulary = Vocabulary(names)
+    def _begin(self, names: list[str] | None = None, columns: int = 0) -> None:
+        """Get ready for examples with so many columns, and these names if they have any."""
+        fresh = self._learner is None
+        vocabulary = Vocabulary(names) if fresh and names is not None else self._vocabulary
+        self._start(columns)
+        self._vocabulary = vocabulary
 
     def learn_rows(self, rows: Rows, y: np.ndarray, observe: Observer | None = None) -> None:
         """Learn checked rows with checked targets; `observe` is told what was predicted before each was revealed."""
         if self._vocabulary is not None and rows.features > len(self._vocabulary):
             raise DataError(f"{rows.features} columns for a model that knows {len(self._vocabulary)} by name")
         with self._lock:
-            self._start()
+            self._start(rows.features)
             for start, targets in self._stretches(y):
                 scores = None if observe is None else np.empty((len(targets), self._learner.classes))
                 self._learner.learn_rows(rows, targets, scores, start)
@@ -287,11 +297,9 @@ class Estimator:
         return self._vocabulary
 
     def _score_one(self, x: dict[str, Any]) -> Any:
-        if self._vocabulary is None:
-            self._fitted()
-            self._ready_for_names()
         with self._lock:
-            return self._learner.score_one(self._vocabulary, x)
+            vocabulary = self._ready_for_names() if self._vocabulary is None else self._vocabulary
+            return self._learner.score_one(vocabulary, x)
 
     # ---- scikit-learn
 
@@ -323,11 +331,11 @@ class Classifier(Estimator):
 
     # ---- labels that come with the stream
 
-    def _start(self) -> None:
-        if self._learner is None:
-            super()._start()
-            if self.classes is not None:
-                self._declare(self.classes)
+    def _start(self, columns: int = 0) -> None:
+        fresh = self._learner is None
+        super()._start(columns)
+        if fresh and self.classes is not None:
+            self._declare(self.classes)
 
     def _declare(self, labels: Any) -> None:
         """Labels told beforehand: two make a binary model, more a multiclass one in which the unseen do not compete."""
@@ -365,21 +373,20 @@ class Classifier(Estimator):
 
     def _targets(self, y: Any, n: int) -> np.ndarray:
         y = check_targets(y, n)
-        for label in distinct(y)[0].tolist():
-            plain_label(label)
+        distinct(y)  # refuses what is no label
         return y
 
-    def _begin(self, names: list[str] | None, classes: Any = None) -> None:
+    def _begin(self, names: list[str] | None = None, columns: int = 0, classes: Any = None) -> None:
+        """`classes` counts in the first call only, as in scikit-learn."""
+        self.parameters["classes"].check(f"{type(self).__name__}: classes", classes)
         fresh = self._learner is None
-        super()._begin(names)
+        super()._begin(names, columns)
         if fresh and classes is not None:
-            self.parameters["classes"].check(f"{type(self).__name__}: classes", classes)
             self._declare(classes)
 
     def _stretches(self, y: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Cut where a new label arrives, so that a run does not depend on how the stream is divided into calls."""
-        values, inverse = distinct(y)
-        labels = [plain_label(value) for value in values.tolist()]
+        labels, inverse = distinct(y)
         arrivals = [(int(np.argmax(inverse == k)), label) for k, label in enumerate(labels) if label not in self._codes]
         start = 0
         for arrival, label in [*sorted(arrivals, key=lambda pair: pair[0]), (len(y), None)]:
@@ -444,10 +451,12 @@ class Classifier(Estimator):
         return self
 
     def predict_one(self, x: dict[str, Any]) -> Any:
+        """The label of one example; None as long as no label is known."""
         scores = self._score_one(x)
         if self._learner.classes == 1:
-            return self._labels[-1] if scores >= 0 else self._labels[0]
-        return self._labels[max(self.seen(), key=lambda k: (scores[k], -k))]
+            labels = self._labels or [None]
+            return labels[-1] if scores >= 0 else labels[0]
+        return self._labels[max(self.seen(), key=lambda k: (scores[k], -k))] if self._codes else None
 
     def score_one(self, x: dict[str, Any]) -> Any:
         """The score of one example; with more than two labels, a dict of them."""
@@ -567,52 +576,6 @@ def check_targets(y: Any, n: int) -> np.ndarray:
     if y.shape != (n,):
         raise DataError(f"y has shape {y.shape}; for {n} rows it must have shape ({n},)")
     return y
-
-
-def distinct(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct values, and the number of each row's among them."""
-    if y.dtype.kind in "fiub" and len(y):
-        low, high = y.min(), y.max()
-        is_high = y == high
-        if (is_high | (y == low)).all():  # two values, the common case, need no sorting
-            return (np.array([low, high]), is_high.view(np.int8)) if low != high else (y[:1], np.zeros(len(y), np.int8))
-    if y.dtype == object:
-        numbers: dict[Any, int] = {}
-        inverse = np.array([numbers.setdefault(value, len(numbers)) for value in y.tolist()], dtype=np.intp)
-        values = np.empty(len(numbers), dtype=object)
-        values[:] = list(numbers)
-        return values, inverse
-    return np.unique(y, return_inverse=True)
-
-
-def plain_label(label: Any) -> Any:
-    """A label as a plain bool, int or str; 1.0 is the label 1."""
-    if isinstance(label, np.generic):
-        label = label.item()
-    if isinstance(label, float):
-        if label.is_integer():
-            return int(label)
-        raise DataError(
-            f"Unknown label type: the label {'NaN' if label != label else label} is not a whole number or a name; "
-            f"for numbers use a regressor"
-        )
-    if not isinstance(label, bool | int | str):
-        raise DataError(f"Unknown label type: {label!r} is a {type(label).__name__}; a label is a number or a name")
-    return label
-
-
-def label_order(label: Any) -> tuple[bool, Any]:
-    """Numbers before names."""
-    return isinstance(label, str), label
-
-
-def label_array(labels: list[Any]) -> np.ndarray:
-    kinds = {type(label) for label in labels}
-    if len(kinds) == 1:
-        return np.array(labels)
-    array = np.empty(len(labels), dtype=object)
-    array[:] = labels
-    return array
 
 
 def not_fitted(message: str) -> Exception:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from seriatim.errors import ParameterError
+from seriatim.errors import DataError, ParameterError
+from seriatim.labels import label_of, plain_label
 
 REQUIRED = object()
 
@@ -119,17 +120,10 @@ class Labels(Parameter):
         return [label_of(part) for part in text.split(",")]
 
     def problem(self, value: Any) -> str | None:
-        return None if value is None or len(set(value)) >= 2 else self.range
-
-
-def label_of(text: str) -> Any:
-    """A label as written in a file: a number if it reads as one, else its name.
-
-    >>> label_of("+1"), label_of("2.5"), label_of("spam")
-    (1, 2.5, 'spam')
-    """
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    return int(number) if number.is_integer() else number if number == number else text
+        if value is None:
+            return None
+        try:
+            good = not isinstance(value, str | bytes) and len({plain_label(label) for label in value}) >= 2
+        except (TypeError, DataError):
+            good = False
+        return None if good else self.range

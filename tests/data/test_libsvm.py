@@ -5,15 +5,16 @@ from __future__ import annotations
 import gzip
 import os
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from seriatim.data.libsvm import PADDING, parse
 
 from seriatim import data
-from seriatim.data.libsvm import PADDING, parse
 from seriatim.errors import DataError, ParseError, SeriatimError
 from tests.reference import libsvm as reference
 
@@ -30,16 +31,13 @@ def block_of(text: bytes, skip_bad: bool = False, before: bytes = b"") -> object
 def rows_of(rows: object, y: np.ndarray) -> list:
     """(label, [(index from 1, value)]) for each row, as the plain parser gives them."""
     start, index, value = (array.tolist() for array in rows.arrays)  # type: ignore[attr-defined]
-    spans = zip(start[:-1], start[1:], strict=True)
-    pairs = [list(zip([j + 1 for j in index[a:b]], value[a:b], strict=True)) for a, b in spans]
+    pairs = [list(zip([j + 1 for j in index[a:b]], value[a:b], strict=True)) for a, b in pairwise(start)]
     return list(zip(y.tolist(), pairs, strict=True))
 
 
 def bits(rows: list) -> list:
     """The same with every number spelt out, so that -0.0 and 0.0 differ."""
-    return [
-        (label if isinstance(label, str) else label.hex(), [(j, value.hex()) for j, value in row]) for label, row in rows
-    ]
+    return [(y if isinstance(y, str) else y.hex(), [(j, value.hex()) for j, value in row]) for y, row in rows]
 
 
 def agree(text: bytes) -> None:
@@ -112,7 +110,8 @@ def test_numbers_of_every_length_before_and_after_the_point():
 
 def test_subnormals_and_halfway_cases():
     rng = np.random.default_rng(0)
-    for value in np.concatenate([rng.integers(1, 2**52, 200).view(np.float64), rng.random(200), 10 ** rng.uniform(-300, 49, 200)]):
+    subnormal = rng.integers(1, 2**52, 200).view(np.float64)
+    for value in np.concatenate([subnormal, rng.random(200), 10 ** rng.uniform(-300, 49, 200)]):
         for word in (repr(float(value)), f"{value:.17g}", f"{value:.40e}"):
             assert value_of(word).hex() == float(word).hex(), word
 
@@ -300,7 +299,7 @@ REFUSED = {
     "1 1:1,5": (5, "expected a number, found '1,5'"),
     "1 1:1;": (5, "expected a number, found '1;'"),
     "1 1:1#x": (5, "expected a number, found '1#x'"),
-    "1 1:١": (5, "expected a number, found '١'"),  # a digit, and none of ours
+    "1 1:\u0661": (5, "expected a number, found '\u0661'"),  # a digit, and none of ours
     "1 1:1\x00": (5, "expected a number, found '1\\x00'"),
     "1 1\x00:1": (3, "expected index:value, found '1\\x00:1'"),
     "1 \x001:1": (3, "expected index:value, found '\\x001:1'"),
@@ -430,7 +429,7 @@ def test_a_folder_and_a_missing_file_are_refused(tmp_path):
         list(data.stream(tmp_path))
     with pytest.raises(DataError, match=r"absent\.svm: No such file"):
         list(data.stream(tmp_path / "absent.svm"))
-    with pytest.raises(DataError, match="no-such-set: No such file.*the bundled sets are digits, spam"):
+    with pytest.raises(DataError, match=r"no-such-set: No such file.*the bundled sets are digits, spam"):
         list(data.stream("no-such-set"))
 
 

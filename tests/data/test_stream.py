@@ -8,15 +8,16 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from seriatim.data.libsvm import format_rows
 
 from seriatim import PA, AveragedPerceptron, VotedPerceptron, data, evaluate
 from seriatim.core.ahead import ahead
 from seriatim.data import generators
-from seriatim.data.libsvm import format_rows
 from seriatim.errors import DataError, ParseError
 
 
@@ -344,7 +345,7 @@ def test_generated_streams_are_seeded_and_have_their_shape(generate):
 def test_generated_text_has_unit_length():
     (rows, y), *_ = generators.text_like(100, 500, 20.0)
     start, index, value = rows.arrays
-    for a, b in zip(start[:-1], start[1:], strict=True):
+    for a, b in pairwise(start):
         assert abs(np.sum(value[a:b] ** 2) - 1) < 1e-12
         assert np.all(np.diff(index[a:b]) > 0)
     assert 0.2 < np.mean(y > 0) < 0.8

@@ -49,7 +49,7 @@ def read_line(line: bytes) -> tuple[float | str, list[tuple[int, float]]] | None
     for index, value in pairs:
         sums[index] = sums[index] + value if index in sums else value
     row = sorted(sums.items())
-    if squared_norm([value for _, value in row]) > 1e100:
+    if squared_norm([value for _, value in row]) > LIMIT * LIMIT:
         raise BadLine(WHOLE)
     return label, row
 

@@ -32,6 +32,7 @@ cdef class Linear(Learner):
     cdef void move(self, const Row* x, double a, Py_ssize_t column) noexcept nogil
     cdef void shrink(self, double factor) noexcept nogil
     cdef void project(self, double radius) noexcept nogil
+    cdef void measure(self) noexcept nogil
     cdef void end_round(self) noexcept nogil
     cdef void raw_scores(self, const Row* x, double* out) noexcept nogil
 

@@ -67,6 +67,10 @@ cdef class Learner:
         """Make room for so many records before rows with them arrive."""
         return 0
 
+    def reserve(self, Py_ssize_t columns):
+        """Make room for so many columns; a LimitError if there cannot be."""
+        self.grow(columns + 1)
+
     # ---- the loop
 
     cdef void predict(self, const Row* x, double* out) noexcept nogil:
@@ -269,20 +273,24 @@ cdef class Linear(Learner):
     cdef void project(self, double radius) noexcept nogil:
         """w <- the nearest vector of length `radius` or less.
 
-        |w|^2 is kept up to date by the steps; once in as many updates as there are weights it is computed anew, so that
+        |w|^2 is kept up to date by the steps, and computed anew whenever the number of updates has doubled, so that
         rounding does not pile up.
         """
-        cdef Py_ssize_t i, k
-        cdef double total = 0
         if radius == INFINITY:
             return
-        if self.updates % (self.table.rows * self.classes) == 0:
-            for i in range(self.table.rows):
-                for k in range(self.classes):
-                    total += self.table.data[i * self.table.width + k] ** 2
-            self.norm2 = self.scale * self.scale * total
+        if self.updates & (self.updates - 1) == 0:
+            self.measure()
         if self.norm2 > radius * radius:
             self.shrink(radius / sqrt(self.norm2))
+
+    cdef void measure(self) noexcept nogil:
+        """|w|^2 from the weights themselves."""
+        cdef Py_ssize_t i, k
+        cdef double total = 0
+        for i in range(self.table.rows):
+            for k in range(self.classes):
+                total += self.table.data[i * self.table.width + k] ** 2
+        self.norm2 = self.scale * self.scale * total
 
     cdef void end_round(self) noexcept nogil:
         """What a learner does after every round, learned or not."""
@@ -296,6 +304,7 @@ cdef class Linear(Learner):
     def reclass(self, list source, list factor):
         self.table.reclass(source, factor)
         Learner.reclass(self, source, factor)
+        self.measure()
 
     def state(self):
         return {**Learner.state(self), **{name: self.table.get(name) for name, _, _ in self.table.fields}}

@@ -4,6 +4,7 @@ cdef class Rows:
     cdef readonly Py_ssize_t n             # rows
     cdef readonly Py_ssize_t features      # columns: what a learner must have room for
     cdef readonly Py_ssize_t nonzeros
+    cdef Py_ssize_t first                  # the number of the first row in the block that these are a part of
     cdef object owner                      # of the memory that the pointers point into
     cdef const double* value
     cdef const int* index                  # NULL: dense
@@ -12,6 +13,7 @@ cdef class Rows:
     cdef double* norm2                     # NULL until checked
     cdef bint owns_norm2
     cdef void get(self, Py_ssize_t i, double constant, Row* x) noexcept nogil
+    cdef Rows sorted(self)
     cdef int check_columns(self) except -1
     cdef int refuse(self, Py_ssize_t i) except -1
     cdef void forget(self) noexcept

@@ -90,6 +90,7 @@ cdef class Rows:
         if not 0 <= begin <= end <= self.n:
             raise IndexError(f"rows {begin}..{end} of {self.n}")
         part.owner = self
+        part.first = self.first + begin
         part.n, part.features, part.ascending = end - begin, self.features, self.ascending
         part.value, part.index = self.value, self.index
         if self.index == NULL:
@@ -149,7 +150,7 @@ cdef class Rows:
         if index != NULL and not self.ascending:
             self.check_columns()
             if not ascending(self):
-                return Rows.sparse(*canonical(*self.arrays), features).check()
+                return self.sorted().check()
         cdef double* norm2 = <double*> malloc(max(n, 1) * sizeof(double))
         if norm2 == NULL:
             raise MemoryError(f"no memory for {n} rows")
@@ -167,6 +168,12 @@ cdef class Rows:
         self.norm2, self.owns_norm2 = norm2, True
         return self
 
+    cdef Rows sorted(self):
+        """The same rows with columns in order, each once."""
+        cdef Rows rows = Rows.sparse(*canonical(*self.arrays), self.features)
+        rows.first = self.first
+        return rows
+
     cdef int check_columns(self) except -1:
         cdef Py_ssize_t i, j, n = self.nonzeros
         cdef int outside = 0, features = <int> self.features
@@ -179,7 +186,7 @@ cdef class Rows:
                 for j in range(self.start[i], self.start[i + 1]):
                     if not 0 <= self.index[j] < features:
                         raise DataError(
-                            f"row {i}: column {self.index[j]} of the sparse matrix is not in 0..{features - 1}"
+                            f"row {self.first + i}: column {self.index[j]} of the sparse matrix is not in 0..{features - 1}"
                         )
         return 0
 
@@ -189,8 +196,8 @@ cdef class Rows:
         cdef Py_ssize_t end = begin + self.features if self.index == NULL else self.start[i + 1]
         for j in range(begin, end):
             if not -LIMIT <= self.value[j] <= LIMIT:
-                refuse(f"row {i}, column {j - begin if self.index == NULL else self.index[j]}", self.value[j])
-        raise DataError(f"row {i}: the squared norm is beyond {NORM2_LIMIT:g}")
+                refuse(f"row {self.first + i}, column {j - begin if self.index == NULL else self.index[j]}", self.value[j])
+        raise DataError(f"row {self.first + i}: the squared norm is beyond {NORM2_LIMIT:g}")
 
     cdef void get(self, Py_ssize_t i, double constant, Row* x) noexcept nogil:
         cdef Py_ssize_t begin

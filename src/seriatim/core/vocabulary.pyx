@@ -1,5 +1,9 @@
 """Feature names, numbered in the order in which they arrive, and rows made of dicts."""
 
+from cpython.dict cimport PyDict_GetItemWithError
+from cpython.float cimport PyFloat_AS_DOUBLE
+from cpython.long cimport PyLong_AsLong
+from cpython.ref cimport PyObject
 from libc.stdlib cimport free, realloc
 
 from seriatim.core.row cimport sum_of_squares
@@ -43,12 +47,12 @@ cdef class Vocabulary:
 
     cdef int take(self, object name, double value, bint learning) except -1:
         """Append one feature to the row at hand; what is new is only noted until the whole row is known to be good."""
+        cdef PyObject* found
         if not -LIMIT <= value <= LIMIT:
             refuse(f"feature {name!r}", value)
-        self.reserve(self.n + 1)
-        found = self.number.get(name)
-        if found is not None:
-            self.index[self.n] = found
+        found = PyDict_GetItemWithError(self.number, name)
+        if found != NULL:
+            self.index[self.n] = <int> PyLong_AsLong(<object> found)
         elif learning:
             if self.fresh is None:
                 self.fresh = []
@@ -67,38 +71,26 @@ cdef class Vocabulary:
         A number stands for itself, a string s under key k is the feature "k=s" of value 1, a list or set of strings a
         bag of such features, None nothing.
         """
+        cdef dict bag = None
+        self.reserve(len(x))
         self.n = 0
         self.outside = 0
         self.fresh = None
-        cdef dict bag = None
-        cdef double number
         for name, value in x.items():
             if type(name) is not str and not isinstance(name, str):
                 raise DataError(f"the feature name {name!r} is a {type(name).__name__}; names are strings")
             if type(value) is float:
-                self.take(name, value, learning)
-            elif value is None:
-                continue
+                self.take(name, PyFloat_AS_DOUBLE(value), learning)
             elif isinstance(value, (str, list, tuple, set, frozenset)):
-                bag = {} if bag is None else bag
-                for word in (value,) if isinstance(value, str) else value:
-                    if not isinstance(word, str):
-                        raise DataError(f"feature {name!r}: {word!r} in a bag; a bag holds strings")
-                    bag[f"{name}={word}"] = bag.get(f"{name}={word}", 0) + 1
-            else:
-                try:
-                    number = value
-                except (TypeError, ValueError, OverflowError):
-                    raise DataError(
-                        f"feature {name!r}: the value {value!r} of type {type(value).__name__}; a value is a number, "
-                        f"a string, or a list or set of strings"
-                    ) from None
-                self.take(name, number, learning)
+                bag = words(name, value, {} if bag is None else bag)
+            elif value is not None:
+                self.take(name, number(name, value), learning)
         if bag is not None:
-            for name, value in bag.items():
+            self.reserve(len(x) + len(bag))
+            for name, count in bag.items():
                 if x.get(name) is not None:
                     raise DataError(f"feature {name!r} is there twice: by its own name, and as a word of a bag")
-                self.take(name, value, learning)
+                self.take(name, count, learning)
         if self.fresh is not None:
             for name in self.fresh:
                 self.number[name] = len(self.names)
@@ -107,3 +99,22 @@ cdef class Vocabulary:
         row.constant = constant
         row.norm2 = sum_of_squares(self.value, self.n) + self.outside + constant
         return 0
+
+
+cdef double number(name, value) except? -1:
+    try:
+        return value
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(
+            f"feature {name!r}: the value {value!r} of type {type(value).__name__}; a value is a number, a string, or a "
+            f"list or set of strings"
+        ) from None
+
+
+cdef dict words(name, value, dict bag):
+    """Count the words of a string (one), list or set into a bag, each as "name=word"."""
+    for word in (value,) if isinstance(value, str) else value:
+        if not isinstance(word, str):
+            raise DataError(f"feature {name!r}: {word!r} in a bag; a bag holds strings")
+        bag[f"{name}={word}"] = bag.get(f"{name}={word}", 0) + 1
+    return bag

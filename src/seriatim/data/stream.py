@@ -9,6 +9,7 @@ import sys
 import zlib
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from mmap import PAGESIZE, mmap
 from pathlib import Path
 from typing import BinaryIO
@@ -59,7 +60,7 @@ class Stream:
         self.feature_names = known.feature_names if known else None
         self.limit, self.shuffle, self.passes = limit, shuffle, passes
         self.skip_bad, self.threads, self.block = skip_bad, threads, max(block, 1)
-        self.raw: BinaryIO | None = None
+        self.raw: io.FileIO | None = None
         self.size = 0
         self.skipped: list[str] = []
         self.skipped_count = 0
@@ -134,24 +135,26 @@ class Stream:
         index, value, y = (np.concatenate([part[k] for part in parts]) for k in (1, 2, 3))
         return start, index, value, y
 
-    def open(self) -> BinaryIO:
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
         """The bytes of the source, unpacked."""
-        if str(self.path) == "-":
-            file = io.FileIO(sys.stdin.fileno(), closefd=False)
-        else:
-            try:
-                file = io.FileIO(self.path)
-            except OSError as error:
-                raise DataError(f"{self.name}: {error.strerror or error}{self.hint()}") from None
-            self.raw, self.size = file, os.fstat(file.fileno()).st_size  # type: ignore[assignment]
-        buffered = io.BufferedReader(file, 1 << 13)
-        if buffered.peek(2)[:2] == b"\x1f\x8b":
-            return gzip.GzipFile(fileobj=buffered)  # type: ignore[return-value]
-        if not file.seekable():
-            return buffered
-        buffered.detach()
-        file.seek(0)
-        return file  # type: ignore[return-value]
+        try:
+            file = io.FileIO(sys.stdin.fileno(), closefd=False) if str(self.path) == "-" else io.FileIO(self.path)
+        except OSError as error:
+            raise DataError(f"{self.name}: {error.strerror or error}{self.hint()}") from None
+        with file:
+            self.raw = file if file.seekable() else None
+            self.size = os.fstat(file.fileno()).st_size
+            buffered = io.BufferedReader(file, 1 << 13)
+            if buffered.peek(2)[:2] == b"\x1f\x8b":
+                yield gzip.GzipFile(fileobj=buffered)  # type: ignore[misc]
+            elif self.raw is None:
+                yield buffered
+            else:
+                buffered.detach()
+                file.seek(0)
+                yield file  # type: ignore[misc]
+            self.raw = None
 
     def hint(self) -> str:
         names = ", ".join(bundled.datasets())

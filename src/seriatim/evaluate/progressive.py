@@ -111,7 +111,7 @@ def array_blocks(model: Estimator, X: Any, y: Any) -> Iterator[tuple[Rows, np.nd
     rows = model._rows(X)
     targets = model._targets(y, rows.n)
     rows = rows.check()
-    model._begin(column_names(X))
+    model._begin(column_names(X), rows.features)
     begin = 0
     for part in rows.parts(STEP):
         yield part, targets[begin : begin + part.n]
@@ -119,7 +119,7 @@ def array_blocks(model: Estimator, X: Any, y: Any) -> Iterator[tuple[Rows, np.nd
 
 
 def classification_observer(model: Any, run: Run) -> Observer:
-    known = 0
+    known = len(model.seen())
 
     def observe(targets: np.ndarray, scores: np.ndarray) -> None:
         nonlocal known
@@ -135,7 +135,8 @@ def classification_observer(model: Any, run: Run) -> Observer:
             known = len(seen)
             true = scores[row, among]
             scores[row, among] = -np.inf
-            z = 1 - (true - scores.max(axis=1))
+            rival = scores.max(axis=1) if len(seen) > 1 else 0.0
+            z = 1 - (true - rival)
         run.loss = float(running_loss(model.loss, z, model.epsilon, run.loss)[-1])
         sums = (run.mistakes or 0) + np.cumsum(wrong)
         run.mistakes = int(sums[-1])

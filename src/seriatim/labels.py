@@ -1,0 +1,67 @@
+"""Labels as users write them: numbers or names, of any type, in any order."""
+
+from typing import Any
+
+import numpy as np
+
+from seriatim.errors import DataError
+
+
+def label_of(text: str) -> Any:
+    """A label as written in a file: a number if it reads as one, else its name.
+
+    >>> label_of("+1"), label_of("2.5"), label_of("spam")
+    (1, 2.5, 'spam')
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return int(number) if number.is_integer() else number if number == number else text
+
+
+def plain_label(label: Any) -> Any:
+    """A label as a plain bool, int or str; 1.0 is the label 1."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, float):
+        if label.is_integer():
+            return int(label)
+        raise DataError(
+            f"Unknown label type: the label {'NaN' if label != label else label} is not a whole number or a name; "
+            f"for numbers use a regressor"
+        )
+    if not isinstance(label, bool | int | str):
+        raise DataError(f"Unknown label type: {label!r} is a {type(label).__name__}; a label is a number or a name")
+    return label
+
+
+def label_order(label: Any) -> tuple[bool, Any]:
+    """Numbers before names."""
+    return isinstance(label, str), label
+
+
+def label_array(labels: list[Any]) -> np.ndarray:
+    """Labels as an array; of objects where they are of several types."""
+    if len({type(label) for label in labels}) == 1:
+        return np.array(labels)
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
+
+
+def distinct(y: np.ndarray) -> tuple[list[Any], np.ndarray]:
+    """The distinct labels of an array, plain, and the number of each row's among them."""
+    if y.dtype.kind in "fiub" and len(y):
+        low, high = y.min(), y.max()
+        is_high = y == high
+        if (is_high | (y == low)).all():  # two labels, the common case, need no sorting
+            if low == high:
+                return [plain_label(low)], np.zeros(len(y), np.int8)
+            return [plain_label(low), plain_label(high)], is_high.view(np.int8)
+    if y.dtype != object:
+        values, inverse = np.unique(y, return_inverse=True)
+        return [plain_label(value) for value in values.tolist()], inverse
+    numbers: dict[Any, int] = {}
+    return_inverse = [numbers.setdefault(plain_label(label), len(numbers)) for label in y.tolist()]
+    return list(numbers), np.array(return_inverse, dtype=np.intp)

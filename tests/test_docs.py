@@ -1,0 +1,55 @@
+"""The examples in the documentation run, and print what they say they print."""
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import seriatim
+
+ALGORITHMS = seriatim.algorithms()
+# Compiled modules hide their docstrings' examples from doctest's search; those of the classes are run one by one below.
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(seriatim.__path__, "seriatim.")
+    if not module.name.startswith("seriatim.cli") and "__main__" not in module.name
+]
+
+
+def run(test):
+    report = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    result = runner.run(test, out=report.append)
+    assert not result.failed, "".join(report)
+    return result.attempted
+
+
+@pytest.mark.parametrize("cls", ALGORITHMS.values(), ids=list(ALGORITHMS))
+def test_class_docstring(cls):
+    examples = doctest.DocTestParser().get_doctest(cls.__doc__, {}, cls.__name__, None, None)
+    assert run(examples), f"{cls.__name__} has no example"
+
+
+@pytest.mark.parametrize("cls", ALGORITHMS.values(), ids=list(ALGORITHMS))
+def test_class_docstring_says_it_all(cls):
+    """One line, each parameter with its meaning, an example, the citation."""
+    lines = cls.__doc__.splitlines()
+    assert lines[0].endswith(".") or lines[1] == "" or lines[0].strip(), cls
+    for name in cls.parameters:
+        if name not in ("fit_intercept", "classes"):  # they mean the same in every class
+            assert f"    {name}" in cls.__doc__, f"{cls.__name__} does not explain {name}"
+    assert cls.paper[-5:-1] in cls.__doc__, f"{cls.__name__} does not cite {cls.paper}"
+
+
+@pytest.mark.parametrize("name", ["seriatim", *MODULES])
+def test_module_doctests(name):
+    module = importlib.import_module(name)
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module):
+        owner = test.name.removeprefix(f"{name}.").split(".")[0]
+        if owner not in ALGORITHMS:
+            run(test)
+    # Functions of compiled modules are not found by the search above.
+    for key, thing in vars(module).items():
+        if type(thing).__name__ == "cython_function_or_method" and thing.__doc__ and ">>>" in thing.__doc__:
+            run(doctest.DocTestParser().get_doctest(thing.__doc__, dict(vars(module)), f"{name}.{key}", None, None))

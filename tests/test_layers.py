@@ -1,0 +1,98 @@
+"""A package imports only from those it stands on, and importing ours imports nothing heavy."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import seriatim
+from seriatim.catalogue import FAMILIES
+
+SOURCE = Path(seriatim.__file__).parent
+FILES = sorted(path for kind in ("*.py", "*.pyx", "*.pxd") for path in SOURCE.rglob(kind))
+HEAVY = ("scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "polars")
+
+# Each layer may use those above it in this list, and itself; a family not even another family.
+LAYERS = [
+    ["errors", "parameters"],
+    ["core"],
+    ["catalogue", "estimator", "modelfile"],
+    [*FAMILIES],
+    ["data", "evaluate"],
+    ["report", "serve", "cluster"],
+    ["cli"],
+]
+HEIGHT = {name: height for height, layer in enumerate(LAYERS) for name in layer}
+ALONE = {*FAMILIES}
+# The catalogue and the model files must name an Estimator, which stands on both.
+BASE = {"errors", "parameters", "catalogue", "estimator", "modelfile"}
+
+IMPORT = re.compile(
+    r"^\s*(?:from\s+(seriatim[\w.]*)\s+c?import\s+(\([^)]*\)|.+)|c?import\s+(seriatim[\w.]*))", re.MULTILINE
+)
+
+
+def package_of(path):
+    return path.relative_to(SOURCE).parts[0].partition(".")[0]
+
+
+def imports_of(path):
+    """The packages and base modules of ours that a file names in its imports, wherever in the file they stand."""
+    for source, names, whole in IMPORT.findall(path.read_text()):
+        parts = (source or whole).split(".")
+        if len(parts) > 1:
+            yield parts[1]
+        else:
+            yield from (name.split()[0] for name in names.strip("() ").split(",") if name.strip())
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_go_downwards(path):
+    package = package_of(path)
+    if package == "__init__":
+        return  # the front door opens to all, when asked
+    assert package in HEIGHT, f"{package} has no place among the layers"
+    for used in imports_of(path):
+        if used not in HEIGHT or used == package or {used, package} <= BASE:
+            continue
+        assert HEIGHT[used] < HEIGHT[package] or (HEIGHT[used] == HEIGHT[package] and package not in ALONE), (
+            f"{package} must not import {used}"
+        )
+
+
+def test_layers_are_those_of_the_source():
+    """Should an import be written in a way that the search does not see, this would still see the families."""
+    found = {used for path in FILES for used in imports_of(path)}
+    assert {"core", "estimator", "parameters", "errors"} <= found
+
+
+def imported_by(code):
+    script = f"import sys\n{code}\nprint(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    return {name.partition(".")[0] for name in done.stdout.splitlines()[-1].split()}
+
+
+HELP = (
+    "import contextlib\nfrom seriatim.cli import command\nwith contextlib.suppress(SystemExit):\n    command({args!r})"
+)
+LIGHT = {
+    "import": "import seriatim",
+    "algorithms": "import seriatim\nseriatim.algorithms()",
+    "a class": "from seriatim import PA\nPA().partial_fit([[1.0], [2.0]], [0, 1]).predict([[1.0]])",
+    "a run": "from seriatim import PA, data, evaluate\nevaluate.progressive(PA(), data.stream('spam'))",
+    "help": HELP.format(args=["--help"]),
+    "run help": HELP.format(args=["run", "--help"]),
+    "algorithms command": HELP.format(args=["algorithms"]),
+}
+
+
+@pytest.mark.parametrize("code", LIGHT.values(), ids=list(LIGHT))
+def test_lean_imports(code):
+    assert not imported_by(code) & set(HEAVY)
+
+
+def test_help_imports_no_numpy():
+    """`seriatim --help` answers before an array library could be loaded."""
+    assert "numpy" not in imported_by(LIGHT["help"])
