@@ -92,15 +92,16 @@ class Estimator:
                 known = ", ".join(self.parameters)
                 raise ParameterError(f"{type(self).__name__} has no parameter {name!r}; it has {known}")
         state = self.__getstate__()
-        fixed = [name for name in params if name == "classes" and state["state"] is not None]
+        now = getattr(self, "classes", None)
+        fixed = f"{type(self).__name__}: {', '.join(params)} cannot be changed once the model has learned"
+        if state["state"] is not None and params.get("classes", now) is not now:
+            raise ParameterError(fixed)
         state["parameters"].update(params)
         changed = type(self).__new__(type(self))
         try:
             changed.__setstate__(state)
         except (KeyError, ModelError):  # the state is not one that a model with these parameters has
-            fixed = list(params)
-        if fixed:
-            raise ParameterError(f"{', '.join(fixed)}: cannot be changed once the model has learned")
+            raise ParameterError(fixed) from None
         return self._become(changed)
 
     def __repr__(self) -> str:
@@ -123,6 +124,12 @@ class Estimator:
             self._learner = learner
         else:
             self._learner.reserve(columns)
+
+    def _unstart(self) -> None:
+        """A model whose first example was refused is as if it had not been told of it."""
+        if self._learner is not None and self._learner.t == 0:
+            for name in ("_learner", "_vocabulary", "_labels", "_codes"):
+                vars(self).pop(name, None)
 
     def _become(self, other: Self) -> Self:
         with self._lock:
@@ -297,6 +304,9 @@ class Estimator:
         return self._vocabulary
 
     def _score_one(self, x: dict[str, Any]) -> Any:
+        """The score of one example, or a list of them; 0 before the first."""
+        if self._vocabulary is None and not self.__sklearn_is_fitted__():
+            return 0.0
         with self._lock:
             vocabulary = self._ready_for_names() if self._vocabulary is None else self._vocabulary
             return self._learner.score_one(vocabulary, x)
@@ -441,27 +451,32 @@ class Classifier(Estimator):
         """
         with self._lock:
             vocabulary = self._ready_for_names() if self._vocabulary is None else self._vocabulary
-            code = self._codes.get(y)
-            if code is None:
-                label = plain_label(y)
-                self._learner.score_one(vocabulary, x)  # refuses a bad example before its label is taken in
-                self._meet(label)
-                code = self._codes[label]
-            self._learner.learn_one(vocabulary, x, code)
+            try:
+                code = self._codes.get(y)
+                if code is None:
+                    label = plain_label(y)
+                    self._learner.score_one(vocabulary, x)  # refuses a bad example before its label is taken in
+                    self._meet(label)
+                    code = self._codes[label]
+                self._learner.learn_one(vocabulary, x, code)
+            except (SeriatimError, TypeError):
+                self._unstart()
+                raise
         return self
 
     def predict_one(self, x: dict[str, Any]) -> Any:
         """The label of one example; None as long as no label is known."""
         scores = self._score_one(x)
+        if not self._codes:
+            return None
         if self._learner.classes == 1:
-            labels = self._labels or [None]
-            return labels[-1] if scores >= 0 else labels[0]
-        return self._labels[max(self.seen(), key=lambda k: (scores[k], -k))] if self._codes else None
+            return self._labels[-1] if scores >= 0 else self._labels[0]
+        return self._labels[max(self.seen(), key=lambda k: (scores[k], -k))]
 
     def score_one(self, x: dict[str, Any]) -> Any:
         """The score of one example; with more than two labels, a dict of them."""
         scores = self._score_one(x)
-        return scores if self._learner.classes == 1 else dict(zip(self._labels, scores, strict=True))
+        return scores if isinstance(scores, float) else dict(zip(self._labels, scores, strict=True))
 
     # ---- state
 
@@ -492,6 +507,7 @@ class Regressor(Estimator):
     def _targets(self, y: Any, n: int) -> np.ndarray:
         y = check_targets(y, n)
         try:
+            check_kind(y.dtype)
             y = np.ascontiguousarray(y, dtype=np.float64)
         except (TypeError, ValueError):
             raise DataError("the targets of a regression must be numbers") from None
@@ -512,7 +528,11 @@ class Regressor(Estimator):
         """Learn one example: a dict of features by name, and its target."""
         with self._lock:
             vocabulary = self._ready_for_names() if self._vocabulary is None else self._vocabulary
-            self._learner.learn_one(vocabulary, x, self._targets([y], 1)[0])
+            try:
+                self._learner.learn_one(vocabulary, x, self._targets([y], 1)[0])
+            except SeriatimError:
+                self._unstart()
+                raise
         return self
 
     def predict_one(self, x: dict[str, Any]) -> float:

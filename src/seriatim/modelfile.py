@@ -41,7 +41,7 @@ def save(model: Estimator, path: str | os.PathLike[str]) -> None:
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     os.close(handle)
     try:
-        save_file(tensors, temporary, metadata={"seriatim": json.dumps(manifest)})
+        save_file(tensors, temporary, metadata={"seriatim": json.dumps(manifest, default=lambda value: value.tolist())})
         with Path(temporary).open("rb") as file:
             os.fsync(file.fileno())
         Path(temporary).chmod(0o666 & ~umask())

@@ -4,6 +4,8 @@ A learner is told of an example as a Row and a number y: -1 or +1, a class numbe
 names, files or arrays.
 """
 
+from collections.abc import Mapping
+
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, sqrt
 from libc.stdlib cimport calloc, free
@@ -14,7 +16,7 @@ from seriatim.core.row cimport add, dot, record, value
 from seriatim.core.rows cimport Rows
 from seriatim.core.vocabulary cimport Vocabulary
 
-from seriatim.errors import ModelError
+from seriatim.errors import DataError, ModelError
 
 cdef Py_ssize_t BETWEEN_SIGNALS = 1 << 16
 
@@ -28,6 +30,13 @@ cdef inline Row within(const Row* x, Py_ssize_t rows) noexcept nogil:
         while part.n > 0 and part.index[part.n - 1] >= rows - 1:
             part.n -= 1
     return part
+
+
+def as_dict(features):
+    """Any mapping as a dict."""
+    if not isinstance(features, Mapping):
+        raise DataError(f"an example is a dict of features by name; this is a {type(features).__name__}")
+    return dict(features)
 
 
 cdef class Learner:
@@ -82,10 +91,10 @@ cdef class Learner:
     cdef void round(self, const Row* x, double y, double* out) noexcept nogil:
         """One round of the protocol; `out`, unless NULL, receives what was predicted before y was revealed."""
         cdef double f
-        self.t += 1
         if out != NULL and self.apart:
             self.predict(x, out)
             out = NULL
+        self.t += 1
         if self.classes == 1:
             f = self.learn(x, y)
             if out != NULL:
@@ -138,17 +147,17 @@ cdef class Learner:
                 self.predict(&x, &out[i, 0])
         return result
 
-    def learn_one(self, Vocabulary names, dict features, double y):
+    def learn_one(self, Vocabulary names, features, double y):
         cdef Row x
-        names.encode(features, True, self.constant, &x)
+        names.encode(features if type(features) is dict else as_dict(features), True, self.constant, &x)
         self.grow(len(names.names) + 1)
         self.round(&x, y, NULL)
         self.check_memory()
 
-    def score_one(self, Vocabulary names, dict features):
+    def score_one(self, Vocabulary names, features):
         """The score of a dict; a list of them with many classes."""
         cdef Row x
-        names.encode(features, False, self.constant, &x)
+        names.encode(features if type(features) is dict else as_dict(features), False, self.constant, &x)
         if self.classes == 1:
             return self.score(&x)
         self.scores(&x, self.room)
@@ -260,15 +269,18 @@ cdef class Linear(Learner):
     cdef void shrink(self, double factor) noexcept nogil:
         """w *= factor, at no cost; the table is rescaled long before the scale leaves the range of numbers."""
         cdef Py_ssize_t i, k
-        cdef double* w = self.table.data
+        cdef double* w
         self.scale *= factor
         self.norm2 *= factor * factor
-        if not 1e-100 < self.scale < 1e100:
+        if not 1e-50 < self.scale < 1e50:
             for i in range(self.table.rows):
+                w = self.table.data + i * self.table.width
                 for k in range(self.classes):
-                    w[i * self.table.width + k] *= self.scale
-            self.total /= self.scale
+                    if self.average:    # the sum so far goes into u, and S begins again at 0
+                        w[self.classes + k] -= self.total * w[k]
+                    w[k] *= self.scale
             self.scale = 1
+            self.total = 0
 
     cdef void project(self, double radius) noexcept nogil:
         """w <- the nearest vector of length `radius` or less.

@@ -6,7 +6,7 @@ cdef struct Row:
     const double* value
     Py_ssize_t n
     double constant       # the intercept's feature: 1, or 0 without an intercept
-    double norm2          # |x|^2, the constant included
+    double norm2          # |x|^2, the constant included; 0 where it is below 1e-150, and dividing by it would overflow
 
 
 # Record 0 of a table is the constant's and record j + 1 that of column j. A loop that needs both runs over
@@ -88,6 +88,7 @@ cdef inline void add(const Row* x, double a, double* w, Py_ssize_t width) noexce
 
 
 cdef inline double sum_of_squares(const double* v, Py_ssize_t n) noexcept nogil:
+    """|v|^2, or 0 where it is below 1e-150."""
     cdef double a = 0, b = 0, c = 0, d = 0
     cdef Py_ssize_t i = 0
     while i + 4 <= n:
@@ -99,4 +100,5 @@ cdef inline double sum_of_squares(const double* v, Py_ssize_t n) noexcept nogil:
     while i < n:
         a += v[i] * v[i]
         i += 1
-    return (a + b) + (c + d)
+    a = (a + b) + (c + d)
+    return 0 if a < 1e-150 else a

@@ -185,9 +185,8 @@ cdef class Rows:
             for i in range(self.n):
                 for j in range(self.start[i], self.start[i + 1]):
                     if not 0 <= self.index[j] < features:
-                        raise DataError(
-                            f"row {self.first + i}: column {self.index[j]} of the sparse matrix is not in 0..{features - 1}"
-                        )
+                        where = f"row {self.first + i}: column {self.index[j]}"
+                        raise DataError(f"{where} of the sparse matrix is not in 0..{features - 1}")
         return 0
 
     cdef int refuse(self, Py_ssize_t i) except -1:
@@ -196,7 +195,8 @@ cdef class Rows:
         cdef Py_ssize_t end = begin + self.features if self.index == NULL else self.start[i + 1]
         for j in range(begin, end):
             if not -LIMIT <= self.value[j] <= LIMIT:
-                refuse(f"row {self.first + i}, column {j - begin if self.index == NULL else self.index[j]}", self.value[j])
+                column = j - begin if self.index == NULL else self.index[j]
+                refuse(f"row {self.first + i}, column {column}", self.value[j])
         raise DataError(f"row {self.first + i}: the squared norm is beyond {NORM2_LIMIT:g}")
 
     cdef void get(self, Py_ssize_t i, double constant, Row* x) noexcept nogil:

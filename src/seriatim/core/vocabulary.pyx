@@ -106,8 +106,8 @@ cdef double number(name, value) except? -1:
         return value
     except (TypeError, ValueError, OverflowError):
         raise DataError(
-            f"feature {name!r}: the value {value!r} of type {type(value).__name__}; a value is a number, a string, or a "
-            f"list or set of strings"
+            f"feature {name!r}: the value {value!r} of type {type(value).__name__}; a value is a number, a string, "
+            f"or a list or set of strings"
         ) from None
 
 
