@@ -681,10 +681,17 @@ def test_counters(make):
 def test_nothing_to_ask_before_the_first_example(make):
     X, _ = examples(make)
     model = default(make)
-    questions = [lambda: model.predict(X), lambda: model.predict_one({"a": 1}), lambda: model.t_, lambda: model.coef_]
-    for question in questions:
+    for question in (lambda: model.predict(X), lambda: model.t_, lambda: model.n_features_in_, lambda: model.coef_):
         with Unchanged(model), pytest.raises(NotFittedError):
             question()
+
+
+@every
+def test_a_stream_begins_with_a_prediction(make):
+    """Predict, reveal, learn: the first prediction, of one example, is that of no knowledge, and leaves no trace."""
+    with Unchanged(default(make)) as model:
+        assert model.score_one({"a": 1.0}) == 0
+        assert model.predict_one({"a": 1.0}) == (None if make.task == "classification" else 0)
 
 
 # ---- parameters

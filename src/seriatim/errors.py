@@ -13,6 +13,10 @@ class DataError(SeriatimError):
     """An example cannot be taken; the model is as it was before."""
 
 
+class DataTypeError(DataError, TypeError):
+    """A value is not a number at all."""
+
+
 class ParseError(DataError):
     """A line of a file cannot be read."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
+import warnings
 from collections.abc import Callable, Iterator
 from os import PathLike
 from threading import RLock
@@ -15,12 +17,15 @@ from seriatim import catalogue
 from seriatim.core.ahead import ahead
 from seriatim.core.rows import LIMIT, Rows
 from seriatim.core.vocabulary import Vocabulary
-from seriatim.errors import DataError, ModelError, NotFittedError, ParameterError, SeriatimError
+from seriatim.errors import DataError, DataTypeError, ModelError, NotFittedError, ParameterError, SeriatimError
 from seriatim.labels import distinct, label_array, label_order, plain_label
 from seriatim.parameters import REQUIRED, Flag, Labels, Parameter
 
 # Values in a block from which on it pays to check on another core and to be ready to undo.
 LARGE = 1 << 20
+
+# What a model holds beside its parameters.
+STATE = ("_learner", "_vocabulary", "_columns", "_labels", "_codes")
 
 # Receives, for each stretch of a block, the targets as the learner sees them and the scores before each update.
 Observer = Callable[[np.ndarray, np.ndarray], None]
@@ -132,8 +137,10 @@ class Estimator:
                 vars(self).pop(name, None)
 
     def _become(self, other: Self) -> Self:
+        """Take over all that another model of this class is; what others have hung on this one stays."""
         with self._lock:
-            vars(self).clear()
+            for name in STATE:
+                vars(self).pop(name, None)
             vars(self).update(vars(other))
         return self
 
@@ -254,7 +261,7 @@ class Estimator:
         """Get ready for examples with so many columns, and these names if they have any."""
         fresh = self._learner is None
         vocabulary = Vocabulary(names) if fresh and names is not None else self._vocabulary
-        self._start(columns)
+        self._start(max(columns, 0 if vocabulary is None else len(vocabulary)))
         self._vocabulary = vocabulary
 
     def learn_rows(self, rows: Rows, y: np.ndarray, observe: Observer | None = None) -> None:
@@ -452,7 +459,10 @@ class Classifier(Estimator):
         with self._lock:
             vocabulary = self._ready_for_names() if self._vocabulary is None else self._vocabulary
             try:
-                code = self._codes.get(y)
+                try:
+                    code = self._codes.get(y)
+                except TypeError:  # what cannot be hashed is no label, which is said below
+                    code = None
                 if code is None:
                     label = plain_label(y)
                     self._learner.score_one(vocabulary, x)  # refuses a bad example before its label is taken in
@@ -529,7 +539,7 @@ class Regressor(Estimator):
         with self._lock:
             vocabulary = self._ready_for_names() if self._vocabulary is None else self._vocabulary
             try:
-                self._learner.learn_one(vocabulary, x, self._targets([y], 1)[0])
+                self._learner.learn_one(vocabulary, x, plain_target(y))
             except SeriatimError:
                 self._unstart()
                 raise
@@ -570,7 +580,9 @@ def as_rows(X: Any) -> Rows:
         raise_empty(array.shape)
     try:
         return Rows.dense(array)
-    except (TypeError, ValueError) as error:
+    except TypeError as error:
+        raise DataTypeError(f"the rows must be numbers: {error}") from None
+    except ValueError as error:
         raise DataError(f"the rows must be numbers: {error}") from None
 
 
@@ -587,21 +599,38 @@ def raise_empty(shape: tuple[int, ...]) -> None:
     raise DataError(f"Found array with 0 {what} (shape={shape}) while a minimum of 1 is required.")
 
 
+def plain_target(y: Any) -> float:
+    """The target of one example as a float."""
+    try:
+        target = math.nan if isinstance(y, str) else float(y)
+    except (TypeError, ValueError, OverflowError):
+        target = math.nan
+    if not -LIMIT <= target <= LIMIT:
+        raise DataError(f"the target {y!r} is not a number, or beyond +-{LIMIT:g}")
+    return target
+
+
 def check_targets(y: Any, n: int) -> np.ndarray:
     if y is None:
         raise DataError("requires y to be passed, but the target y is None")
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
+        warn_of_column()
         y = y[:, 0]
     if y.shape != (n,):
         raise DataError(f"y has shape {y.shape}; for {n} rows it must have shape ({n},)")
     return y
 
 
+def warn_of_column() -> None:
+    """By scikit-learn's class where it is in use, so that its users can silence it as they do."""
+    theirs = sys.modules.get("sklearn.exceptions")
+    kind = UserWarning if theirs is None else theirs.DataConversionWarning
+    warnings.warn("A column-vector y was passed when a 1d array was expected.", kind, stacklevel=5)
+
+
 def not_fitted(message: str) -> Exception:
     """Ours; and scikit-learn's too where it is in use, so that its tools recognise it."""
-    import sys
-
     theirs = sys.modules.get("sklearn.exceptions")
     kind = NotFittedError if theirs is None else type("NotFittedError", (NotFittedError, theirs.NotFittedError), {})
     return kind(message)

@@ -13,6 +13,7 @@ import numpy as np
 
 from seriatim import catalogue
 from seriatim.errors import ModelError
+from seriatim.labels import label_order
 
 if TYPE_CHECKING:
     from seriatim.estimator import Estimator
@@ -41,7 +42,7 @@ def save(model: Estimator, path: str | os.PathLike[str]) -> None:
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     os.close(handle)
     try:
-        save_file(tensors, temporary, metadata={"seriatim": json.dumps(manifest, default=lambda value: value.tolist())})
+        save_file(tensors, temporary, metadata={"seriatim": json.dumps(manifest, default=plain)})
         with Path(temporary).open("rb") as file:
             os.fsync(file.fileno())
         Path(temporary).chmod(0o666 & ~umask())
@@ -49,6 +50,13 @@ def save(model: Estimator, path: str | os.PathLike[str]) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def plain(value: Any) -> Any:
+    """A parameter of one of NumPy's types as what JSON has."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise TypeError(f"a parameter of type {type(value).__name__} cannot be saved")
 
 
 def umask() -> int:
@@ -65,7 +73,9 @@ def load(path: str | os.PathLike[str]) -> Estimator:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a dict
-    except (SafetensorError, ValueError, TypeError, KeyError, OverflowError) as error:
+    except OSError as error:
+        raise ModelError(f"{path}: {error.strerror or error}") from None
+    except (SafetensorError, ValueError, TypeError, KeyError, OverflowError, AttributeError) as error:
         raise ModelError(f"{path}: not a model file: {error}") from None
     try:
         return rebuild(json.loads(metadata["seriatim"]), tensors)
@@ -83,11 +93,18 @@ def expect(condition: Any, problem: str) -> None:
 def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimator:
     expect(isinstance(manifest, dict), "the manifest is not an object")
     version = manifest["version"]
+    expect(type(version) is int, "the version is not a number")
     expect(version == VERSION, f"format version {version!r}; this program reads version {VERSION}")
     known = catalogue.algorithms()
     expect(manifest["class"] in known, f"no algorithm is called {manifest['class']!r}")
     model = known[manifest["class"]](**manifest["parameters"])
     model._check_parameters()
+    keys = {"version", "class", "parameters", "columns", "codes", "named", "numbers"}
+    keys |= {"labels"} if model.task == "classification" else set()
+    expect(
+        set(manifest) == keys, f"expected the entries {', '.join(sorted(keys))}, found {', '.join(sorted(manifest))}"
+    )
+    expect(set(manifest["parameters"]) == set(model.parameters), "the parameters are not those of the algorithm")
     numbers = manifest["numbers"]
     for name, number in numbers.items():
         expect(
@@ -108,11 +125,46 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimat
         expect(
             isinstance(labels, list) and all(type(k) in (bool, int, str) for k in labels), "the labels are not labels"
         )
-        expect(set(codes) <= set(labels) and len(set(labels)) == len(labels), "the labels and their codes disagree")
-        allowed = {-1.0, 1.0} if len(labels) <= 2 else set(range(len(labels)))
-        expect(all(type(c) is float and c in allowed for c in codes.values()), "a label has a code that it cannot have")
+        expect(
+            len(set(labels)) == len(labels) and labels == sorted(labels, key=label_order), "the labels are not sorted"
+        )
+        expect(all(type(code) is float for code in codes.values()), "a code is not a number")
+        places = {label: float(k) for k, label in enumerate(labels)}
+        if len(labels) == 1:
+            good = list(codes) == labels and codes[labels[0]] in (-1.0, 1.0)
+        elif len(labels) == 2:
+            good = codes == dict(zip(labels, (-1.0, 1.0), strict=True))
+        else:
+            good = codes.items() <= places.items()
+        expect(good, "the labels and their codes disagree")
+        expect(codes or not numbers.get("t"), "examples have been learned, and no label was seen")
         state |= {"labels": labels, "codes": codes}
+    expect(numbers or not tensors, "arrays without numbers")
     if numbers:
         state["state"] = {**numbers, **tensors}
+        check_kinds(state["state"], model)
     model.__setstate__(state)
+    if numbers and model.task == "classification":
+        expect(
+            model._learner.classes == (1 if len(labels) <= 2 else len(labels)), "the labels and the classes disagree"
+        )
+    if "w" in tensors:
+        known_columns = max(columns, len(names or ()))
+        expect(
+            columns <= len(tensors["w"]) - 1 <= known_columns,
+            f"{len(tensors['w'])} records for {known_columns} columns",
+        )
     return model
+
+
+def check_kinds(state: dict[str, Any], model: Estimator) -> None:
+    """Names, types and dimensions are those that a new learner of the kind has."""
+    fresh = type(model)(**model.get_params())
+    fresh._start()
+    template = fresh._learner.state()
+    expect(set(state) == set(template), f"expected {', '.join(sorted(template))}, found {', '.join(sorted(state))}")
+    for name, value in template.items():
+        expect(type(state[name]) is type(value), f"{name} is not a {type(value).__name__}")
+        if isinstance(value, np.ndarray):
+            expect(state[name].dtype == value.dtype, f"{name} has type {state[name].dtype}; expected {value.dtype}")
+            expect(state[name].ndim == value.ndim, f"{name} has {state[name].ndim} dimensions; expected {value.ndim}")

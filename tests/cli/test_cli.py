@@ -313,14 +313,16 @@ def test_inspect_several_labels_and_a_model_without_weights(good):
     assert "heaviest" not in good("inspect", "m")
 
 
-def test_inspect_after_features_beyond_the_names(good, folder):
-    """A model of named features that goes on with a wider file shows what it has learned of both."""
+def test_a_wider_file_for_a_model_that_knows_names(good, seriatim_, folder):
+    """Which names the columns beyond have is not known: refused, and the model stays as it was."""
     wide = folder / "wide.svm"
     wide.write_text("spam 1:1 100:5\nnonspam 2:1 100:-5\n" * 50)
     good("train", "spam", "-o", "m")
-    good("train", wide, "--resume", "m", "-o", "m")
-    shown = good("inspect", "m", "-n", "100")
-    assert "make" in shown and "100" in shown
+    before = (folder / "m").read_bytes()
+    status, _, problem = seriatim_("train", wide, "--resume", "m", "-o", "m")
+    assert status == 2
+    assert "100 columns" in problem and "57" in problem
+    assert (folder / "m").read_bytes() == before
 
 
 # ---- lists and help

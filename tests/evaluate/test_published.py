@@ -1,4 +1,4 @@
-"""Figures that others have printed, by their protocol: one pass, 20 permutations, no intercept, the sign of 0 positive."""
+"""Figures that others have printed, by their protocol: one pass, 20 permutations, no intercept."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from seriatim import PA, Perceptron, data, evaluate
 from tests.conftest import shared
 
-# Mean and standard deviation of mistake rate and updates: the manual of LIBOL (Hoi, Wang and Zhao, JMLR 15, 2014), Table 3.
+# Mean and deviation of mistake rate and updates: the manual of LIBOL (Hoi, Wang and Zhao, JMLR 15, 2014), Table 3.
 SVMGUIDE3 = {
     "Perceptron": (Perceptron(fit_intercept=False), (0.332, 0.012), (412.4, 14.7)),
     "PA": (PA(variant="hard", fit_intercept=False), (0.318, 0.013), (721.1, 18.3)),

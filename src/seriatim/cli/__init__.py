@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -57,8 +58,11 @@ def main() -> None:
     try:
         command(prog_name="seriatim")
     except SeriatimError as error:
-        click.echo(f"seriatim: {error}", err=True)
-        sys.exit(2)
+        problem = str(error)
+    except OSError as error:
+        problem = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    click.echo(f"seriatim: {problem}", err=True)
+    sys.exit(2)
 
 
 def build_model(algorithm: str, parameters: tuple[str, ...]) -> Any:
@@ -92,11 +96,19 @@ def stream_options(function: Any) -> Any:
     for option in (
         click.option("--skip-bad", is_flag=True, help="Count and report bad lines instead of stopping at the first."),
         click.option("--limit", type=click.IntRange(1), help="Read only so many examples."),
-        click.option("--shuffle", type=int, metavar="SEED", help="Read all into memory, in a random order."),
+        click.option(
+            "--shuffle", type=click.IntRange(0), metavar="SEED", help="Read all into memory, in a random order."
+        ),
         click.option("--passes", type=click.IntRange(1), default=1, show_default=True, help="Read the data so often."),
     ):
         function = option(function)
     return function
+
+
+def check_folder(path: str | None) -> None:
+    """A file is to be written at the end: its folder must be there at the beginning."""
+    if path and not Path(path).absolute().parent.is_dir():
+        raise click.UsageError(f"there is no folder {Path(path).parent} to write {Path(path).name} in")
 
 
 def report_skipped(stream: Any) -> None:

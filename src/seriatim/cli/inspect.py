@@ -54,7 +54,8 @@ def describe(model: Any, features: int) -> dict[str, Any]:
         coef = np.atleast_2d(model.coef_)
     except AttributeError:
         return about
-    names = [*getattr(model, "feature_names_in_", ())] or [str(j + 1) for j in range(coef.shape[1])]
+    names = [*getattr(model, "feature_names_in_", ())]
+    names += [str(j + 1) for j in range(len(names), coef.shape[1])]
     about["nonzeros"] = int(np.count_nonzero(coef))
     titles = [f"of {label}" for label in about["labels"] or ()]
     if len(coef) == 1:

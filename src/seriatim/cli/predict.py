@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TextIO
 
 import click
 import numpy as np
 
-from seriatim.cli import report_skipped
+from seriatim.cli import check_folder, report_skipped
+from seriatim.modelfile import umask
 
 
 @click.command("predict")
 @click.argument("model_file", metavar="MODEL", type=click.Path(dir_okay=False))
 @click.argument("source", metavar="DATA")
-@click.option(
-    "-o", "--output", type=click.File("w", lazy=False, atomic=True), default="-", help="Instead of standard output."
-)
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Instead of standard output.")
 @click.option("--scores", is_flag=True, help="Print the score, or one score a label, instead of the label.")
 @click.option("--skip-bad", is_flag=True, help="Skip bad lines; then the output has fewer lines than the input.")
-def command(model_file: str, source: str, output: TextIO, scores: bool, skip_bad: bool) -> None:
+def command(model_file: str, source: str, output: str | None, scores: bool, skip_bad: bool) -> None:
     """Predict the label of each line of DATA with a saved model, one line each.
 
     The share of labels that differ from those in DATA goes to standard error.
@@ -29,8 +34,20 @@ def command(model_file: str, source: str, output: TextIO, scores: bool, skip_bad
     """
     from seriatim import data, load
 
+    check_folder(output)
     model: Any = load(model_file)
     stream = data.stream(source, skip_bad=skip_bad)
+    if output is None:
+        summary = predict(model, stream, scores, sys.stdout)
+    else:
+        with whole_file(output) as file:
+            summary = predict(model, stream, scores, file)
+    report_skipped(stream)
+    click.echo(summary, err=True)
+
+
+def predict(model: Any, stream: Any, scores: bool, file: TextIO) -> str:
+    """Write a line for each example; how the predictions compare with the labels, in words."""
     examples = wrong = 0
     squared = 0.0
     for rows, y in stream:
@@ -40,13 +57,25 @@ def command(model_file: str, source: str, output: TextIO, scores: bool, skip_bad
         if model.task == "classification":
             wrong += int(np.count_nonzero(predicted != y))
         else:
-            squared += float(np.sum((predicted - y.astype(np.float64)) ** 2))
+            squared += float(np.sum((predicted - model._targets(y, rows.n)) ** 2))
         lines = values if scores else predicted[:, None]
-        output.writelines(" ".join(map(str, line)) + "\n" for line in lines.tolist())
-    report_skipped(stream)
+        file.writelines(" ".join(map(str, line)) + "\n" for line in lines.tolist())
     if model.task == "classification":
-        click.echo(f"{wrong:,} of {examples:,} labels differ ({wrong / max(examples, 1):.4f})", err=True)
-    else:
-        click.echo(
-            f"root mean squared error {(squared / max(examples, 1)) ** 0.5:.6g} over {examples:,} examples", err=True
-        )
+        return f"{wrong:,} of {examples:,} labels differ ({wrong / max(examples, 1):.4f})"
+    return f"root mean squared error {(squared / max(examples, 1)) ** 0.5:.6g} over {examples:,} examples"
+
+
+@contextmanager
+def whole_file(path: str) -> Iterator[TextIO]:
+    """A file that takes its name when it is whole, and else is not there; click keeps half of one."""
+    handle, temporary = tempfile.mkstemp(
+        dir=Path(path).absolute().parent, prefix=f".{Path(path).name}.", suffix=".part"
+    )
+    try:
+        with os.fdopen(handle, "w") as file:
+            yield file
+        Path(temporary).chmod(0o666 & ~umask())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from seriatim.cli import algorithm_options, build_model, report_skipped, stream_options
+from seriatim.cli import algorithm_options, build_model, check_folder, report_skipped, stream_options
 
 
 @click.command("run")
@@ -42,6 +42,8 @@ def command(
     from seriatim.cli.live import Live
     from seriatim.evaluate import progressive
 
+    check_folder(save)
+    check_folder(curve)
     model = build_model(algorithm, parameters)
     stream = data.stream(source, **stream_options)
     model._begin(stream.feature_names)

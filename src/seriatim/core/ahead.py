@@ -27,15 +27,22 @@ def ahead(
         return
     with ThreadPoolExecutor(threads - 1) as pool:
         waiting: deque[tuple[Item, Future[Result]]] = deque()
+        source, problem, ended = iter(items), None, False
         try:
-            for item in items:
-                waiting.append((item, pool.submit(function, item)))
-                if len(waiting) > depth * threads:
+            while waiting or not ended:
+                while not ended and len(waiting) <= depth * threads:
+                    try:
+                        item = next(source)
+                        waiting.append((item, pool.submit(function, item)))
+                    except StopIteration:
+                        ended = True
+                    except Exception as error:  # raised when all before it has been taken
+                        problem, ended = error, True
+                if waiting:
                     help_out(function, waiting)
                     yield waiting.popleft()[1].result()
-            while waiting:
-                help_out(function, waiting)
-                yield waiting.popleft()[1].result()
+            if problem is not None:
+                raise problem
         finally:
             for _, future in waiting:
                 future.cancel()

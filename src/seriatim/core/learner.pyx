@@ -158,6 +158,7 @@ cdef class Learner:
         """The score of a dict; a list of them with many classes."""
         cdef Row x
         names.encode(features if type(features) is dict else as_dict(features), False, self.constant, &x)
+        self.grow(len(names.names) + 1)    # names may be known before the first row that has them
         if self.classes == 1:
             return self.score(&x)
         self.scores(&x, self.room)
@@ -198,6 +199,8 @@ cdef class Learner:
         """The reverse of `state`, on a new learner of the same classes."""
         for name in self.NUMBERS:
             setattr(self, name, state[name])
+        if self.updates > self.t:
+            raise ModelError(f"{self.updates} updates in {self.t} rounds")
 
 
 cdef class Linear(Learner):
@@ -323,6 +326,8 @@ cdef class Linear(Learner):
 
     def restore(self, state):
         Learner.restore(self, state)
+        if not self.scale > 0:
+            raise ModelError(f"the scale is {self.scale}; it must be above 0")
         if len({state[name].shape for name, _, _ in self.table.fields}) > 1:
             raise ModelError("the fields of the feature table differ in shape")
         for name, _, _ in self.table.fields:

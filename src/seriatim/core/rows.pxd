@@ -10,12 +10,13 @@ cdef class Rows:
     cdef const int* index                  # NULL: dense
     cdef const long long* start            # sparse: row i is value[start[i]:start[i + 1]]
     cdef bint ascending                    # the columns are known to be in order
+    cdef bint summed                       # values are sums of such as have been checked
     cdef double* norm2                     # NULL until checked
     cdef bint owns_norm2
     cdef void get(self, Py_ssize_t i, double constant, Row* x) noexcept nogil
     cdef Rows sorted(self)
     cdef int check_columns(self) except -1
-    cdef int refuse(self, Py_ssize_t i) except -1
+    cdef Py_ssize_t bad_value(self, Py_ssize_t i) noexcept nogil
     cdef void forget(self) noexcept
 
     @staticmethod

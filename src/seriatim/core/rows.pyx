@@ -10,7 +10,8 @@ from seriatim.errors import DataError
 
 # A larger value could overflow where it is squared, multiplied by a weight, and squared again.
 LIMIT = 1e50
-cdef double NORM2_LIMIT = 1e100
+cdef double VALUE_LIMIT = LIMIT
+cdef double NORM2_LIMIT = LIMIT * LIMIT    # where it is beyond, a value may be, and the row is looked at
 
 
 def refuse(str where, double value):
@@ -82,6 +83,7 @@ cdef class Rows:
     cdef void forget(self) noexcept:
         """There are no rows here any more."""
         self.n = self.features = self.nonzeros = 0
+        self.start, self.index, self.value = NULL, NULL, NULL
         self.owner = None
 
     def slice(self, Py_ssize_t begin, Py_ssize_t end):
@@ -147,10 +149,6 @@ cdef class Rows:
         cdef const long long* start = self.start
         if self.norm2 != NULL:
             return self
-        if index != NULL and not self.ascending:
-            self.check_columns()
-            if not ascending(self):
-                return self.sorted().check()
         cdef double* norm2 = <double*> malloc(max(n, 1) * sizeof(double))
         if norm2 == NULL:
             raise MemoryError(f"no memory for {n} rows")
@@ -159,19 +157,25 @@ cdef class Rows:
                 begin = i * features if index == NULL else start[i]
                 end = begin + features if index == NULL else start[i + 1]
                 norm2[i] = sum_of_squares(value + begin, end - begin)
-                if not norm2[i] <= NORM2_LIMIT:
+                if not norm2[i] <= NORM2_LIMIT and not self.summed and self.bad_value(i) >= 0:
                     bad = i
                     break
         if bad >= 0:
             free(norm2)
-            self.refuse(bad)
+            i = self.bad_value(bad)
+            column = i - bad * features if index == NULL else index[i]
+            refuse(f"row {self.first + bad}, column {column}", value[i])
         self.norm2, self.owns_norm2 = norm2, True
+        if index != NULL and not self.ascending:
+            self.check_columns()
+            if not ascending(self):
+                return self.sorted().check()
         return self
 
     cdef Rows sorted(self):
         """The same rows with columns in order, each once."""
         cdef Rows rows = Rows.sparse(*canonical(*self.arrays), self.features)
-        rows.first = self.first
+        rows.first, rows.ascending, rows.summed = self.first, True, True
         return rows
 
     cdef int check_columns(self) except -1:
@@ -189,15 +193,14 @@ cdef class Rows:
                         raise DataError(f"{where} of the sparse matrix is not in 0..{features - 1}")
         return 0
 
-    cdef int refuse(self, Py_ssize_t i) except -1:
-        """Say what is wrong with row i."""
+    cdef Py_ssize_t bad_value(self, Py_ssize_t i) noexcept nogil:
+        """The place of the first value of row i that no learner can take; -1 if there is none."""
         cdef Py_ssize_t j, begin = i * self.features if self.index == NULL else self.start[i]
         cdef Py_ssize_t end = begin + self.features if self.index == NULL else self.start[i + 1]
         for j in range(begin, end):
-            if not -LIMIT <= self.value[j] <= LIMIT:
-                column = j - begin if self.index == NULL else self.index[j]
-                refuse(f"row {self.first + i}, column {column}", self.value[j])
-        raise DataError(f"row {self.first + i}: the squared norm is beyond {NORM2_LIMIT:g}")
+            if not -VALUE_LIMIT <= self.value[j] <= VALUE_LIMIT:
+                return j
+        return -1
 
     cdef void get(self, Py_ssize_t i, double constant, Row* x) noexcept nogil:
         cdef Py_ssize_t begin

@@ -119,7 +119,9 @@ cdef class Store:
         cdef const double[::1] norm2 = np.ascontiguousarray(state["row_norm2"], dtype=np.float64)
         cdef const double[::1] constants = np.ascontiguousarray(state["row_constant"], dtype=np.float64)
         cdef Py_ssize_t i, n = start.shape[0] - 1
-        if n < 0 or norm2.shape[0] != n or constants.shape[0] != n or start[0] != 0 or (np.diff(start) < 0).any():
+        if n < 0 or norm2.shape[0] != n or constants.shape[0] != n or start[0] != 0:
+            raise ModelError("the kept rows do not fit together")
+        if (np.asarray(start[1:]) < np.asarray(start[:n])).any():    # a difference could overflow
             raise ModelError("the kept rows do not fit together")
         if start[n] != index.shape[0] or start[n] != value.shape[0] or np.min(index, initial=0) < 0:
             raise ModelError("the kept rows do not fit together")

@@ -91,7 +91,7 @@ cdef class Table:
                 view[i, k] = self.data[i * self.width + f * self.classes + k]
         return array
 
-    def set(self, str name, double[:, ::1] values):
+    def set(self, str name, const double[:, ::1] values):
         cdef Py_ssize_t f = [field[0] for field in self.fields].index(name), i, k
         if values.shape[1] != self.classes:
             raise ValueError(f"{name}: {values.shape[1]} columns; the model has {self.classes}")

@@ -101,10 +101,8 @@ cdef extern from *:
     uint64_t digits(const char* p, int n, uint64_t* odd) noexcept nogil
     Py_ssize_t delimiters(const char* p, Py_ssize_t n, uint32_t* place) noexcept nogil
 
-cdef extern from "Python.h":
-    double PyOS_string_to_double(const char* text, char** end, object overflow) except? -1
-
 PADDING = 64    # readable bytes that must follow a block
+cdef Py_ssize_t DESCRIBED = 10    # bad lines of a block that are described
 
 cdef enum:
     WINDOW = 1 << 14    # text that is looked through for delimiters at a time
@@ -191,7 +189,7 @@ cdef const char* number(const char* p, double* result) noexcept nogil:
 cdef const char* slow_number(const char* p, double* result) noexcept nogil:
     """What the fast way does not cover: many digits, large exponents, inf and nan, and what is no number at all."""
     cdef const char* end = p
-    while not token_end(end[0]) and end[0] != 0 and end - p < 10000:
+    while <unsigned char> end[0] > 32 and end - p < 10000:    # float() would strip the control characters
         end += 1
     with gil:
         try:
@@ -257,7 +255,8 @@ cdef class Block:
     cdef readonly Rows rows
     cdef readonly object y             # labels or targets, numbers where they are numbers
     cdef readonly Py_ssize_t lines
-    cdef readonly list bad             # (line within the block, column, problem): all that were skipped, or one
+    cdef readonly list bad             # (line within the block, column, problem) of the first of them
+    cdef readonly Py_ssize_t bad_count
 
     def release(self):
         """Give the memory of the rows to the next block; they must not be used any more."""
@@ -284,9 +283,9 @@ cdef const char* label(const char* p, Workspace work, Position* at, list names, 
     work.y[at.rows] = y
     if after != NULL and token_end(after[0]) and y - y == 0:
         return after
-    while not token_end(end[0]) and end[0] != 58:
+    while <unsigned char> end[0] > 32 and end[0] != 58 and end[0] != 127:
         end += 1
-    if end[0] == 58:
+    if end == p or not token_end(end[0]):
         return NULL
     with gil:
         try:
@@ -415,7 +414,7 @@ cdef bint plain_line(
         k += 1
         i += 2
         here = end
-    if text[place[i]] == 13:
+    if text[place[i]] == 13 and text[place[i] + 1] == 10:
         i += 1
     if odd or not ascending or text[place[i]] != 10:
         return False
@@ -464,7 +463,7 @@ def parse(buffer, Py_ssize_t begin, Py_ssize_t end_, bint skip_bad=False):
     cdef const char* window
     cdef const char* stop
     cdef const char* after
-    cdef Py_ssize_t lines = 0, places, q, i
+    cdef Py_ssize_t lines = 0, bad_count = 0, places, q, i
     cdef int problem = NONE
     cdef uint32_t[WINDOW + 8] place
     cdef Position at
@@ -492,11 +491,13 @@ def parse(buffer, Py_ssize_t begin, Py_ssize_t end_, bint skip_bad=False):
                         with gil:
                             if problem == NO_MEMORY:
                                 raise MemoryError
-                            after = at.where
-                            while not token_end(after[0]):
-                                after += 1
-                            bad.append((lines, at.where - p + 1,
-                                        describe(problem, PyBytes_FromStringAndSize(at.where, after - at.where))))
+                            bad_count += 1
+                            if bad_count <= DESCRIBED:
+                                after = at.where
+                                while not token_end(after[0]):
+                                    after += 1
+                                bad.append((lines, at.where - p + 1,
+                                            describe(problem, PyBytes_FromStringAndSize(at.where, after - at.where))))
                         if not skip_bad:
                             break
                         problem = NONE
@@ -505,7 +506,7 @@ def parse(buffer, Py_ssize_t begin, Py_ssize_t end_, bint skip_bad=False):
                         q += 1
                 p = at.where + 1
     cdef Block block = Block.__new__(Block)
-    block.workspace, block.lines, block.bad = work, lines, bad
+    block.workspace, block.lines, block.bad, block.bad_count = work, lines, bad, bad_count
     block.rows = Rows.borrow(work, at.rows, at.features, work.start, work.index, work.value, not at.unsorted).check()
     block.y = np.array(<double[:max(at.rows, 1)]> work.y)[:at.rows]
     if at.named:

@@ -99,7 +99,9 @@ class Stream:
 
     def share_read(self) -> float | None:
         """How much of the file has been read, from 0 to 1, if that can be told."""
-        return None if not self.size or self.raw is None else min(1.0, self.raw.tell() / self.size)
+        if not self.size or self.raw is None:  # a pipe, or not open yet
+            return None
+        return 1.0 if self.raw.closed else min(1.0, self.raw.tell() / self.size)
 
     def lines(self) -> Iterator[tuple[Rows, np.ndarray]]:
         """The examples of one pass, parsed ahead of their turn on other cores."""
@@ -117,9 +119,9 @@ class Stream:
                     error = ParseError(self.name, line + place, column, problem)
                     if not self.skip_bad:
                         raise error
-                    self.skipped_count += 1
                     if len(self.skipped) < 10:
                         self.skipped.append(str(error))
+                self.skipped_count += block.bad_count
                 line += block.lines
                 if len(block.y):
                     yield block.rows, block.y
@@ -138,23 +140,24 @@ class Stream:
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
         """The bytes of the source, unpacked."""
+        if str(self.path) == "-" and sys.stdin is None:
+            raise DataError("standard input is closed")
         try:
             file = io.FileIO(sys.stdin.fileno(), closefd=False) if str(self.path) == "-" else io.FileIO(self.path)
         except OSError as error:
             raise DataError(f"{self.name}: {error.strerror or error}{self.hint()}") from None
         with file:
-            self.raw = file if file.seekable() else None
-            self.size = os.fstat(file.fileno()).st_size
+            self.raw, self.size = file, os.fstat(file.fileno()).st_size
+            start = file.tell() if file.seekable() else 0
             buffered = io.BufferedReader(file, 1 << 13)
-            if buffered.peek(2)[:2] == b"\x1f\x8b":
+            if buffered.peek(1)[:1] == b"\x1f":  # no text begins so, and a pipe may hold one byte only
                 yield gzip.GzipFile(fileobj=buffered)  # type: ignore[misc]
-            elif self.raw is None:
+            elif not file.seekable():
                 yield buffered
             else:
                 buffered.detach()
-                file.seek(0)
+                file.seek(start)
                 yield file  # type: ignore[misc]
-            self.raw = None
 
     def hint(self) -> str:
         names = ", ".join(bundled.datasets())

@@ -67,9 +67,9 @@ class PA(Classifier):
     variant : hard, I or II.
 
     >>> from seriatim import PA, data, evaluate
-    >>> run = evaluate.progressive(PA(), *data.load("spam"))
+    >>> run = evaluate.progressive(PA(), *data.load("digits"))
     >>> run.mistakes
-    1047
+    200
 
     Crammer, Dekel, Keshet, Shalev-Shwartz and Singer, "Online passive-aggressive algorithms", JMLR 7 (2006).
     """

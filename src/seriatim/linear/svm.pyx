@@ -38,9 +38,9 @@ class SoftSVM(Classifier):
     variant : mirror or pegasos.
 
     >>> from seriatim import SoftSVM, data, evaluate
-    >>> run = evaluate.progressive(SoftSVM(lam=0.01), *data.load("spam"))
+    >>> run = evaluate.progressive(SoftSVM(lam=0.01), *data.load("digits"))
     >>> run.mistakes
-    1047
+    370
 
     Shalev-Shwartz, Singer and Srebro, "Pegasos: primal estimated sub-gradient solver for SVM", ICML 2007;
     Shalev-Shwartz and Ben-David, "Understanding machine learning" (2014), section 15.5.
