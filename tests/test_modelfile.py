@@ -139,14 +139,18 @@ def test_extreme_numbers(tmp_path):
 
 def test_names_that_were_told_before_their_features_came(tmp_path):
     """A stream with feature names may end before the last of them has occurred; dicts may then name it first."""
-    model = Perceptron()
-    stream = data.stream("digits", limit=1)
-    model._begin(stream.feature_names)
-    evaluate.progressive(model, stream)
-    names = stream.feature_names
+    names = [f"f{j}" for j in range(3000)]
+    path = tmp_path / "rows.svm"
+    path.write_text("1 2:1\n-1 2:-1\n")
+    model = Perceptron(fit_intercept=False)
+    model._begin(names)
+    evaluate.progressive(model, data.stream(path))
+    # The columns of a dict stand in its own order: here the unknown ones first.
+    unknown = dict.fromkeys(reversed(names[2:]), 1e40) | {"f0": 1.0}
     for one in (model, returned(model, tmp_path)):
-        assert one.score_one({names[-1]: 1e30, names[0]: 1.0}) == one.score_one({names[0]: 1.0})
-        one.learn_one({names[-1]: 1.0, names[0]: 1.0}, "other")
+        assert one.score_one(unknown) == 0
+        assert one.score_one(unknown | {"f1": 1.0}) == one.coef_[0][1]
+        one.learn_one({"f2999": 1.0, "f0": 1.0}, 1)
 
 
 # ---- saving

@@ -11,7 +11,6 @@ INDEX = re.compile(rb"[0-9]*")
 CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 LARGEST = 2**31 - 2
 LIMIT = 1e50
-WHOLE = 1  # the column of what is wrong with a line as a whole
 
 
 class BadLine(Exception):
@@ -48,19 +47,7 @@ def read_line(line: bytes) -> tuple[float | str, list[tuple[int, float]]] | None
     sums: dict[int, float] = {}
     for index, value in pairs:
         sums[index] = sums[index] + value if index in sums else value
-    row = sorted(sums.items())
-    if squared_norm([value for _, value in row]) > LIMIT * LIMIT:
-        raise BadLine(WHOLE)
-    return label, row
-
-
-def squared_norm(values: list[float]) -> float:
-    """In four lanes, as the library sums: what is just within the limit does not depend on the order."""
-    whole = len(values) // 4 * 4
-    lanes = [0.0] * 4
-    for i, value in enumerate(values):
-        lanes[i % 4 if i < whole else 0] += value * value
-    return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+    return label, sorted(sums.items())
 
 
 def read_label(word: bytes, at: int) -> float | str:

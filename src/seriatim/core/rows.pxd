@@ -1,5 +1,9 @@
 from seriatim.core.row cimport Row
 
+cimport cython
+
+
+@cython.final
 cdef class Rows:
     cdef readonly Py_ssize_t n             # rows
     cdef readonly Py_ssize_t features      # columns: what a learner must have room for
@@ -13,7 +17,6 @@ cdef class Rows:
     cdef bint summed                       # values are sums of such as have been checked
     cdef double* norm2                     # NULL until checked
     cdef bint owns_norm2
-    cdef void get(self, Py_ssize_t i, double constant, Row* x) noexcept nogil
     cdef Rows sorted(self)
     cdef int check_columns(self) except -1
     cdef Py_ssize_t bad_value(self, Py_ssize_t i) noexcept nogil
@@ -22,3 +25,16 @@ cdef class Rows:
     @staticmethod
     cdef Rows borrow(object owner, Py_ssize_t n, Py_ssize_t features, long long* start, int* index, double* value,
                      bint ascending)
+
+    cdef inline void get(self, Py_ssize_t i, double constant, Row* x) noexcept nogil:
+        """Row i, as a learner sees it."""
+        x.constant = constant
+        x.norm2 = self.norm2[i] + constant
+        if self.index == NULL:
+            x.index = NULL
+            x.value = self.value + i * self.features
+            x.n = self.features
+        else:
+            x.index = self.index + self.start[i]
+            x.value = self.value + self.start[i]
+            x.n = self.start[i + 1] - self.start[i]

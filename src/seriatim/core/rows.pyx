@@ -202,20 +202,6 @@ cdef class Rows:
                 return j
         return -1
 
-    cdef void get(self, Py_ssize_t i, double constant, Row* x) noexcept nogil:
-        cdef Py_ssize_t begin
-        x.constant = constant
-        x.norm2 = self.norm2[i] + constant
-        if self.index == NULL:
-            x.index = NULL
-            x.value = self.value + i * self.features
-            x.n = self.features
-        else:
-            begin = self.start[i]
-            x.index = self.index + begin
-            x.value = self.value + begin
-            x.n = self.start[i + 1] - begin
-
 
 cdef bint ascending(Rows rows) noexcept:
     """Whether the columns of every row are sorted and distinct: descents occur between rows only."""

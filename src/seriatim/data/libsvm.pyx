@@ -91,6 +91,52 @@ cdef extern from *:
         }
         return end - place;
     }
+    enum { END_OF_PAIRS, UNUSUAL_VALUE, UNUSUAL_LINE };
+
+    /* Read pairs like 17:0.25 or 17:1, each after one space, into index and value from number *k on; the delimiter at
+       place[*i] stands before the first. Ends at a delimiter that is no space, at a value of another form, or with
+       UNUSUAL_LINE for anything else. A function of its own, so that all it needs is in registers: whether all digits
+       were digits and all columns in order is one number, asked at the end. */
+    static __attribute__((noinline)) int plain_pairs(
+        const char *text, const uint32_t *place, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t first, Py_ssize_t room,
+        int *index, double *value
+    ) {
+        const uint32_t *delimiter = place + *i;
+        Py_ssize_t row = *k;
+        int64_t last = row > first ? index[row - 1] : -1;
+        uint64_t odd = 0;
+        uint32_t here = *delimiter;
+        int status = END_OF_PAIRS;
+        while (text[here] == ' ') {
+            uint32_t colon = delimiter[1], end = delimiter[2];
+            uint32_t n = colon - here - 1, decimals = end - colon - 3;
+            const char *p = text + colon + 1;
+            uint64_t first_digit = (unsigned char) p[0] - (uint64_t) '0', whole = first_digit;
+            if (n - 1 > 7 || text[colon] != ':' || row == room) {
+                status = UNUSUAL_LINE;
+                break;
+            }
+            if (p[1] == '.' && decimals - 1 <= 7) {
+                whole = first_digit * WHOLE_TENS[decimals] + digits(p + 2, (int) decimals, &odd);
+            } else if (decimals + 1 == 0) {
+                decimals = 0;
+            } else {
+                status = UNUSUAL_VALUE;
+                break;
+            }
+            int64_t column = (int64_t) digits(text + here + 1, (int) n, &odd) - 1;
+            odd |= (first_digit > 9) | (column <= last);
+            last = column;
+            index[row] = (int) column;
+            value[row] = (double) (int64_t) whole / TENS[decimals];
+            row++;
+            delimiter += 2;
+            here = end;
+        }
+        *i = delimiter - place;
+        *k = row;
+        return odd ? UNUSUAL_LINE : status;
+    }
     #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
     #error "the parser reads digits as little-endian words"
     #endif
@@ -100,6 +146,11 @@ cdef extern from *:
     int digit_run(const char* p, uint64_t* number) noexcept nogil
     uint64_t digits(const char* p, int n, uint64_t* odd) noexcept nogil
     Py_ssize_t delimiters(const char* p, Py_ssize_t n, uint32_t* place) noexcept nogil
+    int END_OF_PAIRS, UNUSUAL_VALUE, UNUSUAL_LINE
+    int plain_pairs(
+        const char* text, const uint32_t* place, Py_ssize_t* i, Py_ssize_t* k, Py_ssize_t first, Py_ssize_t room,
+        int* index, double* value
+    ) noexcept nogil
 
 PADDING = 64    # readable bytes that must follow a block
 cdef Py_ssize_t DESCRIBED = 10    # bad lines of a block that are described
@@ -370,16 +421,14 @@ cdef bint plain_line(
     """Read the line at `at.where` if nothing about it is unusual: a whole label, pairs in order, a space before each.
 
     `place` holds the delimiters of the text, those of this line from number q on. Says whether it did; if not, nothing
-    has changed. Whether all digits were digits is asked once, at the end.
+    has changed.
     """
-    cdef Py_ssize_t i = q[0], k = at.values, room = work.values_room
-    cdef unsigned int here, colon, end, n, first
-    cdef int index = -1, last = -1, ascending = 1
+    cdef Py_ssize_t i = q[0], k = at.values
+    cdef unsigned int n
+    cdef int status = UNUSUAL_VALUE
     cdef uint64_t odd = 0
     cdef const char* p = at.where
-    cdef double x, unusual = 0
-    cdef double* values = work.value
-    cdef int* indices = work.index
+    cdef double x
     p += p[0] == 43 or p[0] == 45
     n = <unsigned int> (text + place[i] - p)
     if n - 1 > 7 or at.rows == work.rows_room:
@@ -387,40 +436,24 @@ cdef bint plain_line(
     x = <double> <long long> digits(p, n, &odd)
     work.y[at.rows] = -x if at.where[0] == 45 else x
     work.name[at.rows] = -1
-    here = place[i]
-    while text[here] == 32:
-        colon, end = place[i + 1], place[i + 2]
-        n = colon - here - 1
-        if n - 1 > 7 or text[colon] != 58 or k == room:
-            return False
-        index = <int> digits(text + here + 1, n, &odd) - 1
-        ascending &= index > last
-        last = index
-        p = text + colon + 1
-        first = <unsigned int> p[0] - 48
-        n = end - colon - 3
-        if p[1] == 46 and n - 1 <= 7:
-            odd |= first > 9
-            x = <double> <long long> (first * WHOLE_TENS[n] + digits(p + 2, n, &odd)) / TENS[n]
-        elif n + 1 == 0:
-            odd |= first > 9
-            x = first
-        elif number(p, &unusual) == text + end and -HIGHEST <= unusual <= HIGHEST:
-            x = unusual
-        else:
-            return False
-        indices[k] = index
-        values[k] = x
-        k += 1
-        i += 2
-        here = end
+    while status == UNUSUAL_VALUE:
+        status = plain_pairs(text, place, &i, &k, at.values, work.values_room, work.index, work.value)
+        if status == UNUSUAL_VALUE:
+            work.index[k] = <int> digits(text + place[i] + 1, place[i + 1] - place[i] - 1, &odd) - 1
+            odd |= work.index[k] <= (work.index[k - 1] if k > at.values else -1)
+            if (number(text + place[i + 1] + 1, &work.value[k]) != text + place[i + 2]
+                    or not -HIGHEST <= work.value[k] <= HIGHEST):
+                return False
+            k += 1
+            i += 2
     if text[place[i]] == 13 and text[place[i] + 1] == 10:
         i += 1
-    if odd or not ascending or text[place[i]] != 10:
+    if odd or status == UNUSUAL_LINE or text[place[i]] != 10:
         return False
     q[0] = i + 1
     at.where = text + place[i]
-    at.features = max(at.features, index + 1)
+    if k > at.values:
+        at.features = max(at.features, work.index[k - 1] + 1)
     at.values = k
     at.rows += 1
     work.start[at.rows] = k

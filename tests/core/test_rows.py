@@ -1,0 +1,47 @@
+"""Rows: what has been refused stays refused, and what was sorted is a copy."""
+
+import numpy as np
+import pytest
+from seriatim.core.rows import Rows
+
+from seriatim import PA
+from seriatim.errors import DataError
+
+
+def sparse(columns: list[int], values: list[float], features: int) -> Rows:
+    return Rows.sparse(np.array([0, len(columns)]), np.array(columns, np.int32), np.array(values), features)
+
+
+@pytest.mark.parametrize(
+    "columns, values", [([5], [1.0]), ([-1], [1.0]), ([1, 5], [1.0, 2.0]), ([1], [np.nan]), ([1, 0], [np.inf, 1.0])]
+)
+def test_rows_that_were_refused_are_refused_again(columns, values):
+    """Else the second attempt would write beside the weights."""
+    rows = sparse(columns, values, 2)
+    for _ in range(3):
+        with pytest.raises(DataError):
+            rows.check()
+        with pytest.raises(ValueError, match="have not been checked"):
+            PA().learn_rows(rows, np.array([1.0]))
+
+
+@pytest.mark.parametrize("columns", [[2, 0, 1], [1, 1, 0]])
+def test_rows_that_are_not_in_order_are_sorted_each_time(columns):
+    rows = sparse(columns, [1.0, 2.0, 4.0], 3)
+    first, second = rows.check(), rows.check()
+    for ours in (first, second):
+        index = ours.arrays[1].tolist()
+        assert index == sorted(set(columns))
+    with pytest.raises(ValueError, match="have not been checked"):
+        PA().learn_rows(rows, np.array([1.0]))
+    models = [PA() for _ in range(2)]
+    for model, ours in zip(models, (first, second), strict=True):
+        model.learn_rows(ours, np.array([1.0]))
+    assert models[0].coef_.tolist() == models[1].coef_.tolist()
+
+
+def test_rows_in_order_are_checked_once_and_used_as_they_are():
+    rows = sparse([0, 2], [1.0, 2.0], 3)
+    assert rows.check() is rows
+    assert rows.check() is rows
+    assert rows.slice(0, 1).check().arrays[2].tolist() == [1.0, 2.0]
