@@ -5,10 +5,13 @@ cdef class Vocabulary:
     cdef readonly list names
     cdef double* value
     cdef int* index
+    cdef list keys                  # by place in the row: the last key that was looked up there, and its column
+    cdef int* columns
     cdef Py_ssize_t room
     cdef Py_ssize_t n
     cdef double outside             # the squared values of names that are not known
     cdef list fresh                 # names first seen in the row at hand
     cdef int reserve(self, Py_ssize_t n) except -1
-    cdef int take(self, object name, double value, bint learning) except -1
+    cdef int column(self, object name, bint learning, Py_ssize_t place) except -2
+    cdef int take(self, object name, double value, bint learning, Py_ssize_t place) except -1
     cdef int encode(self, dict x, bint learning, double constant, Row* row) except -1

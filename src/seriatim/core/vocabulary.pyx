@@ -2,6 +2,7 @@
 
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.float cimport PyFloat_AS_DOUBLE
+from cpython.list cimport PyList_GET_ITEM
 from cpython.long cimport PyLong_AsLong
 from cpython.ref cimport PyObject
 from libc.stdlib cimport free, realloc
@@ -19,6 +20,7 @@ cdef class Vocabulary:
 
     def __init__(self, names=()):
         self.names = list(names)
+        self.keys = []
         self.number = {name: i for i, name in enumerate(self.names)}
         if len(self.number) != len(self.names):
             raise DataError("a feature name occurs twice")
@@ -26,6 +28,7 @@ cdef class Vocabulary:
     def __dealloc__(self):
         free(self.value)
         free(self.index)
+        free(self.columns)
 
     def __len__(self):
         return len(self.names)
@@ -42,25 +45,52 @@ cdef class Vocabulary:
             if memory == NULL:
                 raise MemoryError(f"no memory for a row of {n} features")
             self.index = <int*> memory
+            memory = realloc(self.columns, n * sizeof(int))
+            if memory == NULL:
+                raise MemoryError(f"no memory for a row of {n} features")
+            self.columns = <int*> memory
             self.room = n
         return 0
 
-    cdef int take(self, object name, double value, bint learning) except -1:
-        """Append one feature to the row at hand; what is new is only noted until the whole row is known to be good."""
-        cdef PyObject* found
+    cdef int column(self, object name, bint learning, Py_ssize_t place) except -2:
+        """The column of a name, -1 if there is none; what is new is only noted until the whole row is known to be good."""
+        cdef PyObject* found = PyDict_GetItemWithError(self.number, name)
+        cdef int column
+        if found != NULL:
+            column = <int> PyLong_AsLong(<object> found)
+            if place < len(self.keys):
+                self.keys[place] = name
+                self.columns[place] = column
+            elif place == len(self.keys):
+                self.keys.append(name)
+                self.columns[place] = column
+            return column
+        if not isinstance(name, str):
+            raise DataError(f"the feature name {name!r} is a {type(name).__name__}; names are strings")
+        if not learning:
+            return -1
+        if self.fresh is None:
+            self.fresh = []
+        self.fresh.append(name)
+        return <int> (len(self.names) + len(self.fresh) - 1)
+
+    cdef int take(self, object name, double value, bint learning, Py_ssize_t place) except -1:
+        """Append one feature to the row at hand.
+
+        Where a key is the very object that stood in its place in an earlier row, as when a row is learned after it was
+        predicted, its column is known without looking it up.
+        """
+        cdef int column
         if not -LIMIT <= value <= LIMIT:
             refuse(f"feature {name!r}", value)
-        found = PyDict_GetItemWithError(self.number, name)
-        if found != NULL:
-            self.index[self.n] = <int> PyLong_AsLong(<object> found)
-        elif learning:
-            if self.fresh is None:
-                self.fresh = []
-            self.fresh.append(name)
-            self.index[self.n] = <int> (len(self.names) + len(self.fresh) - 1)
+        if place < len(self.keys) and PyList_GET_ITEM(self.keys, place) is name:
+            column = self.columns[place]
         else:
+            column = self.column(name, learning, place)
+        if column < 0:
             self.outside += value * value
             return 0
+        self.index[self.n] = column
         self.value[self.n] = value
         self.n += 1
         return 0
@@ -72,25 +102,26 @@ cdef class Vocabulary:
         bag of such features, None nothing.
         """
         cdef dict bag = None
+        cdef Py_ssize_t place = -1
         self.reserve(len(x))
         self.n = 0
         self.outside = 0
         self.fresh = None
         for name, value in x.items():
-            if type(name) is not str and not isinstance(name, str):
-                raise DataError(f"the feature name {name!r} is a {type(name).__name__}; names are strings")
+            place += 1
             if type(value) is float:
-                self.take(name, PyFloat_AS_DOUBLE(value), learning)
+                self.take(name, PyFloat_AS_DOUBLE(value), learning, place)
             elif isinstance(value, (str, list, tuple, set, frozenset)):
                 bag = words(name, value, {} if bag is None else bag)
             elif value is not None:
-                self.take(name, number(name, value), learning)
+                self.take(name, number(name, value), learning, place)
         if bag is not None:
             self.reserve(len(x) + len(bag))
             for name, count in bag.items():
                 if x.get(name) is not None:
                     raise DataError(f"feature {name!r} is there twice: by its own name, and as a word of a bag")
-                self.take(name, count, learning)
+                place += 1
+                self.take(name, count, learning, place)
         if self.fresh is not None:
             for name in self.fresh:
                 self.number[name] = len(self.names)
@@ -113,6 +144,8 @@ cdef double number(name, value) except? -1:
 
 cdef dict words(name, value, dict bag):
     """Count the words of a string (one), list or set into a bag, each as "name=word"."""
+    if not isinstance(name, str):
+        raise DataError(f"the feature name {name!r} is a {type(name).__name__}; names are strings")
     for word in (value,) if isinstance(value, str) else value:
         if not isinstance(word, str):
             raise DataError(f"feature {name!r}: {word!r} in a bag; a bag holds strings")
