@@ -312,11 +312,12 @@ class Estimator:
 
     def _score_one(self, x: dict[str, Any]) -> Any:
         """The score of one example, or a list of them; 0 before the first."""
-        if self._vocabulary is None and not self.__sklearn_is_fitted__():
-            return 0.0
         with self._lock:
-            vocabulary = self._ready_for_names() if self._vocabulary is None else self._vocabulary
-            return self._learner.score_one(vocabulary, x)
+            if self._vocabulary is None:
+                if not self.__sklearn_is_fitted__():
+                    return 0.0
+                self._ready_for_names()
+            return self._learner.score_one(self._vocabulary, x)
 
     # ---- scikit-learn
 
@@ -476,12 +477,12 @@ class Classifier(Estimator):
 
     def predict_one(self, x: dict[str, Any]) -> Any:
         """The label of one example; None as long as no label is known."""
-        scores = self._score_one(x)
+        scores, labels = self._score_one(x), self._labels
         if not self._codes:
             return None
-        if self._learner.classes == 1:
-            return self._labels[-1] if scores >= 0 else self._labels[0]
-        return self._labels[max(self.seen(), key=lambda k: (scores[k], -k))]
+        if type(scores) is float:
+            return labels[-1] if scores >= 0 else labels[0]
+        return labels[max(self.seen(), key=lambda k: (scores[k], -k))]
 
     def score_one(self, x: dict[str, Any]) -> Any:
         """The score of one example; with more than two labels, a dict of them."""

@@ -53,7 +53,7 @@ cdef class Vocabulary:
         return 0
 
     cdef int column(self, object name, bint learning, Py_ssize_t place) except -2:
-        """The column of a name, -1 if there is none; what is new is only noted until the whole row is known to be good."""
+        """The column of a name, -1 if there is none; what is new is only noted until the row is known to be good."""
         cdef PyObject* found = PyDict_GetItemWithError(self.number, name)
         cdef int column
         if found != NULL:
@@ -83,7 +83,7 @@ cdef class Vocabulary:
         cdef int column
         if not -LIMIT <= value <= LIMIT:
             refuse(f"feature {name!r}", value)
-        if place < len(self.keys) and PyList_GET_ITEM(self.keys, place) is name:
+        if place < len(self.keys) and <PyObject*> name == PyList_GET_ITEM(self.keys, place):
             column = self.columns[place]
         else:
             column = self.column(name, learning, place)
