@@ -15,7 +15,7 @@ test: $(VENV)/tests
 lint: $(VENV)/lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/cython-lint src
+	PATH="$(abspath $(BIN)):$$PATH" cython-lint src
 	$(BIN)/mypy
 
 # Ratios to the peers, measured in one run; see SPEED.md.
@@ -49,7 +49,7 @@ $(VENV)/lint: $(VENV)/tests
 
 .venv-peers/installed: pyproject.toml
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet 'vowpalwabbit>=9.10' 'scikit-learn>=1.6' 'river>=0.22' 'scipy>=1.13'
+	.venv-peers/bin/python -m pip install --quiet vowpalwabbit scikit-learn river scipy
 	touch $@
 
 clean:

@@ -149,6 +149,8 @@ cdef class Rows:
         cdef const long long* start = self.start
         if self.norm2 != NULL:
             return self
+        if index != NULL and not self.ascending:
+            self.check_columns()
         cdef double* norm2 = <double*> malloc(max(n, 1) * sizeof(double))
         if norm2 == NULL:
             raise MemoryError(f"no memory for {n} rows")
@@ -165,11 +167,10 @@ cdef class Rows:
             i = self.bad_value(bad)
             column = i - bad * features if index == NULL else index[i]
             refuse(f"row {self.first + bad}, column {column}", value[i])
-        self.norm2, self.owns_norm2 = norm2, True
-        if index != NULL and not self.ascending:
-            self.check_columns()
-            if not ascending(self):
-                return self.sorted().check()
+        if index != NULL and not self.ascending and not ascending(self):
+            free(norm2)
+            return self.sorted().check()
+        self.norm2, self.owns_norm2 = norm2, True    # what has norms counts as checked
         return self
 
     cdef Rows sorted(self):
