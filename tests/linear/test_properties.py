@@ -268,4 +268,5 @@ def test_pegasos_and_mirror_agree_in_the_long_run():
     """theta / (lambda t) and theta / (lambda (t + 1)) differ by a factor that tends to 1."""
     X, y = noisy(12, n=5000)
     models = [SoftSVM(lam=0.01, variant=v, average=False).partial_fit(X, y) for v in ("mirror", "pegasos")]
+    # Not the same steps: on noise each moves by up to 1 / (lambda t), 2% of w here, and a few of them differ.
     assert joint(models[0]) == pytest.approx(joint(models[1]), abs=0.05 * np.abs(joint(models[0])).max())

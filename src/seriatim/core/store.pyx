@@ -2,18 +2,12 @@
 
 import numpy as np
 
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memset
 
+from seriatim.core.memory cimport resize
+
 from seriatim.errors import ModelError
-
-
-cdef int resize(void** memory, Py_ssize_t n, size_t size) noexcept nogil:
-    cdef void* larger = realloc(memory[0], n * size)
-    if larger == NULL:
-        return -1
-    memory[0] = larger
-    return 0
 
 
 cdef class Store:

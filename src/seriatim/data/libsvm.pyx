@@ -9,9 +9,10 @@ import numpy as np
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdio cimport snprintf
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memcmp
 
+from seriatim.core.memory cimport resize
 from seriatim.core.rows cimport Rows
 
 from seriatim.core.rows import LIMIT
@@ -286,14 +287,6 @@ cdef class Workspace:
             return -1
         self.values_room = n
         return 0
-
-
-cdef int resize(void** memory, Py_ssize_t n, size_t size) noexcept nogil:
-    cdef void* larger = realloc(memory[0], n * size)
-    if larger == NULL:
-        return -1
-    memory[0] = larger
-    return 0
 
 
 cdef list spare = []                   # workspaces that wait for a block
