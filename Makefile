@@ -20,6 +20,7 @@ lint: $(VENV)/lint
 
 # Ratios to the peers, measured in one run; see SPEED.md.
 bench: $(VENV)/installed .venv-peers/installed
+	$(BIN)/python -m compileall -q src    # as pip does with what it installs
 	$(BIN)/python -m bench
 
 # A million mutated inputs for the parser and the model loader.
@@ -29,7 +30,7 @@ fuzz: $(VENV)/tests
 stubs: $(VENV)/tests
 	$(BIN)/python -m tests.stubs
 
-SOURCES := pyproject.toml setup.py $(shell find src -name '*.pyx' -o -name '*.pxd')
+SOURCES := pyproject.toml setup.py $(shell find src -name "*.pyx" -o -name "*.pxd" -o -name "*.h")
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

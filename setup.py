@@ -20,11 +20,15 @@ class ParallelBuild(build_ext):
         self.parallel = self.parallel or os.cpu_count()
 
 
+headers = sorted(str(path) for path in Path("src").rglob("*.h"))
 sources = sorted(str(path) for path in Path("src").rglob("*.pyx"))
 modules = [path.removeprefix("src/").removesuffix(".pyx").replace("/", ".") for path in sources]
 setup(
     ext_modules=cythonize(
-        [Extension(name, [path], extra_compile_args=FLAGS) for name, path in zip(modules, sources, strict=True)],
+        [
+            Extension(name, [path], include_dirs=["src/seriatim/data"], depends=headers, extra_compile_args=FLAGS)
+            for name, path in zip(modules, sources, strict=True)
+        ],
         compiler_directives={"cdivision": True, "show_performance_hints": False},
         include_path=["src"],
         build_dir="build",

@@ -21,15 +21,17 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from seriatim.data.libsvm import PADDING, parse
 
 import seriatim
+from seriatim.data.libsvm import parse, use_vectors
+from seriatim.data.lines import PADDING, Lines, Ranges, Sequence
 from seriatim.data.stream import Stream
 from seriatim.errors import ModelError, ParseError, SeriatimError
 from tests.reference import libsvm as reference
@@ -39,6 +41,7 @@ SECONDS = 1.0
 CONSTANT = 192 << 20
 ADDRESSES = 8 << 30  # so that a runaway allocation is an error here and not the end of the machine
 
+BEFORE = b"1 2:3.4 5:6 7:8\n"  # what a buffer may hold before a text
 LINES = [
     b"+1 3:1 11:1 14:1 19:1 39:1 42:1 55:1 64:1 67:1 73:1 75:1 76:1 80:1 83:1",
     b"-1 1:0.708333 2:1 3:1 4:-0.320755 5:-0.105023 6:-1 7:1 8:-0.419847 9:-1 10:-0.225806 12:1 13:-1",
@@ -107,14 +110,21 @@ def mutate(rng: random.Random, data: bytes, tokens: list[bytes]) -> bytes:
 
 
 class Bytes(Stream):
-    """A stream of bytes in memory."""
+    """A stream of bytes in memory, read in order or in ranges."""
 
-    def __init__(self, data: bytes, **options: object) -> None:
+    def __init__(self, data: bytes, ranges: bool, **options: object) -> None:
         super().__init__("input", **options)  # type: ignore[arg-type]
-        self.data = data
+        self.data, self.ranges = data, ranges
 
-    def open(self) -> io.BytesIO:  # type: ignore[override]
-        return io.BytesIO(self.data)
+    @contextmanager
+    def open(self) -> Iterator[Lines]:
+        if not self.ranges:
+            yield Sequence(io.BytesIO(self.data), "input", self.block)
+            return
+        with os.fdopen(os.memfd_create("input"), "w+b", buffering=0) as file:
+            file.write(self.data)
+            file.seek(0)
+            yield Ranges(file, "input", self.block)
 
 
 def text_input(rng: random.Random) -> bytes:
@@ -126,18 +136,20 @@ def text_input(rng: random.Random) -> bytes:
 def text_case(rng: random.Random) -> tuple[bytes, Callable[[], None]]:
     text = text_input(rng)
     how = rng.random()
+    vectors = rng.random() < 0.7
     if how < 0.9:
-        return text, lambda: check_parse(text, skip_bad=how < 0.6)
-    block, threads = rng.choice((1, 2, 5, 17, 64, 1 << 12)), rng.choice((1, 1, 2))
-    return text, lambda: check_stream(text, skip_bad=how < 0.97, block=block, threads=threads)
+        return text, lambda: check_parse(text, skip_bad=how < 0.6, vectors=vectors)
+    block, threads, ranges = rng.choice((1, 2, 5, 17, 64, 1 << 12)), rng.choice((1, 1, 2)), rng.random() < 0.5
+    return text, lambda: check_stream(text, skip_bad=how < 0.97, block=block, threads=threads, ranges=ranges)
 
 
-def check_parse(text: bytes, skip_bad: bool) -> None:
+def check_parse(text: bytes, skip_bad: bool, vectors: bool) -> None:
     expected, bad = reference.read(text)
     if not text:
         return
     text = text if text.endswith(b"\n") else text + b"\n"
-    block = parse(text + bytes(PADDING), 0, len(text), skip_bad)
+    use_vectors(vectors)
+    block = parse(BEFORE + text + bytes(PADDING), len(BEFORE), len(BEFORE) + len(text), skip_bad)
     where = [(line, column) for line, column, _ in block.bad]
     if skip_bad:
         # A block need not describe more than ten.
@@ -152,7 +164,7 @@ def check_parse(text: bytes, skip_bad: bool) -> None:
     block.release()
 
 
-def check_stream(text: bytes, **options: object) -> None:
+def check_stream(text: bytes, **options: Any) -> None:
     expected, bad = reference.read(text)
     stream = Bytes(text, **options)
     at = 0

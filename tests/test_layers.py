@@ -16,9 +16,9 @@ HEAVY = ("scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "polars")
 
 # Each layer may use those above it in this list, and itself; a family not even another family.
 LAYERS = [
-    ["errors", "labels", "parameters"],
+    ["errors"],
     ["core"],
-    ["catalogue", "estimator", "modelfile"],
+    ["labels", "parameters", "catalogue", "estimator", "modelfile"],
     [*FAMILIES],
     ["data", "evaluate"],
     ["report", "serve", "cluster"],

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from seriatim.core.targets import two_labels
 from seriatim.errors import DataError
 
 
@@ -52,13 +53,8 @@ def label_array(labels: list[Any]) -> np.ndarray:
 
 def distinct(y: np.ndarray) -> tuple[list[Any], np.ndarray]:
     """The distinct labels of an array, plain, and the number of each row's among them."""
-    if y.dtype.kind in "fiub" and len(y):
-        low, high = y.min(), y.max()
-        is_high = y == high
-        if (is_high | (y == low)).all():  # two labels, the common case, need no sorting
-            if low == high:
-                return [plain_label(low)], np.zeros(len(y), np.int8)
-            return [plain_label(low), plain_label(high)], is_high.view(np.int8)
+    if y.dtype == np.float64 and (two := two_labels(y)) is not None:
+        return [plain_label(label) for label in two[0]], two[1]
     if y.dtype != object:
         values, inverse = np.unique(y, return_inverse=True)
         return [plain_label(value) for value in values.tolist()], inverse

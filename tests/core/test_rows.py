@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from seriatim.core.rows import Rows
 
 from seriatim import PA
+from seriatim.core.rows import Rows
 from seriatim.errors import DataError
 
 

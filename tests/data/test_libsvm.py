@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from seriatim.data.libsvm import PADDING, parse
 
 from seriatim import PA, data, evaluate
+from seriatim.data.libsvm import parse, use_vectors
+from seriatim.data.lines import PADDING
 from seriatim.errors import DataError, ParseError, SeriatimError
 from tests.reference import libsvm as reference
 
@@ -22,7 +23,14 @@ WINDOW = 1 << 14  # how much text the parser looks through at a time
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
 
 
-def block_of(text: bytes, skip_bad: bool = False, before: bytes = b"") -> object:
+@pytest.fixture(autouse=True, scope="module", params=[True, False], ids=["vectors", "words"])
+def both_ways(request):
+    use_vectors(request.param)
+    yield
+    use_vectors(True)
+
+
+def block_of(text: bytes, skip_bad: bool = False, before: bytes = b"1 2:3.4 5:6 7:8\n") -> object:
     """The text, parsed as one block that begins after other bytes of its buffer."""
     text = text if text.endswith(b"\n") else text + b"\n"
     return parse(before + text + bytes(PADDING), len(before), len(before) + len(text), skip_bad)
@@ -232,15 +240,20 @@ def test_a_block_may_end_anywhere_in_a_line(tmp_path, block):
 
 def test_a_block_within_its_buffer():
     """What stands before and after a block is not read as part of it."""
-    for before in (b"", b"9", b"1:", b"2 3:4 5:6"):
+    for before in (b"", b"9", b"1:", b"2 3:4 5:6", b"0.123456789.123456789"):
         text = b"1 1:2\n-1 12345678:9"
         assert rows_of(block_of(text, before=before).rows, block_of(text).y) == reference.read(text)[0]
 
 
-@pytest.mark.parametrize("begin, end", [(0, 4), (-1, 6), (3, 3), (0, 7), (0, 200), (5, 2)])
+@pytest.mark.parametrize("begin, end", [(0, 4), (-1, 6), (0, 7), (0, 200), (7, 7), (5, 2)])
 def test_a_block_that_is_not_one_is_refused(begin, end):
     with pytest.raises(ValueError, match="newline"):
         parse(b"1 1:1\n" + bytes(PADDING), begin, end)
+
+
+def test_a_block_may_be_empty():
+    block = parse(b"1 1:1\n" + bytes(PADDING), 3, 3)
+    assert (len(block.rows), len(block.y), block.lines, block.bad) == (0, 0, 0, [])
 
 
 def test_memory_is_used_again_and_rows_that_were_given_back_are_gone():
@@ -255,6 +268,23 @@ def test_memory_is_used_again_and_rows_that_were_given_back_are_gone():
     first.release()
     large = block_of(b"1 " + b" ".join(b"%d:1" % j for j in range(1, 5000)) + b"\n")
     assert large.rows.nonzeros == 4999
+
+
+piece = st.one_of(st.text("0123456789.-+e: x", max_size=12), pair, st.builds("{}:{}".format, index, decimal))
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(st.lists(piece, max_size=6).map(" ".join), max_size=4))
+def test_the_two_ways_agree_on_what_is_wrong_and_what_is_right(words):
+    text = "".join(f"1 {line}\n" for line in words).encode()
+    outcomes = []
+    before = use_vectors(True)
+    for wanted in (True, False):
+        use_vectors(wanted)
+        block = block_of(text, skip_bad=True) if text else None
+        outcomes.append(block and (bits(rows_of(block.rows, block.y)), block.bad, block.bad_count, block.lines))
+    use_vectors(before)
+    assert outcomes[0] == outcomes[1]
 
 
 # ---- refusals

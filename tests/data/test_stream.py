@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from seriatim.data.libsvm import format_rows
 
 from seriatim import PA, AveragedPerceptron, VotedPerceptron, data, evaluate
 from seriatim.core.ahead import ahead
 from seriatim.data import generators
+from seriatim.data.libsvm import format_rows
 from seriatim.errors import DataError, ParseError
 
 
@@ -265,6 +265,19 @@ def test_the_first_of_two_errors_is_raised(tmp_path):
         with pytest.raises(ParseError) as caught:
             list(data.stream(path, threads=threads, block=4000))
         assert caught.value.line == 11
+
+
+def test_a_line_belongs_to_the_range_in_which_it_begins(tmp_path):
+    """Files whose lines are of many lengths, some longer than a range, and which end with a newline or without."""
+    rng = np.random.default_rng(0)
+    for ending in (b"", b"\n", b"\n\n", b"\n# end"):
+        path = tmp_path / "rows.svm"
+        words = [b"1 %d:1" % i + b" " * int(rng.choice([0, 1, 30, 5000])) for i in range(1, 300)]
+        path.write_bytes(b"\n".join(words) + ending)
+        for block in (1, 3, 64, 1000, 4096, 5000, 1 << 20):
+            if block >= 64:
+                assert [row[1] for row in examples(path, block=block)] == [[i] for i in range(299)], block
+            assert [row[1] for row in examples(path, block=block, limit=40)] == [[i] for i in range(40)], block
 
 
 # ---- work ahead

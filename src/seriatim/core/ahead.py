@@ -3,8 +3,9 @@
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import Any, Generic, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -13,8 +14,29 @@ Result = TypeVar("Result")
 THREADS = min(8, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
+class Task(Generic[Item, Result]):
+    """One item, and what becomes of it. Whoever took it from the queue computes it."""
+
+    __slots__ = ("error", "item", "result", "unfinished")
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+        self.result: Result
+        self.error: BaseException | None = None
+        self.unfinished = Lock()
+        self.unfinished.acquire()
+
+    def compute(self, function: Callable[[Item], Result]) -> None:
+        try:
+            self.result = function(self.item)
+        except BaseException as error:  # raised where the result is taken
+            self.error = error
+        finally:
+            self.unfinished.release()
+
+
 def ahead(
-    function: Callable[[Item], Result], items: Iterable[Item], threads: int = THREADS, depth: int = 4
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int = THREADS, depth: int = 2
 ) -> Iterator[Result]:
     """function(item) for each item in order, computed on `threads` threads, this one included, some items ahead.
 
@@ -26,38 +48,57 @@ def ahead(
     if threads <= 1:
         yield from map(function, items)
         return
-    with ThreadPoolExecutor(threads - 1) as pool:
-        waiting: deque[tuple[Item, Future[Result]]] = deque()
-        source, problem, ended = iter(items), None, False
+    queue: SimpleQueue[Any] = SimpleQueue()
+    helpers = [Thread(target=work, args=(function, queue), daemon=True) for _ in range(threads - 1)]
+    waiting: deque[Task[Item, Result]] = deque()
+    source, problem, ended = iter(items), None, False
+    for helper in helpers:
+        helper.start()
+    try:
+        while waiting or not ended:
+            while not ended and len(waiting) <= depth * threads:
+                try:
+                    task: Task[Item, Result] = Task(next(source))
+                    waiting.append(task)
+                    queue.put(task)
+                except StopIteration:
+                    ended = True
+                except Exception as error:  # raised when all before it has been taken
+                    problem, ended = error, True
+            if waiting:
+                yield taken(waiting.popleft(), function, queue)
+        if problem is not None:
+            raise problem
+    finally:
+        drain(queue)
+        for _ in helpers:
+            queue.put(None)
+        for helper in helpers:
+            helper.join()
+
+
+def work(function: Callable[[Item], Result], queue: SimpleQueue[Any]) -> None:
+    """Compute what comes, until None comes."""
+    while (task := queue.get()) is not None:
+        task.compute(function)
+
+
+def taken(task: Task[Item, Result], function: Callable[[Item], Result], queue: SimpleQueue[Any]) -> Result:
+    """The result of a task; until it is there, others that nobody has begun are computed here."""
+    while task.unfinished.locked():
         try:
-            while waiting or not ended:
-                while not ended and len(waiting) <= depth * threads:
-                    try:
-                        item = next(source)
-                        waiting.append((item, pool.submit(function, item)))
-                    except StopIteration:
-                        ended = True
-                    except Exception as error:  # raised when all before it has been taken
-                        problem, ended = error, True
-                if waiting:
-                    help_out(function, waiting)
-                    yield waiting.popleft()[1].result()
-            if problem is not None:
-                raise problem
-        finally:
-            for _, future in waiting:
-                future.cancel()
+            queue.get_nowait().compute(function)
+        except Empty:
+            task.unfinished.acquire()
+            break
+    if task.error is not None:
+        raise task.error
+    return task.result
 
 
-def help_out(function: Callable[[Item], Result], waiting: deque[tuple[Item, Future[Result]]]) -> None:
-    """Until the first result is there, compute those that no thread has begun, the first of them first."""
-    for place, (item, future) in enumerate(waiting):
-        if waiting[0][1].done():
-            return
-        if future.cancel():
-            own: Future[Result] = Future()
-            waiting[place] = (item, own)
-            try:
-                own.set_result(function(item))
-            except Exception as error:
-                own.set_exception(error)
+def drain(queue: SimpleQueue[Any]) -> None:
+    try:
+        while True:
+            queue.get_nowait()
+    except Empty:
+        pass

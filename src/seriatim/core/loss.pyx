@@ -1,4 +1,4 @@
-"""The names of the losses and schedules, and the sum of a loss over a block."""
+"""The names of the losses and schedules, and what a block of predictions cost."""
 
 import numpy as np
 
@@ -28,3 +28,22 @@ def running_loss(str name, const double[::1] z, double epsilon=0.0, double total
         total += loss(kind, z[i], epsilon)
         out[i] = total
     return sums
+
+
+def running_mistakes(str name, const double[::1] y, const double[:, ::1] scores, double epsilon, long long mistakes,
+                     double total):
+    """The numbers of mistakes of a binary model, example by example, and the sum of its loss; labels are -1 and +1.
+
+    >>> running_mistakes("hinge", np.array([1.0, -1.0, 1.0]), np.array([[0.5], [0.0], [2.0]]), 0.0, 0, 0.0)
+    (array([0, 1, 1]), 1.5)
+    """
+    cdef int kind = LOSSES.index(name)
+    cdef Py_ssize_t i
+    sums = np.empty(y.shape[0], np.int64)
+    cdef long long[::1] out = sums
+    with nogil:
+        for i in range(y.shape[0]):
+            mistakes += (scores[i, 0] >= 0) != (y[i] > 0)
+            total += loss(kind, 1 - y[i] * scores[i, 0], epsilon)
+            out[i] = mistakes
+    return sums, total

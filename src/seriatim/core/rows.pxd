@@ -24,7 +24,7 @@ cdef class Rows:
 
     @staticmethod
     cdef Rows borrow(object owner, Py_ssize_t n, Py_ssize_t features, long long* start, int* index, double* value,
-                     bint ascending)
+                     double* norm2)
 
     cdef inline void get(self, Py_ssize_t i, double constant, Row* x) noexcept nogil:
         """Row i, as a learner sees it."""

@@ -71,19 +71,21 @@ cdef class Rows:
 
     @staticmethod
     cdef Rows borrow(object owner, Py_ssize_t n, Py_ssize_t features, long long* start, int* index, double* value,
-                     bint ascending):
-        """The rows in memory that `owner` keeps, whose columns are within bounds and, if so told, in order."""
+                     double* norm2):
+        """The rows in memory that `owner` keeps, with columns within bounds; in order if it has their norms, too."""
         cdef Rows rows = Rows.__new__(Rows)
         rows.owner = owner
         rows.n, rows.features, rows.nonzeros = n, features, start[n]
         rows.start, rows.index, rows.value = start, index, value
-        rows.ascending = ascending
+        rows.norm2, rows.ascending = norm2, norm2 != NULL
         return rows
 
     cdef void forget(self) noexcept:
         """There are no rows here any more."""
         self.n = self.features = self.nonzeros = 0
         self.start, self.index, self.value = NULL, NULL, NULL
+        if not self.owns_norm2:
+            self.norm2 = NULL
         self.owner = None
 
     def slice(self, Py_ssize_t begin, Py_ssize_t end):

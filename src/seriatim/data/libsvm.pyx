@@ -13,147 +13,40 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memcmp
 
 from seriatim.core.memory cimport resize
+from seriatim.core.row cimport sum_of_squares
 from seriatim.core.rows cimport Rows
 
 from seriatim.core.rows import LIMIT
+from seriatim.data.lines import PADDING
 
-cdef extern from *:
-    """
-    #include <stdint.h>
-    #include <string.h>
-    #ifdef __SSE2__
-    #include <emmintrin.h>
-    #endif
-
-    static const double TENS[23] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14,
-                                    1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    static const uint64_t WHOLE_TENS[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
-
-    /* The decimal digits at p, at most eight of them, read as one little-endian word: how many there are, and in
-       *number their value. Eight bytes at p must be readable. No branch depends on the digits: how long a number is
-       cannot be predicted, and a wrong guess costs more than all of this. */
-    static inline int digit_run(const char *p, uint64_t *number) {
-        uint64_t w, odd;
-        memcpy(&w, p, 8);
-        w ^= 0x3030303030303030u;
-        odd = ((w + 0x0606060606060606u) | w) & 0xF0F0F0F0F0F0F0F0u;    /* the bytes that are no digit */
-        int n = (__builtin_ctzll(odd | 0x8000000000000000u) >> 3) + (odd == 0);
-        int half = 32 - 4 * n;
-        w = (w << half) << half;                                        /* leading zeros instead of what follows */
-        w = w * 10 + (w >> 8);
-        *number = ((w & 0x000000FF000000FFu) * 0x000F424000000064u
-                   + ((w >> 16) & 0x000000FF000000FFu) * 0x0000271000000001u) >> 32;
-        return n;
-    }
-
-    /* The number that n decimal digits at p make, 1 <= n <= 8; *odd is not 0 if one of them is no digit. */
-    static inline uint64_t digits(const char *p, int n, uint64_t *odd) {
-        uint64_t w;
-        memcpy(&w, p, 8);
-        w = (w ^ 0x3030303030303030u) << (64 - 8 * n);
-        *odd |= ((w + 0x0606060606060606u) | w) & 0xF0F0F0F0F0F0F0F0u;
-        w = w * 10 + (w >> 8);
-        return ((w & 0x000000FF000000FFu) * 0x000F424000000064u
-                + ((w >> 16) & 0x000000FF000000FFu) * 0x0000271000000001u) >> 32;
-    }
-
-    /* Which of 64 bytes are a colon, a blank or a control character. */
-    static inline uint64_t delimiter_bits(const char *p) {
-        uint64_t bits = 0;
-    #ifdef __SSE2__
-        const __m128i colon = _mm_set1_epi8(':'), space = _mm_set1_epi8(' ');
-        for (int i = 0; i < 4; i++) {
-            __m128i x = _mm_loadu_si128((const __m128i *) (p + 16 * i));
-            __m128i found = _mm_or_si128(_mm_cmpeq_epi8(x, colon), _mm_cmpeq_epi8(_mm_min_epu8(x, space), x));
-            bits |= (uint64_t) (uint32_t) _mm_movemask_epi8(found) << (16 * i);
-        }
-    #else
-        for (int i = 0; i < 64; i++)
-            bits |= (uint64_t) (p[i] == ':' || (unsigned char) p[i] <= ' ') << i;
-    #endif
-        return bits;
-    }
-
-    /* The places of all delimiters in n bytes; 63 more must be readable, and n + 8 places writable. Places are written
-       eight at a time, whether there are so many or not: a loop of unpredictable length costs more. */
-    static inline Py_ssize_t delimiters(const char *p, Py_ssize_t n, uint32_t *place) {
-        const uint64_t top = (uint64_t) 1 << 63;
-        uint32_t *end = place;
-        for (Py_ssize_t i = 0; i < n; i += 64) {
-            uint64_t bits = delimiter_bits(p + i);
-            if (n - i < 64) bits &= ((uint64_t) 1 << (n - i)) - 1;
-            uint64_t c = bits - ((bits >> 1) & 0x5555555555555555u);
-            c = (c & 0x3333333333333333u) + ((c >> 2) & 0x3333333333333333u);
-            int count = (((c + (c >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * 0x0101010101010101u) >> 56;
-            for (int j = 0; j < count; j += 8)
-                for (int k = 0; k < 8; k++, bits &= bits - 1)
-                    end[j + k] = (uint32_t) i + __builtin_ctzll(bits | top);
-            end += count;
-        }
-        return end - place;
-    }
-    enum { END_OF_PAIRS, UNUSUAL_VALUE, UNUSUAL_LINE };
-
-    /* Read pairs like 17:0.25 or 17:1, each after one space, into index and value from number *k on; the delimiter at
-       place[*i] stands before the first. Ends at a delimiter that is no space, at a value of another form, or with
-       UNUSUAL_LINE for anything else. A function of its own, so that all it needs is in registers: whether all digits
-       were digits and all columns in order is one number, asked at the end. */
-    static __attribute__((noinline)) int plain_pairs(
-        const char *text, const uint32_t *place, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t first, Py_ssize_t room,
-        int *index, double *value
-    ) {
-        const uint32_t *delimiter = place + *i;
-        Py_ssize_t row = *k;
-        int64_t last = row > first ? index[row - 1] : -1;
-        uint64_t odd = 0;
-        uint32_t here = *delimiter;
-        int status = END_OF_PAIRS;
-        while (text[here] == ' ') {
-            uint32_t colon = delimiter[1], end = delimiter[2];
-            uint32_t n = colon - here - 1, decimals = end - colon - 3;
-            const char *p = text + colon + 1;
-            uint64_t first_digit = (unsigned char) p[0] - (uint64_t) '0', whole = first_digit;
-            if (n - 1 > 7 || text[colon] != ':' || row == room) {
-                status = UNUSUAL_LINE;
-                break;
-            }
-            if (p[1] == '.' && decimals - 1 <= 7) {
-                whole = first_digit * WHOLE_TENS[decimals] + digits(p + 2, (int) decimals, &odd);
-            } else if (decimals + 1 == 0) {
-                decimals = 0;
-            } else {
-                status = UNUSUAL_VALUE;
-                break;
-            }
-            int64_t column = (int64_t) digits(text + here + 1, (int) n, &odd) - 1;
-            odd |= (first_digit > 9) | (column <= last);
-            last = column;
-            index[row] = (int) column;
-            value[row] = (double) (int64_t) whole / TENS[decimals];
-            row++;
-            delimiter += 2;
-            here = end;
-        }
-        *i = delimiter - place;
-        *k = row;
-        return odd ? UNUSUAL_LINE : status;
-    }
-    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-    #error "the parser reads digits as little-endian words"
-    #endif
-    """
+cdef extern from "digits.h":
     const double* TENS
     const uint64_t* WHOLE_TENS
+    cdef enum:
+        AT_ONCE
+    int END_OF_PAIRS, UNUSUAL_VALUE, UNUSUAL_LINE
+    bint have_vectors() nogil
     int digit_run(const char* p, uint64_t* number) noexcept nogil
     uint64_t digits(const char* p, int n, uint64_t* odd) noexcept nogil
-    Py_ssize_t delimiters(const char* p, Py_ssize_t n, uint32_t* place) noexcept nogil
-    int END_OF_PAIRS, UNUSUAL_VALUE, UNUSUAL_LINE
+    Py_ssize_t delimiters(bint vectors, const char* p, Py_ssize_t n, uint32_t* place) noexcept nogil
     int plain_pairs(
-        const char* text, const uint32_t* place, Py_ssize_t* i, Py_ssize_t* k, Py_ssize_t first, Py_ssize_t room,
-        int* index, double* value
+        bint vectors, const char* text, const uint32_t* place, Py_ssize_t* i, Py_ssize_t* k, Py_ssize_t first,
+        Py_ssize_t room, int* index, double* value
     ) noexcept nogil
 
-PADDING = 64    # readable bytes that must follow a block
+cdef bint vectors = have_vectors()
+
+
+def use_vectors(bint wanted):
+    """Whether to use the processor's vector instructions, if it has them; returns whether they were used.
+
+    What is read does not depend on it.
+    """
+    global vectors
+    before, vectors = vectors, wanted and have_vectors()
+    return before
+
+
 cdef Py_ssize_t DESCRIBED = 10    # bad lines of a block that are described
 
 cdef enum:
@@ -259,6 +152,7 @@ cdef class Workspace:
 
     cdef double* y
     cdef int* name                     # the number of a label that is not a number, or -1
+    cdef double* norm2
     cdef long long* start
     cdef int* index
     cdef double* value
@@ -267,6 +161,7 @@ cdef class Workspace:
     def __dealloc__(self):
         free(self.y)
         free(self.name)
+        free(self.norm2)
         free(self.start)
         free(self.index)
         free(self.value)
@@ -275,6 +170,7 @@ cdef class Workspace:
         if n <= self.rows_room:
             return 0
         if (resize(<void**> &self.y, n, sizeof(double)) < 0 or resize(<void**> &self.name, n, sizeof(int)) < 0
+                or resize(<void**> &self.norm2, n, sizeof(double)) < 0
                 or resize(<void**> &self.start, n + 1, sizeof(long long)) < 0):
             return -1
         self.rows_room = n
@@ -344,6 +240,14 @@ cdef const char* label(const char* p, Workspace work, Position* at, list names, 
     return end
 
 
+cdef inline void add_row(Workspace work, Position* at, Py_ssize_t end) noexcept nogil:
+    """What has been read up to value number `end` is a row."""
+    work.norm2[at.rows] = sum_of_squares(work.value + at.values, end - at.values)
+    at.values = end
+    at.rows += 1
+    work.start[at.rows] = end
+
+
 cdef int line(const char* p, Workspace work, Position* at, list names, dict numbers) noexcept nogil:
     """Read one line, whatever is in it, up to the newline that ends it."""
     cdef uint64_t index = 0, more = 0
@@ -402,9 +306,7 @@ cdef int line(const char* p, Workspace work, Position* at, list names, dict numb
             features = <int> index
         k += 1
     at.features = features
-    at.values = k
-    at.rows += 1
-    work.start[at.rows] = k
+    add_row(work, at, k)
     return NONE
 
 
@@ -430,7 +332,7 @@ cdef bint plain_line(
     work.y[at.rows] = -x if at.where[0] == 45 else x
     work.name[at.rows] = -1
     while status == UNUSUAL_VALUE:
-        status = plain_pairs(text, place, &i, &k, at.values, work.values_room, work.index, work.value)
+        status = plain_pairs(vectors, text, place, &i, &k, at.values, work.values_room, work.index, work.value)
         if status == UNUSUAL_VALUE:
             work.index[k] = <int> digits(text + place[i] + 1, place[i + 1] - place[i] - 1, &odd) - 1
             odd |= work.index[k] <= (work.index[k - 1] if k > at.values else -1)
@@ -447,9 +349,7 @@ cdef bint plain_line(
     at.where = text + place[i]
     if k > at.values:
         at.features = max(at.features, work.index[k - 1] + 1)
-    at.values = k
-    at.rows += 1
-    work.start[at.rows] = k
+    add_row(work, at, k)
     return True
 
 
@@ -481,17 +381,18 @@ def parse(buffer, Py_ssize_t begin, Py_ssize_t end_, bint skip_bad=False):
     Stops at the first bad line, or skips bad lines.
     """
     cdef const unsigned char[::1] view = buffer
-    if not 0 <= begin < end_ <= view.shape[0] - PADDING or view[end_ - 1] != 10:
+    if not 0 <= begin <= end_ <= view.shape[0] - PADDING or (begin < end_ and view[end_ - 1] != 10):
         raise ValueError("a block must end with a newline and its padding")
     cdef Py_ssize_t length = end_ - begin
     cdef const char* p = <const char*> &view[begin]
     cdef const char* end = p + length
+    cdef const char* safe = <const char*> &view[0] + 16    # a plain line looks at 16 bytes before the end of a pair
     cdef const char* window
     cdef const char* stop
     cdef const char* after
     cdef Py_ssize_t lines = 0, bad_count = 0, places, q, i
     cdef int problem = NONE
-    cdef uint32_t[WINDOW + 8] place
+    cdef uint32_t[WINDOW + AT_ONCE] place
     cdef Position at
     cdef list names = [], bad = []
     cdef dict numbers = {}
@@ -504,14 +405,14 @@ def parse(buffer, Py_ssize_t begin, Py_ssize_t end_, bint skip_bad=False):
         while p < end and problem == NONE:
             window = p
             stop = end if end - p <= WINDOW else last_newline(p, p + WINDOW)
-            places = delimiters(window, stop - window, place)
+            places = delimiters(vectors, window, stop - window, place)
             q = 0
             if stop == window:         # a line longer than the window
                 stop = <const char*> memchr(p, 10, end - p) + 1
             while p < stop:
                 lines += 1
                 at.where = p
-                if places == 0 or not plain_line(window, place, &q, work, &at):
+                if places == 0 or p < safe or not plain_line(window, place, &q, work, &at):
                     problem = line(p, work, &at, names, numbers)
                     if problem != NONE:
                         with gil:
@@ -533,7 +434,9 @@ def parse(buffer, Py_ssize_t begin, Py_ssize_t end_, bint skip_bad=False):
                 p = at.where + 1
     cdef Block block = Block.__new__(Block)
     block.workspace, block.lines, block.bad, block.bad_count = work, lines, bad, bad_count
-    block.rows = Rows.borrow(work, at.rows, at.features, work.start, work.index, work.value, not at.unsorted).check()
+    block.rows = Rows.borrow(
+        work, at.rows, at.features, work.start, work.index, work.value, NULL if at.unsorted else work.norm2
+    ).check()
     block.y = np.array(<double[:max(at.rows, 1)]> work.y)[:at.rows]
     if at.named:
         block.y = block.y.astype(object)

@@ -6,25 +6,21 @@ import gzip
 import io
 import os
 import sys
-import zlib
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from mmap import PAGESIZE, mmap
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
 
 import numpy as np
 
 from seriatim.core.ahead import THREADS, ahead
 from seriatim.core.rows import Rows
 from seriatim.data import bundled
-from seriatim.data.libsvm import PADDING, Block, parse
+from seriatim.data.libsvm import Block, parse
+from seriatim.data.lines import Lines, Ranges, Sequence
 from seriatim.errors import DataError, ParseError
 
 BLOCK = 1 << 20
-FRONT = 16 * PAGESIZE  # room for the beginning of a line
-MAX_LINE = 1 << 28
 
 
 class Stream:
@@ -106,15 +102,15 @@ class Stream:
     def lines(self) -> Iterator[tuple[Rows, np.ndarray]]:
         """The examples of one pass, parsed ahead of their turn on other cores."""
         line = 0
-        free: deque[mmap] = deque()
 
-        def read(text: tuple[mmap, int, int]) -> Block:
-            block = parse(*text, self.skip_bad)
-            free.append(text[0])
+        def read(item: Any) -> Block:
+            buffer, begin, end = lines.text(item)
+            block = parse(buffer, begin, end, self.skip_bad)
+            lines.give_back(buffer)
             return block
 
-        with self.open() as file:
-            for block in ahead(read, self.texts(file, free), self.threads):
+        with self.open() as lines:
+            for block in ahead(read, lines, self.threads):
                 for place, column, problem in block.bad:
                     error = ParseError(self.name, line + place, column, problem)
                     if not self.skip_bad:
@@ -138,8 +134,8 @@ class Stream:
         return start, index, value, y
 
     @contextmanager
-    def open(self) -> Iterator[BinaryIO]:
-        """The bytes of the source, unpacked."""
+    def open(self) -> Iterator[Lines]:
+        """The lines of the source, unpacked."""
         if str(self.path) == "-" and sys.stdin is None:
             raise DataError("standard input is closed")
         try:
@@ -151,51 +147,14 @@ class Stream:
             start = file.tell() if file.seekable() else 0
             buffered = io.BufferedReader(file, 1 << 13)
             if buffered.peek(1)[:1] == b"\x1f":  # no text begins so, and a pipe may hold one byte only
-                yield gzip.GzipFile(fileobj=buffered)  # type: ignore[misc]
+                yield Sequence(gzip.GzipFile(fileobj=buffered), self.name, self.block)  # type: ignore[arg-type]
             elif not file.seekable():
-                yield buffered
+                yield Sequence(buffered, self.name, self.block)
             else:
                 buffered.detach()
                 file.seek(start)
-                yield file  # type: ignore[misc]
+                yield Ranges(file, self.name, self.block)  # type: ignore[arg-type]
 
     def hint(self) -> str:
         names = ", ".join(bundled.datasets())
         return "" if os.sep in str(self.path) else f"; the bundled sets are {names}"
-
-    def texts(self, file: BinaryIO, free: deque[mmap]) -> Iterator[tuple[mmap, int, int]]:
-        """Blocks of whole lines: (buffer, begin, end). What follows the last newline begins the next block.
-
-        The file is read to the start of a page, and what was left over is put before it: copying to an address just
-        after the start of a page takes five times as long on some processors.
-        """
-        rest = b""
-        ended = False
-        while not ended:
-            front = max(FRONT, -(-len(rest) // PAGESIZE) * PAGESIZE)
-            room = max(self.block, len(rest))  # a line that is longer than a block doubles it until it fits
-            if room > MAX_LINE:
-                raise DataError(f"{self.name}: a line of more than {MAX_LINE >> 20} MB")
-            buffer = free.popleft() if free else mmap(-1, front + room + PADDING)
-            if len(buffer) < front + room + PADDING:
-                buffer = mmap(-1, front + room + PADDING)
-            begin, end = front - len(rest), front
-            buffer[begin:front] = rest
-            while not ended and end < front + room:
-                got = self.fill(file, memoryview(buffer)[end : front + room])
-                end += got
-                ended = not got
-            if ended and end > begin and buffer[end - 1] != 10:
-                buffer[end] = 10
-                end += 1
-            cut = end if ended else buffer.rfind(b"\n", begin, end) + 1 or begin
-            rest = buffer[cut:end]
-            if cut > begin:
-                buffer[cut : cut + PADDING] = bytes(PADDING)
-                yield buffer, begin, cut
-
-    def fill(self, file: BinaryIO, room: memoryview) -> int:
-        try:
-            return file.readinto(room)  # type: ignore[attr-defined]
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise DataError(f"{self.name}: damaged gzip data: {error}") from None

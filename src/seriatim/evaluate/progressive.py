@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from seriatim.core.loss import running_loss
+from seriatim.core.loss import running_loss, running_mistakes
 from seriatim.core.rows import Rows
 from seriatim.estimator import Estimator, Observer, column_names
 
@@ -124,8 +124,7 @@ def classification_observer(model: Any, run: Run) -> Observer:
     def observe(targets: np.ndarray, scores: np.ndarray) -> None:
         nonlocal known
         if scores.shape[1] == 1:
-            wrong = (scores[:, 0] >= 0) != (targets > 0)
-            z = 1 - targets * scores[:, 0]
+            sums, run.loss = running_mistakes(model.loss, targets, scores, model.epsilon, run.mistakes or 0, run.loss)
         else:
             seen = np.array(model.seen())
             among, row = np.searchsorted(seen, targets), np.arange(len(targets))
@@ -136,9 +135,8 @@ def classification_observer(model: Any, run: Run) -> Observer:
             true = scores[row, among]
             scores[row, among] = -np.inf
             rival = scores.max(axis=1) if len(seen) > 1 else 0.0
-            z = 1 - (true - rival)
-        run.loss = float(running_loss(model.loss, z, model.epsilon, run.loss)[-1])
-        sums = (run.mistakes or 0) + np.cumsum(wrong)
+            run.loss = float(running_loss(model.loss, 1 - (true - rival), model.epsilon, run.loss)[-1])
+            sums = (run.mistakes or 0) + np.cumsum(wrong)
         run.mistakes = int(sums[-1])
         run.extend_curve(sums)
 
