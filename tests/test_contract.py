@@ -150,7 +150,7 @@ def test_width_of_the_blocks_does_not_matter(cls, parameters):
         for i in range(0, 300, size):
             part = X[i : i + size]
             width = max(1, 1 + np.flatnonzero(part.any(axis=0)).max(initial=-1))
-            model.learn_rows(as_rows(csr_matrix(part[:, :width])).check(), y[i : i + size])
+            model.learn_rows(as_rows(csr_matrix(part[:, :width])).check(), model._targets(y[i : i + size], len(part)))
         models.append(model)
     for model in models[1:]:
         assert_same_state(model, models[0])
@@ -662,7 +662,9 @@ def test_observed_scores_are_those_of_the_moment(make):
         model, asked, seen = default(make, **parameters), [], []
         for x, target in zip(X, y, strict=True):
             asked.append(scores(model, x[None, :])[0] if model.__sklearn_is_fitted__() else None)
-            model.learn_rows(as_rows(x[None, :]).check(), np.array([target]), lambda _, s, seen=seen: seen.append(s[0]))
+            model.learn_rows(
+                as_rows(x[None, :]).check(), model._targets([target], 1), lambda _, s, seen=seen: seen.append(s[0])
+            )
         for ours, theirs in zip(seen[1:], asked[1:], strict=True):
             assert ours == pytest.approx(np.atleast_1d(theirs), rel=1e-9, abs=1e-9)
 

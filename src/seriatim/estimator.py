@@ -16,9 +16,10 @@ import numpy as np
 from seriatim import catalogue
 from seriatim.core.ahead import ahead
 from seriatim.core.rows import LIMIT, Rows
+from seriatim.core.targets import targets_of
 from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import DataError, DataTypeError, ModelError, NotFittedError, ParameterError, SeriatimError
-from seriatim.labels import distinct, label_array, label_order, plain_label
+from seriatim.labels import Coded, coded, label_array, label_order, plain_label
 from seriatim.parameters import REQUIRED, Flag, Labels, Parameter
 
 # Values in a block from which on it pays to check on another core and to be ready to undo.
@@ -244,7 +245,7 @@ class Estimator:
                 self._learn_large(rows, y, column_names(X), options)
         return self
 
-    def _learn_large(self, rows: Rows, y: np.ndarray, names: list[str] | None, options: dict[str, Any]) -> None:
+    def _learn_large(self, rows: Rows, y: Any, names: list[str] | None, options: dict[str, Any]) -> None:
         """A large block is checked on another core just ahead of the learning, and undone if a row of it is bad."""
         before = self.__getstate__()
         try:
@@ -264,8 +265,11 @@ class Estimator:
         self._start(max(columns, 0 if vocabulary is None else len(vocabulary)))
         self._vocabulary = vocabulary
 
-    def learn_rows(self, rows: Rows, y: np.ndarray, observe: Observer | None = None) -> None:
-        """Learn checked rows with checked targets; `observe` is told what was predicted before each was revealed."""
+    def learn_rows(self, rows: Rows, y: Any, observe: Observer | None = None) -> None:
+        """Learn checked rows with what `_targets` gave for them.
+
+        `observe` is told what was predicted before each was revealed.
+        """
         if self._vocabulary is not None and rows.features > len(self._vocabulary):
             raise DataError(f"{rows.features} columns for a model that knows {len(self._vocabulary)} by name")
         with self._lock:
@@ -277,10 +281,11 @@ class Estimator:
                 if observe is not None and scores is not None:
                     observe(targets, scores)
 
-    def _targets(self, y: Any, n: int) -> np.ndarray:
+    def _targets(self, y: Any, n: int) -> Any:
+        """The targets of n rows, checked."""
         raise NotImplementedError
 
-    def _stretches(self, y: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    def _stretches(self, y: Any) -> Iterator[tuple[int, np.ndarray]]:
         """The targets as the learner sees them, in stretches of (first row, targets)."""
         yield 0, y
 
@@ -389,10 +394,8 @@ class Classifier(Estimator):
         if learner.classes > 1:
             learner.compete(self.seen())
 
-    def _targets(self, y: Any, n: int) -> np.ndarray:
-        y = check_targets(y, n)
-        distinct(y)  # refuses what is no label
-        return y
+    def _targets(self, y: Any, n: int) -> Coded:
+        return coded(check_targets(y, n))
 
     def _begin(self, names: list[str] | None = None, columns: int = 0, classes: Any = None) -> None:
         """`classes` counts in the first call only, as in scikit-learn."""
@@ -402,15 +405,17 @@ class Classifier(Estimator):
         if fresh and classes is not None:
             self._declare(classes)
 
-    def _stretches(self, y: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    def _stretches(self, y: Coded) -> Iterator[tuple[int, np.ndarray]]:
         """Cut where a new label arrives, so that a run does not depend on how the stream is divided into calls."""
-        labels, inverse = distinct(y)
-        arrivals = [(int(np.argmax(inverse == k)), label) for k, label in enumerate(labels) if label not in self._codes]
+        arrivals: list[tuple[int, Any]] = [(len(y), None)]
+        for k, label in enumerate(y.labels):
+            if label not in self._codes:
+                arrivals += [(int(first), label) for first in np.flatnonzero(y.which == k)[:1]]
         start = 0
-        for arrival, label in [*sorted(arrivals, key=lambda pair: pair[0]), (len(y), None)]:
+        for arrival, label in sorted(arrivals, key=lambda pair: pair[0]):
             if start < arrival:
-                codes = np.array([self._codes.get(known, math.nan) for known in labels])
-                yield start, codes[inverse[start:arrival]]
+                codes = np.array([self._codes.get(known, math.nan) for known in y.labels])
+                yield start, targets_of(y.which[start:arrival], codes)
                 start = arrival
             if label is not None:
                 self._meet(label)

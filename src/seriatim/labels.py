@@ -1,5 +1,8 @@
 """Labels as users write them: numbers or names, of any type, in any order."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -51,13 +54,31 @@ def label_array(labels: list[Any]) -> np.ndarray:
     return array
 
 
-def distinct(y: np.ndarray) -> tuple[list[Any], np.ndarray]:
-    """The distinct labels of an array, plain, and the number of each row's among them."""
-    if y.dtype == np.float64 and (two := two_labels(y)) is not None:
-        return [plain_label(label) for label in two[0]], two[1]
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """The labels of some rows: the distinct ones, and the number of each row's among them."""
+
+    labels: list[Any]
+    which: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.which)
+
+    def __getitem__(self, rows: slice) -> Coded:
+        return Coded(self.labels, self.which[rows])
+
+
+def coded(y: np.ndarray) -> Coded:
+    """The labels of an array, plain; an error for what is no label.
+
+    >>> coded(np.array(["spam", "ham", "spam"])).labels
+    ['ham', 'spam']
+    """
+    if y.dtype in (np.float64, np.int64) and (two := two_labels(y)) is not None:
+        return Coded([plain_label(label) for label in two[0]], two[1])
     if y.dtype != object:
-        values, inverse = np.unique(y, return_inverse=True)
-        return [plain_label(value) for value in values.tolist()], inverse
+        values, which = np.unique(y, return_inverse=True)
+        return Coded([plain_label(value) for value in values.tolist()], which)
     numbers: dict[Any, int] = {}
-    return_inverse = [numbers.setdefault(plain_label(label), len(numbers)) for label in y.tolist()]
-    return list(numbers), np.array(return_inverse, dtype=np.intp)
+    places = [numbers.setdefault(plain_label(label), len(numbers)) for label in y.tolist()]
+    return Coded(list(numbers), np.array(places, dtype=np.intp))

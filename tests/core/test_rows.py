@@ -6,6 +6,7 @@ import pytest
 from seriatim import PA
 from seriatim.core.rows import Rows
 from seriatim.errors import DataError
+from seriatim.labels import coded
 
 
 def sparse(columns: list[int], values: list[float], features: int) -> Rows:
@@ -22,7 +23,7 @@ def test_rows_that_were_refused_are_refused_again(columns, values):
         with pytest.raises(DataError):
             rows.check()
         with pytest.raises(ValueError, match="have not been checked"):
-            PA().learn_rows(rows, np.array([1.0]))
+            PA().learn_rows(rows, coded(np.array([1.0])))
 
 
 @pytest.mark.parametrize("columns", [[2, 0, 1], [1, 1, 0]])
@@ -33,10 +34,10 @@ def test_rows_that_are_not_in_order_are_sorted_each_time(columns):
         index = ours.arrays[1].tolist()
         assert index == sorted(set(columns))
     with pytest.raises(ValueError, match="have not been checked"):
-        PA().learn_rows(rows, np.array([1.0]))
+        PA().learn_rows(rows, coded(np.array([1.0])))
     models = [PA() for _ in range(2)]
     for model, ours in zip(models, (first, second), strict=True):
-        model.learn_rows(ours, np.array([1.0]))
+        model.learn_rows(ours, coded(np.array([1.0])))
     assert models[0].coef_.tolist() == models[1].coef_.tolist()
 
 

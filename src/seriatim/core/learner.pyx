@@ -264,7 +264,8 @@ cdef class Linear(Learner):
 
     cdef void move(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
         """w += a x, in one column."""
-        a /= self.scale
+        if self.scale != 1:    # a division would keep the update waiting
+            a /= self.scale
         add(x, a, self.table.data + column, self.table.width)
         if self.average:
             add(x, self.total * a, self.table.data + self.classes + column, self.table.width)

@@ -56,12 +56,11 @@ cdef class Rows:
         cdef const long long[::1] start_view = start
         cdef const int[::1] index_view = index
         cdef const double[::1] value_view = value
-        cdef Py_ssize_t i
         if not len(start) or start[0] != 0 or start[-1] != len(index) or len(index) != len(value):
             raise DataError("the row pointers of the sparse matrix do not fit its arrays")
-        for i in range(start_view.shape[0] - 1):
-            if start_view[i] > start_view[i + 1]:
-                raise DataError(f"the row pointers of the sparse matrix decrease at row {i}")
+        backwards = start[1:] < start[:-1]
+        if backwards.any():
+            raise DataError(f"the row pointers of the sparse matrix decrease at row {backwards.argmax()}")
         rows.owner = (start, index, value)
         rows.n, rows.features, rows.nonzeros = len(start) - 1, features, len(value)
         rows.start = &start_view[0]
@@ -108,13 +107,14 @@ cdef class Rows:
         return part
 
     def parts(self, Py_ssize_t values):
-        """These rows in pieces of about so many values."""
-        cdef Py_ssize_t begin = 0, end = 0
+        """These rows in pieces of about so many values; the first are smaller, so that one need not wait for them."""
+        cdef Py_ssize_t begin = 0, end = 0, size = values // 16
         while begin < self.n:
+            size = min(2 * size, values)
             if self.index == NULL:
-                end = min(self.n, begin + max(1, values // self.features))
+                end = min(self.n, begin + max(1, size // self.features))
             else:
-                while end < self.n and (end == begin or self.start[end] - self.start[begin] < values):
+                while end < self.n and (end == begin or self.start[end] - self.start[begin] < size):
                     end += 1
             yield self.slice(begin, end)
             begin = end

@@ -1,16 +1,25 @@
-"""The labels of a block in one pass, for the common case of two numbers."""
+"""The labels of a block as what a learner sees, in one pass."""
 
 import numpy as np
 
 
-def two_labels(const double[:] y):
+ctypedef fused number:
+    double
+    long long
+
+ctypedef fused place:
+    signed char
+    Py_ssize_t
+
+
+def two_labels(const number[:] y):
     """At most two distinct numbers, ascending, and which of them each is; None if there are more.
 
     >>> two_labels(np.array([3.0, 1.0, 3.0]))
     ([1.0, 3.0], array([1, 0, 1], dtype=int8))
     """
     cdef Py_ssize_t i, n = y.shape[0]
-    cdef double low, high
+    cdef number low, high
     cdef bint more = False
     if n == 0:
         return None
@@ -23,8 +32,26 @@ def two_labels(const double[:] y):
                 low, high = min(low, y[i]), max(low, y[i])
                 break
         for i in range(n):
-            more |= y[i] != low and y[i] != high    # true for NaN, too
+            more |= (y[i] != low) & (y[i] != high)    # true for NaN, too
             out[i] = y[i] != low
     if more:
         return None
     return [low] if low == high else [low, high], which
+
+
+def targets_of(const place[:] which, const double[::1] codes):
+    """codes[which], for the numbers of labels."""
+    cdef Py_ssize_t i, n = which.shape[0], labels = codes.shape[0]
+    cdef bint outside = False
+    targets = np.empty(n)
+    cdef double[::1] out = targets
+    cdef const double* code = &codes[0] if labels else NULL
+    with nogil:
+        for i in range(n):
+            outside |= (which[i] < 0) | (which[i] >= labels)
+        if not outside:
+            for i in range(n):
+                out[i] = code[which[i]]
+    if outside:
+        raise IndexError(f"a label that is not one of {labels}")
+    return targets

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -88,8 +88,8 @@ def progressive(model: Estimator, X: Any, y: Any = None, *, watch: Callable[[Run
     observe = classification_observer(model, run) if model.task == "classification" else regression_observer(model, run)
     start = time.perf_counter()
     try:
-        for rows, targets in X if y is None else array_blocks(model, X, y):
-            model.learn_rows(rows, model._targets(targets, rows.n), observe)
+        for rows, targets in stream_blocks(model, X) if y is None else array_blocks(model, X, y):
+            model.learn_rows(rows, targets, observe)
             run.values += rows.nonzeros
             run.updates = updates(model) - before
             run.seconds = time.perf_counter() - start
@@ -106,7 +106,13 @@ def updates(model: Estimator) -> int:
     return model.updates_ if model.__sklearn_is_fitted__() else 0
 
 
-def array_blocks(model: Estimator, X: Any, y: Any) -> Iterator[tuple[Rows, np.ndarray]]:
+def stream_blocks(model: Estimator, stream: Iterable[tuple[Rows, np.ndarray]]) -> Iterator[tuple[Rows, Any]]:
+    """The blocks of a stream, each checked before it is learned."""
+    for rows, y in stream:
+        yield rows, model._targets(y, rows.n)
+
+
+def array_blocks(model: Estimator, X: Any, y: Any) -> Iterator[tuple[Rows, Any]]:
     """Pieces of an array, all checked before the first."""
     rows = model._rows(X)
     targets = model._targets(y, rows.n)
