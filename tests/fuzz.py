@@ -31,7 +31,7 @@ import numpy as np
 
 import seriatim
 from seriatim.data.libsvm import parse, use_vectors
-from seriatim.data.lines import PADDING, Lines, Ranges, Sequence
+from seriatim.data.lines import PADDING, InOrder, Lines, Ranges
 from seriatim.data.stream import Stream
 from seriatim.errors import ModelError, ParseError, SeriatimError
 from tests.reference import libsvm as reference
@@ -119,7 +119,7 @@ class Bytes(Stream):
     @contextmanager
     def open(self) -> Iterator[Lines]:
         if not self.ranges:
-            yield Sequence(io.BytesIO(self.data), "input", self.block)
+            yield InOrder(io.BytesIO(self.data), "input", self.block)
             return
         with os.fdopen(os.memfd_create("input"), "w+b", buffering=0) as file:
             file.write(self.data)

@@ -662,9 +662,8 @@ def test_observed_scores_are_those_of_the_moment(make):
         model, asked, seen = default(make, **parameters), [], []
         for x, target in zip(X, y, strict=True):
             asked.append(scores(model, x[None, :])[0] if model.__sklearn_is_fitted__() else None)
-            model.learn_rows(
-                as_rows(x[None, :]).check(), model._targets([target], 1), lambda _, s, seen=seen: seen.append(s[0])
-            )
+            row, told = as_rows(x[None, :]).check(), model._targets([target], 1)
+            model.learn_rows(row, told, lambda _, s, fresh, seen=seen: seen.append(s[0]))
         for ours, theirs in zip(seen[1:], asked[1:], strict=True):
             assert ours == pytest.approx(np.atleast_1d(theirs), rel=1e-9, abs=1e-9)
 

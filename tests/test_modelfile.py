@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import resource
 import struct
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -520,7 +522,7 @@ def test_an_empty_file_a_folder_and_none(tmp_path):
     path.write_bytes(b"1 1:1\n-1 2:1\n" * 100)
     refused(path)
     refused(tmp_path)
-    assert "No such file" in refused(tmp_path / "absent")
+    assert "no such file" in refused(tmp_path / "absent")
     refused(tmp_path / "absent" / "model")
 
 
@@ -533,3 +535,34 @@ def test_a_refused_file_leaves_nothing_behind(tmp_path):
     write(path, {**manifest, "labels": [1, 2, 3]}, tensors)
     refused(path)
     assert {name: dict(vars(cls)) for name, cls in seriatim.algorithms().items()} == before
+
+
+def test_a_link_is_followed_and_what_is_no_file_is_not_replaced(tmp_path):
+    model = PA().fit([[1.0], [-1.0]], [1, -1])
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.write_bytes(b"old")
+    link.symlink_to(real)
+    model.save(link)
+    assert link.is_symlink() and seriatim.load(real).t_ == 2
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    received = []
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()))
+    reader.start()
+    model.save(pipe)
+    reader.join()
+    assert pipe.is_fifo() and received == [real.read_bytes()]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe", "real"]
+
+
+def test_a_model_that_has_diverged_is_not_saved(tmp_path):
+    model = Perceptron(eta=1e300).fit([[1e40], [-1e40], [1e30]] * 5, [1, -1, -1] * 5)
+    assert not np.isfinite(model.coef_).all()
+    with pytest.raises(ModelError, match="diverged"):
+        model.save(tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        PA().fit([[1.0], [-1.0]], [1, -1]).save(tmp_path / "absent" / "m")

@@ -45,7 +45,7 @@ def command_name(cls: type[Estimator]) -> str:
     >>> command_name(SoftSVM)
     'soft-svm'
     """
-    return "-".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]+", cls.__name__)).lower()
+    return "-".join(re.findall(r"[A-Z]+(?![a-z])\d*|[A-Z][a-z]+\d*", cls.__name__)).lower()
 
 
 def find(name: str) -> type[Estimator]:

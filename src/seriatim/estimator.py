@@ -7,6 +7,7 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from os import PathLike
 from threading import RLock
 from typing import Any, ClassVar, Self
@@ -29,7 +30,7 @@ LARGE = 1 << 20
 STATE = ("_learner", "_vocabulary", "_columns", "_labels", "_codes")
 
 # Receives, for each stretch of a block, the targets as the learner sees them and the scores before each update.
-Observer = Callable[[np.ndarray, np.ndarray], None]
+Observer = Callable[[np.ndarray, np.ndarray, bool], None]
 
 
 class Estimator:
@@ -54,6 +55,8 @@ class Estimator:
     _labels: list[Any] = []  # noqa: RUF012
 
     def __init_subclass__(cls) -> None:
+        if "__init__" in vars(cls):
+            raise TypeError(f"{cls.__name__}: __init__ is made from the parameters; `build` makes the learner")
         declared = {}
         for base in cls.__mro__:
             declared.update({k: v for k, v in vars(base).items() if isinstance(v, Parameter) and k not in declared})
@@ -68,13 +71,19 @@ class Estimator:
         signature = inspect.Signature(arguments)
 
         def __init__(self: Estimator, *args: Any, **kwargs: Any) -> None:
-            bound = signature.bind(self, *args, **kwargs)
+            try:
+                bound = signature.bind(self, *args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{cls.__name__}: {error}; it takes {', '.join(cls.parameters)}") from None
             bound.apply_defaults()
             vars(self).update({name: value for name, value in bound.arguments.items() if name != "self"})
 
         __init__.__signature__ = signature  # type: ignore[attr-defined]
         cls.__init__ = __init__  # type: ignore[method-assign,assignment]
         if "build" in vars(cls):
+            missing = [name for name in ("family", "paper") if not hasattr(cls, name)]
+            if missing:
+                raise TypeError(f"{cls.__name__} has no {' and no '.join(missing)}, which the catalogue shows")
             catalogue.register(cls)
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -98,9 +107,11 @@ class Estimator:
                 known = ", ".join(self.parameters)
                 raise ParameterError(f"{type(self).__name__} has no parameter {name!r}; it has {known}")
         state = self.__getstate__()
-        now = getattr(self, "classes", None)
         fixed = f"{type(self).__name__}: {', '.join(params)} cannot be changed once the model has learned"
-        if state["state"] is not None and params.get("classes", now) is not now:
+        if state["state"] is not None and any(
+            params.get(name, getattr(self, name, None)) is not getattr(self, name, None)
+            for name in ("classes", "fit_intercept")
+        ):
             raise ParameterError(fixed)
         state["parameters"].update(params)
         changed = type(self).__new__(type(self))
@@ -216,10 +227,8 @@ class Estimator:
         """The rows of anything with two dimensions. Their columns fit this model; their values are not checked yet."""
         rows, names = as_rows(X), column_names(X)
         known = None if self._vocabulary is None else self._vocabulary.names
-        if names is not None and known is not None and names != known:
-            raise DataError(
-                f"The feature names should match those that were passed during fit; {differences(names, known)}"
-            )
+        if names is not None and known is not None:
+            self._check_names(names)
         fewest = self._columns if known is None else len(known)
         if rows.features < fewest or (known is not None and rows.features > fewest):
             raise DataError(
@@ -227,40 +236,61 @@ class Estimator:
             )
         return rows
 
-    def fit(self, X: Any, y: Any, **options: Any) -> Self:
+    def _check_names(self, names: list[str]) -> None:
+        known = [] if self._vocabulary is None else self._vocabulary.names
+        if names != known:
+            raise DataError(
+                f"The feature names should match those that were passed during fit; {differences(names, known)}"
+            )
+
+    def fit(self, X: Any, y: Any) -> Self:
         """Forget all and learn from these rows, in one pass."""
         fresh = type(self)(**self.get_params())
-        return self._become(fresh.partial_fit(X, y, **options))
+        return self._become(fresh.partial_fit(X, y))
 
-    def partial_fit(self, X: Any, y: Any, **options: Any) -> Self:
+    def partial_fit(self, X: Any, y: Any) -> Self:
         """Learn from these rows, one after another, where the last call ended; all of them or, if one is bad, none."""
+        return self._learn_array(X, y)
+
+    def _learn_array(self, X: Any, y: Any, **options: Any) -> Self:
         rows = self._rows(X)
         y = self._targets(y, rows.n)
         with self._lock:
             if rows.nonzeros < max(LARGE, self._columns * len(self._labels)):
                 rows = rows.check()
-                self._begin(column_names(X), rows.features, **options)
-                self.learn_rows(rows, y)
-            else:
-                self._learn_large(rows, y, column_names(X), options)
+                with self._undoing() if self._brings_labels(y) else nullcontext():
+                    self._begin(column_names(X), rows.features, **options)
+                    self.learn_rows(rows, y)
+            else:  # a large block is checked on another core just ahead of the learning
+                with self._undoing():
+                    self._begin(column_names(X), rows.features, **options)
+                    start = 0
+                    for part in ahead(Rows.check, rows.parts(LARGE // 2)):
+                        self.learn_rows(part, y[start : start + part.n])
+                        start += part.n
         return self
 
-    def _learn_large(self, rows: Rows, y: Any, names: list[str] | None, options: dict[str, Any]) -> None:
-        """A large block is checked on another core just ahead of the learning, and undone if a row of it is bad."""
+    @contextmanager
+    def _undoing(self) -> Iterator[None]:
+        """What fails leaves the model as it was."""
         before = self.__getstate__()
         try:
-            self._begin(names, rows.features, **options)
-            start = 0
-            for part in ahead(Rows.check, rows.parts(LARGE // 2)):
-                self.learn_rows(part, y[start : start + part.n])
-                start += part.n
+            yield
         except SeriatimError:
-            self.__setstate__(before)
+            old = type(self).__new__(type(self))
+            old.__setstate__(before)
+            self._become(old)
             raise
+
+    def _brings_labels(self, y: Any) -> bool:
+        """Whether there may be no room for what these targets bring."""
+        return False
 
     def _begin(self, names: list[str] | None = None, columns: int = 0) -> None:
         """Get ready for examples with so many columns, and these names if they have any."""
         fresh = self._learner is None
+        if not fresh and names is not None and self._vocabulary is not None:
+            self._check_names(names)
         vocabulary = Vocabulary(names) if fresh and names is not None else self._vocabulary
         self._start(max(columns, 0 if vocabulary is None else len(vocabulary)))
         self._vocabulary = vocabulary
@@ -268,26 +298,30 @@ class Estimator:
     def learn_rows(self, rows: Rows, y: Any, observe: Observer | None = None) -> None:
         """Learn checked rows with what `_targets` gave for them.
 
-        `observe` is told what was predicted before each was revealed.
+        `observe` is told what was predicted before each was revealed: the targets, the scores, and whether the first
+        of these examples has a label that was not known.
         """
         if self._vocabulary is not None and rows.features > len(self._vocabulary):
             raise DataError(f"{rows.features} columns for a model that knows {len(self._vocabulary)} by name")
         with self._lock:
             self._start(rows.features)
-            for start, targets in self._stretches(y):
+            for start, targets, fresh in self._stretches(y):
                 scores = None if observe is None else np.empty((len(targets), self._learner.classes))
-                self._learner.learn_rows(rows, targets, scores, start)
                 self._columns = max(self._columns, rows.features)
-                if observe is not None and scores is not None:
-                    observe(targets, scores)
+                try:
+                    self._learner.learn_rows(rows, targets, scores, start)
+                finally:  # Ctrl-C comes between two rows
+                    learned = self._learner.learned
+                    if observe is not None and scores is not None and learned:
+                        observe(targets[:learned], scores[:learned], fresh)
 
     def _targets(self, y: Any, n: int) -> Any:
         """The targets of n rows, checked."""
         raise NotImplementedError
 
-    def _stretches(self, y: Any) -> Iterator[tuple[int, np.ndarray]]:
-        """The targets as the learner sees them, in stretches of (first row, targets)."""
-        yield 0, y
+    def _stretches(self, y: Any) -> Iterator[tuple[int, np.ndarray, bool]]:
+        """The targets as the learner sees them, in stretches: first row, targets, whether the first is a new label."""
+        yield 0, y, False
 
     def scores_of(self, rows: Rows) -> np.ndarray:
         """The scores of checked rows, a column a class (or one)."""
@@ -301,7 +335,9 @@ class Estimator:
     def predict(self, X: Any) -> np.ndarray:
         """The prediction for each row."""
         self._fitted()
-        return self.decide(self.scores_of(self._rows(X).check()))
+        rows = self._rows(X).check()
+        with self._lock:
+            return self.decide(self.scores_of(rows))
 
     # ---- one example
 
@@ -360,14 +396,16 @@ class Classifier(Estimator):
         if fresh and self.classes is not None:
             self._declare(self.classes)
 
-    def _declare(self, labels: Any) -> None:
+    def _declare(self, classes: Any) -> None:
         """Labels told beforehand: two make a binary model, more a multiclass one in which the unseen do not compete."""
-        self._labels = sorted({plain_label(label) for label in labels}, key=label_order)
-        self._codes = {}
-        if len(self._labels) == 2:
-            self._codes = {self._labels[0]: -1.0, self._labels[1]: 1.0}
-        else:
-            self._learner.reclass([-1] * len(self._labels), [0.0] * len(self._labels))
+        labels = sorted({plain_label(label) for label in classes}, key=label_order)
+        if len(labels) != 2:
+            try:
+                self._learner.reclass([-1] * len(labels), [0.0] * len(labels))
+            except SeriatimError:
+                self._unstart()
+                raise
+        self._labels, self._codes = labels, dict(zip(labels, (-1.0, 1.0), strict=True)) if len(labels) == 2 else {}
 
     def _meet(self, label: Any) -> None:
         """Take in a label that has not been seen before."""
@@ -384,18 +422,31 @@ class Classifier(Estimator):
                 if codes[labels[0]] != self._codes[labels[0]]:
                     learner.reclass([0], [-1.0])
             else:
-                codes = {one: float(known.index(one)) for one in [*self._codes, label]}
+                place = known.index(label)
+                codes = {one: float(k) for k, one in enumerate(known) if one in self._codes or k == place}
                 if len(labels) == 2:  # w becomes -w/2 for the lower and +w/2 for the higher of the two
-                    source = [-1 if one == label else 0 for one in known]
-                    learner.reclass(source, [0.5 * self._codes.get(one, 0.0) for one in known])
+                    source = [0, 0]
+                    factor = [0.5 * self._codes.get(one, 0.0) for one in known]
                 else:
-                    learner.reclass([-1 if one == label else labels.index(one) for one in known], [1.0] * len(known))
+                    source = [*range(len(labels))]
+                    factor = [1.0] * len(known)
+                learner.reclass([*source[:place], -1, *source[place:]], factor)
             self._labels, self._codes = known, codes
         if learner.classes > 1:
             learner.compete(self.seen())
 
     def _targets(self, y: Any, n: int) -> Coded:
         return coded(check_targets(y, n))
+
+    def _brings_labels(self, y: Coded) -> bool:
+        return not all(label in self._codes for label in y.labels)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Learn from these rows, one after another, where the last call ended; all of them or, if one is bad, none.
+
+        `classes`, in the first call, are all labels there will be, as in scikit-learn; nobody need tell them.
+        """
+        return self._learn_array(X, y, classes=classes)
 
     def _begin(self, names: list[str] | None = None, columns: int = 0, classes: Any = None) -> None:
         """`classes` counts in the first call only, as in scikit-learn."""
@@ -405,20 +456,21 @@ class Classifier(Estimator):
         if fresh and classes is not None:
             self._declare(classes)
 
-    def _stretches(self, y: Coded) -> Iterator[tuple[int, np.ndarray]]:
+    def _stretches(self, y: Coded) -> Iterator[tuple[int, np.ndarray, bool]]:
         """Cut where a new label arrives, so that a run does not depend on how the stream is divided into calls."""
         arrivals: list[tuple[int, Any]] = [(len(y), None)]
         for k, label in enumerate(y.labels):
             if label not in self._codes:
                 arrivals += [(int(first), label) for first in np.flatnonzero(y.which == k)[:1]]
-        start = 0
+        start, fresh = 0, False
         for arrival, label in sorted(arrivals, key=lambda pair: pair[0]):
             if start < arrival:
                 codes = np.array([self._codes.get(known, math.nan) for known in y.labels])
-                yield start, targets_of(y.which[start:arrival], codes)
+                yield start, targets_of(y.which[start:arrival], codes), fresh
                 start = arrival
             if label is not None:
                 self._meet(label)
+                fresh = True
 
     def seen(self) -> list[int]:
         """The class numbers that compete, ascending."""
@@ -455,7 +507,8 @@ class Classifier(Estimator):
 
     def score(self, X: Any, y: Any) -> float:
         """The share of rows whose label is predicted."""
-        return float(np.mean(self.predict(X) == np.asarray(y)))
+        predicted = self.predict(X)
+        return float(np.mean(predicted == check_targets(y, len(predicted))))
 
     def learn_one(self, x: dict[str, Any], y: Any) -> Self:
         """Learn one example: a dict of features by name, and its label.
@@ -482,17 +535,19 @@ class Classifier(Estimator):
 
     def predict_one(self, x: dict[str, Any]) -> Any:
         """The label of one example; None as long as no label is known."""
-        scores, labels = self._score_one(x), self._labels
-        if not self._codes:
-            return None
-        if type(scores) is float:
-            return labels[-1] if scores >= 0 else labels[0]
-        return labels[max(self.seen(), key=lambda k: (scores[k], -k))]
+        with self._lock:
+            scores, labels = self._score_one(x), self._labels
+            if not self._codes:
+                return None
+            if type(scores) is float:
+                return labels[-1] if scores >= 0 else labels[0]
+            return labels[max(self.seen(), key=lambda k: (scores[k], -k))]
 
     def score_one(self, x: dict[str, Any]) -> Any:
         """The score of one example; with more than two labels, a dict of them."""
-        scores = self._score_one(x)
-        return scores if isinstance(scores, float) else dict(zip(self._labels, scores, strict=True))
+        with self._lock:
+            scores = self._score_one(x)
+            return scores if isinstance(scores, float) else dict(zip(self._labels, scores, strict=True))
 
     # ---- state
 
@@ -536,9 +591,11 @@ class Regressor(Estimator):
         return scores[:, 0]
 
     def score(self, X: Any, y: Any) -> float:
-        """R^2: 1 less the squared error over that of the mean."""
-        y = np.asarray(y, dtype=np.float64)
-        return float(1 - np.sum((y - self.predict(X)) ** 2) / np.sum((y - y.mean()) ** 2))
+        """R^2: 1 less the squared error over that of the mean; for equal targets 1 or, with any error, 0."""
+        predicted = self.predict(X)
+        y = check_targets(y, len(predicted)).astype(np.float64)
+        error, spread = np.sum((y - predicted) ** 2), np.sum((y - y.mean()) ** 2)
+        return float(1 - error / spread) if spread else float(error == 0)
 
     def learn_one(self, x: dict[str, Any], y: float) -> Self:
         """Learn one example: a dict of features by name, and its target."""
@@ -546,7 +603,7 @@ class Regressor(Estimator):
             vocabulary = self._ready_for_names() if self._vocabulary is None else self._vocabulary
             try:
                 self._learner.learn_one(vocabulary, x, plain_target(y))
-            except SeriatimError:
+            except (SeriatimError, TypeError):
                 self._unstart()
                 raise
         return self

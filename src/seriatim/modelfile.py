@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,17 +41,38 @@ def save(model: Estimator, path: str | os.PathLike[str]) -> None:
     tensors = {name: np.ascontiguousarray(value) for name, value in learned.items() if isinstance(value, np.ndarray)}
     if names is not None:
         tensors["feature_names"] = np.frombuffer(json.dumps(names).encode(), dtype=np.uint8)
-    path = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    os.close(handle)
-    try:
+    for name, value in learned.items():
+        if not np.isfinite(value).all():
+            raise ModelError(f"the model has diverged and was not saved: {name} is not finite")
+    with whole_file(path) as temporary:
         save_file(tensors, temporary, metadata={"seriatim": json.dumps(manifest, default=plain)})
-        with Path(temporary).open("rb") as file:
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A path to write to; what is written there takes the name when it is whole, and else is not there.
+
+    A link is followed, and what is no file, a device or a pipe, is not replaced by one.
+    """
+    target = Path(path).resolve()
+    if not target.parent.is_dir():
+        raise FileNotFoundError(2, f"there is no folder {target.parent}", str(path))
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        if target.exists() and not target.is_file():
+            with temporary.open("rb") as file, target.open("wb") as device:
+                shutil.copyfileobj(file, device)
+            temporary.unlink()
+            return
+        with temporary.open("rb") as file:
             os.fsync(file.fileno())
-        Path(temporary).chmod(0o666 & ~umask())
-        Path(temporary).replace(path)
+        temporary.chmod(0o666 & ~umask())
+        temporary.replace(target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -69,6 +93,9 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     """The model in a file, as it was: it goes on bit for bit."""
     from safetensors import SafetensorError, safe_open
 
+    if not Path(path).is_file():
+        problem = "a directory, not a model file" if Path(path).is_dir() else "no such file"
+        raise ModelError(f"{path}: {problem}")
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}

@@ -5,6 +5,7 @@ import pytest
 
 from seriatim import PA
 from seriatim.core.rows import Rows
+from seriatim.data.libsvm import format_rows
 from seriatim.errors import DataError
 from seriatim.labels import coded
 
@@ -46,3 +47,13 @@ def test_rows_in_order_are_checked_once_and_used_as_they_are():
     assert rows.check() is rows
     assert rows.check() is rows
     assert rows.slice(0, 1).check().arrays[2].tolist() == [1.0, 2.0]
+
+
+def test_rows_without_columns_have_parts():
+    assert sum(part.n for part in Rows.dense(np.zeros((3, 0))).parts(100)) == 3
+
+
+@pytest.mark.parametrize("digits", [0, 18, 60])
+def test_text_has_the_digits_of_a_double_at_most(digits):
+    with pytest.raises(ValueError, match="digits"):
+        format_rows(Rows.dense(np.random.default_rng(0).random((20, 5))), [b"1"] * 20, b"", digits)

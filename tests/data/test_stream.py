@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +16,10 @@ import pytest
 
 from seriatim import PA, AveragedPerceptron, VotedPerceptron, data, evaluate
 from seriatim.core.ahead import ahead
-from seriatim.data import generators
+from seriatim.data import generators, lines
 from seriatim.data.libsvm import format_rows
 from seriatim.errors import DataError, ParseError
+from seriatim.labels import coded
 
 
 @pytest.fixture(scope="module")
@@ -280,6 +281,86 @@ def test_a_line_belongs_to_the_range_in_which_it_begins(tmp_path):
             assert [row[1] for row in examples(path, block=block, limit=40)] == [[i] for i in range(40)], block
 
 
+# ---- files that are not as they should be
+
+
+def test_a_file_that_grows_is_read_as_it_was(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_bytes(b"".join(b"1 %03d:1\n" % i for i in range(1, 151)))
+    columns = []
+    for part, _ in data.stream(path, block=1000, threads=1):
+        if not columns:
+            with path.open("ab") as file:
+                file.write(b"".join(b"1 %03d:1\n" % i for i in range(151, 401)))
+        columns += part.arrays[1].tolist()
+    assert columns == list(range(150))
+
+
+@pytest.mark.parametrize("block", [1, 10, 1 << 20])
+def test_what_comes_after_the_limit_does_not_matter(tmp_path, block):
+    path = tmp_path / "rows.svm"
+    path.write_bytes(b"1 1:1\n2 2:1\n1 9999:1\nbad line\n")
+    ((rows, y),) = [(part.features, len(y)) for part, y in data.stream(path, limit=2, block=1 << 20)]
+    assert (rows, y) == (2, 2)
+    run = evaluate.progressive(PA(), data.stream(path, limit=2, block=block))
+    assert (run.examples, run.features) == (2, 2)
+
+
+@pytest.mark.parametrize("block", [1, 10, 1 << 20])
+def test_the_rows_before_a_bad_line_are_there(tmp_path, block):
+    path = tmp_path / "rows.svm"
+    path.write_bytes(b"1 1:1\n2 2:1\nbad line\n1 3:1\n")
+    found = []
+    with pytest.raises(ParseError, match="line 3"):
+        for part, y in data.stream(path, block=block):
+            found += zip(y.tolist(), part.arrays[1].tolist(), strict=True)
+    assert found == [(1.0, 0), (2.0, 1)]
+
+
+def test_bad_lines_are_counted_once(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_bytes(b"1 1:1\nbad line\n2 2:1\n")
+    stream = data.stream(path, passes=3, skip_bad=True)
+    assert sum(len(y) for _, y in stream) == 6
+    assert (stream.skipped_count, len(stream.skipped)) == (1, 1)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_byte_order_mark_is_no_part_of_the_first_label(tmp_path, packed):
+    path = tmp_path / "rows.svm"
+    text = b"\xef\xbb\xbf1 1:1\n-1 1:2\n"
+    path.write_bytes(gzip.compress(text) if packed else text)
+    assert [label for label, _, _ in examples(path)] == [1.0, -1.0]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("block", [100, 1000, 1 << 20])
+def test_the_limit_for_a_line_is_what_it_says(tmp_path, monkeypatch, block, packed):
+    monkeypatch.setattr(lines, "MAX_LINE", 5000)
+    path = tmp_path / "rows.svm"
+    for length, fits in ((4990, True), (5500, block == 1 << 20), (20_000, block == 1 << 20)):
+        text = b"1 1:1\n" + b"1 1:1".ljust(length) + b"\n1 2:1\n"
+        path.write_bytes(gzip.compress(text) if packed else text)
+        if fits:
+            assert len(examples(path, block=block)) == 3
+        else:
+            with pytest.raises(DataError, match="a line of more than"):
+                examples(path, block=block)
+
+
+def test_rows_that_are_gone_say_so_and_parts_of_them_stay(tmp_path):
+    path = tmp_path / "rows.svm"
+    path.write_bytes(b"".join(b"1 1:%d\n" % i for i in range(500)))
+    kept = [rows for rows, _ in data.stream(path, block=100)]
+    with pytest.raises(ValueError, match="until the next ones"):
+        kept[0].arrays  # noqa: B018
+    with pytest.raises(ValueError, match="differ in length"):
+        PA().learn_rows(kept[0], coded(np.array([1.0])))
+    firsts = [rows.slice(0, 1) for rows, _ in data.stream(path, block=100)]
+    values = [float(part.arrays[2][0]) for part in firsts]
+    assert values == sorted(set(values))
+
+
 # ---- work ahead
 
 
@@ -333,6 +414,34 @@ def test_an_early_end_leaves_nothing_running(threads):
     count = len(begun)
     time.sleep(0.02)
     assert len(begun) == count
+
+
+def test_an_interrupt_is_not_kept_for_later():
+    """It comes when this thread computes a later result; whoever stops before that result would never hear of it."""
+
+    def work(item):
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        time.sleep(0.05)
+        return item
+
+    with pytest.raises(KeyboardInterrupt):
+        list(islice(ahead(work, range(20), threads=2), 3))
+
+
+def test_a_thread_that_cannot_be_started_leaves_none_behind(monkeypatch):
+    before, starts, start = threading.active_count(), [], threading.Thread.start
+
+    def failing(thread):
+        starts.append(thread)
+        if len(starts) == 3:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", failing)
+    with pytest.raises(RuntimeError, match="new thread"):
+        list(ahead(abs, range(5), threads=4))
+    assert threading.active_count() == before
 
 
 # ---- generated streams

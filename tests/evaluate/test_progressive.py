@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import seriatim
+from seriatim import PA, AveragedPerceptron, Perceptron, SoftSVM, VotedPerceptron, evaluate
 from seriatim.evaluate import progressive
 from tests.test_contract import default, examples
 
@@ -70,3 +71,32 @@ def test_curve_ends_at_the_figures_of_the_run():
     at, rate = run.curve[-1]
     again = progressive(seriatim.PA(), X[:at], y[:at])
     assert rate == again.mistake_rate
+
+
+@pytest.mark.parametrize("names", [(2, 1), (0, 1), ("a", "b"), ("b", "a"), (5, "a"), (False, True)])
+@pytest.mark.parametrize("cls", [PA, Perceptron, AveragedPerceptron, VotedPerceptron, SoftSVM])
+def test_mistakes_do_not_depend_on_what_labels_are_called(cls, names):
+    """They are those of a loop that asks, is told, and learns."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((40, 3))
+    for y in ([0] * 5 + [1] * 3 + rng.integers(0, 2, 32).tolist(), [0] * 40, [0, 1] * 20):
+        labels = np.array([names[k] for k in y], dtype=object)
+        model, wrong = cls(), 0
+        for x, label in zip(X, labels, strict=True):
+            guess = model.predict(x[None, :])[0] if model.__sklearn_is_fitted__() else None
+            wrong += guess is None or guess != label
+            model.partial_fit(x[None, :], np.array([label], dtype=object))
+        assert evaluate.progressive(cls(), X, labels).mistakes == wrong
+
+
+def test_of_the_signs_the_positive_is_predicted_first():
+    X = np.array([[1.0], [2.0]])
+    assert evaluate.progressive(PA(), X, [1, 1]).mistakes == 0
+    assert evaluate.progressive(PA(), X, [-1, -1]).mistakes == 1
+    assert evaluate.progressive(PA(classes=[0, 1]), X, [1, 1]).mistakes == 0
+
+
+def test_the_curve_ends_with_the_run():
+    X, y = np.random.default_rng(0).standard_normal((1237, 3)), np.arange(1237) % 2
+    run = evaluate.progressive(PA(), X, y)
+    assert run.curve[-1] == (1237, run.mistake_rate)

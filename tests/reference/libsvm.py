@@ -24,7 +24,7 @@ def read_line(line: bytes) -> tuple[float | str, list[tuple[int, float]]] | None
     if at == len(line) or line[at : at + 1] == b"#":
         return None
     word = WORD.match(line, at)[0]
-    label = read_label(word, at)
+    first, label = at, read_label(word, at)
     at += len(word)
     pairs = []
     while True:
@@ -44,6 +44,8 @@ def read_line(line: bytes) -> tuple[float | str, list[tuple[int, float]]] | None
             raise BadLine(colon + 2)
         pairs.append((int(index), float(word)))
         at = colon + 1 + len(word)
+    if not pairs and isinstance(label, str) and ("," in label or ";" in label):
+        raise BadLine(first + 1)
     sums: dict[int, float] = {}
     for index, value in pairs:
         sums[index] = sums[index] + value if index in sums else value

@@ -113,6 +113,28 @@ def check_folder(path: str | None) -> None:
 
 def report_skipped(stream: Any) -> None:
     if stream.skipped_count:
-        click.echo(f"seriatim: {stream.skipped_count:,} bad lines skipped; the first:", err=True)
+        lines = "1 bad line" if stream.skipped_count == 1 else f"{stream.skipped_count:,} bad lines"
+        click.echo(f"seriatim: {lines} skipped; the first:", err=True)
         for line in stream.skipped:
             click.echo(f"  {line}", err=True)
+
+
+def report(run: Any, stream: Any) -> None:
+    """What a user should know besides the figures, on stderr. A stream without examples is an error."""
+    from seriatim.errors import DataError
+
+    report_skipped(stream)
+    if not run.examples and not run.interrupted:
+        raise DataError(f"{stream.name}: no examples")
+    if diverged(run.model):
+        click.echo("seriatim: the weights have grown beyond 1e50: it diverged; take smaller steps or values", err=True)
+    if run.interrupted:
+        click.echo("seriatim: interrupted; the figures are of the examples so far", err=True)
+
+
+def diverged(model: Any) -> bool:
+    try:
+        largest = abs(model.coef_).max(initial=0.0)
+    except (AttributeError, ValueError):  # no weights over features, or nothing learned
+        return False
+    return not largest <= 1e50

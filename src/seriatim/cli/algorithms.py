@@ -19,13 +19,14 @@ def command(name: str | None, as_json: bool) -> None:
     seriatim algorithms pa
     """
     from seriatim import catalogue
+    from seriatim.parameters import REQUIRED
 
-    if name:
+    if name and not as_json:
         cls = catalogue.find(name)
         click.secho(f"{catalogue.command_name(cls)}: {cls.__name__}{inspect.signature(cls)}", bold=True)
         click.echo(inspect.getdoc(cls))
         return
-    known = catalogue.algorithms().values()
+    known = [catalogue.find(name)] if name else [*catalogue.algorithms().values()]
     if as_json:
         about = {
             catalogue.command_name(cls): {
@@ -34,7 +35,8 @@ def command(name: str | None, as_json: bool) -> None:
                 "task": cls.task,
                 "paper": cls.paper,
                 "parameters": {
-                    name: {"default": parameter.default, "range": parameter.range}
+                    name: {"range": parameter.range}
+                    | ({} if parameter.default is REQUIRED else {"default": parameter.default})
                     for name, parameter in cls.parameters.items()
                 },
             }

@@ -29,12 +29,15 @@ def command(model_file: str, features: int, as_json: bool) -> None:
         click.echo(json.dumps(about))
         return
     click.secho(about["model"], bold=True)
-    for name in ("examples", "updates", "features", "nonzeros", "labels"):
+    for name in ("examples", "updates", "features", "nonzeros", "labels", "intercept"):
         if about.get(name) is not None:
             value = about[name]
             click.echo(f"  {name:<10} {', '.join(map(str, value)) if isinstance(value, list) else f'{value:,}'}")
+    titles = {label: f" of {label}" for label in about["weights"]}
+    if len(titles) == 1:
+        titles = {label: label and f" towards {label} (away from it where negative)" for label in titles}
     for label, weights in about["weights"].items():
-        click.secho(f"\n  heaviest features{label and f' {label}'}", bold=True)
+        click.secho(f"\n  heaviest features{titles[label]}", bold=True)
         width = max([len(name) for name, _ in weights], default=0)
         for name, weight in weights:
             click.echo(f"    {name:<{width}} {weight:>14.6g}")
@@ -57,10 +60,9 @@ def describe(model: Any, features: int) -> dict[str, Any]:
     names = [*getattr(model, "feature_names_in_", ())]
     names += [str(j + 1) for j in range(len(names), coef.shape[1])]
     about["nonzeros"] = int(np.count_nonzero(coef))
-    titles = [f"of {label}" for label in about["labels"] or ()]
-    if len(coef) == 1:
-        titles = ["" if about["labels"] is None else f"towards {about['labels'][-1]} (away from it where negative)"]
-    for title, row in zip(titles, coef, strict=True):
+    about["intercept"] = np.atleast_1d(model.intercept_).tolist() if model.fit_intercept else None
+    labels = [str(label) for label in about["labels"] or [""]]
+    for label, row in zip(labels[-len(coef) :], coef, strict=True):  # one row is that of the higher of two labels
         heaviest = np.argsort(-np.abs(row), kind="stable")[:features]
-        about["weights"][title] = [(names[j], float(row[j])) for j in heaviest if row[j] != 0]
+        about["weights"][label] = [(names[j], float(row[j])) for j in heaviest if row[j] != 0]
     return about

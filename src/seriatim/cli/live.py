@@ -30,7 +30,7 @@ class Live:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
     def stop(self, number: int, frame: Any) -> None:
-        if self.stopping:  # asked twice: at once
+        if self.stopping or self.stream.waiting:  # asked twice, or nothing is being learned: at once
             raise KeyboardInterrupt
         self.stopping = True
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TextIO
 
 import click
 import numpy as np
 
 from seriatim.cli import check_folder, report_skipped
-from seriatim.modelfile import umask
+from seriatim.modelfile import whole_file
 
 
 @click.command("predict")
@@ -40,7 +35,7 @@ def command(model_file: str, source: str, output: str | None, scores: bool, skip
     if output is None:
         summary = predict(model, stream, scores, sys.stdout)
     else:
-        with whole_file(output) as file:
+        with whole_file(output) as path, path.open("w") as file:
             summary = predict(model, stream, scores, file)
     report_skipped(stream)
     click.echo(summary, err=True)
@@ -60,22 +55,7 @@ def predict(model: Any, stream: Any, scores: bool, file: TextIO) -> str:
             squared += float(np.sum((predicted - model._targets(y, rows.n)) ** 2))
         lines = values if scores else predicted[:, None]
         file.writelines(" ".join(map(str, line)) + "\n" for line in lines.tolist())
+        file.flush()  # for whoever waits at the other end of a pipe
     if model.task == "classification":
         return f"{wrong:,} of {examples:,} labels differ ({wrong / max(examples, 1):.4f})"
     return f"root mean squared error {(squared / max(examples, 1)) ** 0.5:.6g} over {examples:,} examples"
-
-
-@contextmanager
-def whole_file(path: str) -> Iterator[TextIO]:
-    """A file that takes its name when it is whole, and else is not there; click keeps half of one."""
-    handle, temporary = tempfile.mkstemp(
-        dir=Path(path).absolute().parent, prefix=f".{Path(path).name}.", suffix=".part"
-    )
-    try:
-        with os.fdopen(handle, "w") as file:
-            yield file
-        Path(temporary).chmod(0o666 & ~umask())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

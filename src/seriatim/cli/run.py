@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
-from seriatim.cli import algorithm_options, build_model, check_folder, report_skipped, stream_options
+from seriatim.cli import algorithm_options, build_model, check_folder, report, stream_options
 
 
 @click.command("run")
@@ -49,17 +50,16 @@ def command(
     model._begin(stream.feature_names)
     with Live(stream) as live:
         run = progressive(model, stream, watch=live)
+    report(run, stream)
     if save and run.examples:
         model.save(save)
     if curve:
         write_curve(run, curve)
-    report_skipped(stream)
     if as_json:
         click.echo(json.dumps(run.summary()))
     else:
         show(run, stream.name)
     if run.interrupted:
-        click.echo("seriatim: interrupted; the figures are of the examples so far", err=True)
         sys.exit(130)
 
 
@@ -86,7 +86,9 @@ def show(run: Any, name: str) -> None:
     for label, value in figures:
         click.echo(f"  {label:<12} {value:>14}")
     if len(run.curve) > 2:
-        click.echo(f"  {sparkline(run.curve)}  {'mean loss' if run.mistakes is None else 'mistake rate'} over time")
+        line = f"  {sparkline(run.curve)}  {'mean loss' if run.mistakes is None else 'mistake rate'} over time"
+        with suppress(UnicodeEncodeError):  # a terminal without these characters does without the line
+            click.echo(line)
 
 
 def sparkline(curve: list[tuple[int, float]], width: int = 40) -> str:

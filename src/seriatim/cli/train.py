@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from seriatim.cli import algorithm_options, build_model, report_skipped, stream_options
+from seriatim.cli import algorithm_options, build_model, check_folder, report, stream_options
 
 
 @click.command("train")
@@ -35,15 +35,18 @@ def command(
     from seriatim.cli.live import Live
     from seriatim.evaluate import progressive
 
-    if not Path(output).absolute().parent.is_dir():
-        raise click.UsageError(f"there is no folder {Path(output).parent} to save the model in")
+    check_folder(output)
+    source_of = click.get_current_context().get_parameter_source
+    if resume and (parameters or source_of("algorithm") is ParameterSource.COMMANDLINE):
+        raise click.UsageError("--resume goes on with a saved model: its algorithm and parameters are in the file")
     model = load(resume) if resume else build_model(algorithm, parameters)
     stream = data.stream(source, **stream_options)
     model._begin(stream.feature_names)
     with Live(stream) as live:
         run = progressive(model, stream, watch=live)
-    report_skipped(stream)
-    model.save(output)
+    report(run, stream)
+    if run.examples:
+        model.save(output)
     click.echo(
         f"{model} learned {run.examples:,} examples of {run.features:,} features in {run.seconds:.3f} s: {output}"
     )

@@ -29,43 +29,51 @@ class Task(Generic[Item, Result]):
     def compute(self, function: Callable[[Item], Result]) -> None:
         try:
             self.result = function(self.item)
-        except BaseException as error:  # raised where the result is taken
+        except BaseException as error:  # raised where the result is taken, and Ctrl-C at once
             self.error = error
+            if not isinstance(error, Exception):
+                raise
         finally:
             self.unfinished.release()
 
 
 def ahead(
-    function: Callable[[Item], Result], items: Iterable[Item], threads: int = THREADS, depth: int = 2
+    function: Callable[[Item], Result], items: Iterable[Item | None], threads: int = THREADS, depth: int = 2
 ) -> Iterator[Result]:
     """function(item) for each item in order, computed on `threads` threads, this one included, some items ahead.
 
-    Instead of waiting for a result this thread computes a later one. An error is raised in its turn.
+    Instead of waiting for a result this thread computes a later one. An error is raised in its turn. An item None says
+    that the next one may be long in coming, and all results are taken before it is asked for.
 
     >>> list(ahead(abs, [-3, 1, -2]))
     [3, 1, 2]
     """
     if threads <= 1:
-        yield from map(function, items)
+        yield from (function(item) for item in items if item is not None)
         return
     queue: SimpleQueue[Any] = SimpleQueue()
     helpers = [Thread(target=work, args=(function, queue), daemon=True) for _ in range(threads - 1)]
     waiting: deque[Task[Item, Result]] = deque()
     source, problem, ended = iter(items), None, False
-    for helper in helpers:
-        helper.start()
     try:
+        for helper in helpers:
+            helper.start()
         while waiting or not ended:
-            while not ended and len(waiting) <= depth * threads:
+            paused = False
+            while not ended and not paused and len(waiting) <= depth * threads:
                 try:
-                    task: Task[Item, Result] = Task(next(source))
-                    waiting.append(task)
-                    queue.put(task)
+                    item = next(source)
+                    if item is None:
+                        paused = True
+                    else:
+                        task: Task[Item, Result] = Task(item)
+                        waiting.append(task)
+                        queue.put(task)
                 except StopIteration:
                     ended = True
                 except Exception as error:  # raised when all before it has been taken
                     problem, ended = error, True
-            if waiting:
+            for _ in range(len(waiting) if paused else min(len(waiting), 1)):
                 yield taken(waiting.popleft(), function, queue)
         if problem is not None:
             raise problem
@@ -74,7 +82,8 @@ def ahead(
         for _ in helpers:
             queue.put(None)
         for helper in helpers:
-            helper.join()
+            if helper.ident is not None:  # else it could not be started
+                helper.join()
 
 
 def work(function: Callable[[Item], Result], queue: SimpleQueue[Any]) -> None:

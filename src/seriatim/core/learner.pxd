@@ -9,6 +9,7 @@ cdef class Learner:
     cdef readonly Py_ssize_t classes     # 1: one score, for two labels or a number; else one score a label
     cdef readonly bint apart             # what it predicts is not the score that its update looks at
     cdef bint failed                     # out of memory; the round was not learned
+    cdef readonly Py_ssize_t learned     # rows of the last call of learn_rows
     cdef double* room                    # scores of a round that nobody asked for
     cdef char* seen                      # labels that compete
 
@@ -27,7 +28,9 @@ cdef class Linear(Learner):
     cdef bint average
     cdef public double scale             # w = scale x table
     cdef public double total             # the sum of the scales so far, for the average
-    cdef public double norm2             # |w|^2
+    cdef public double norm2             # |w|^2, if it is bounded
+    cdef bint bounded                    # w is projected onto a ball
+    cdef bint moved                      # this round changed w
 
     cdef void move(self, const Row* x, double a, Py_ssize_t column) noexcept nogil
     cdef void shrink(self, double factor) noexcept nogil

@@ -112,7 +112,7 @@ cdef class Learner:
 
     def learn_rows(self, Rows rows, const double[::1] y, double[:, ::1] out=None, Py_ssize_t start=0):
         """Learn rows start, start + 1, ... with targets y; `out` receives the scores before each update."""
-        cdef Py_ssize_t i = 0, stop, n = y.shape[0]
+        cdef Py_ssize_t i, stop, n = y.shape[0]
         cdef Row x
         if start < 0 or start + n > rows.n or (out is not None and (out.shape[0] != n or out.shape[1] != self.classes)):
             raise ValueError("targets, scores and rows differ in length")
@@ -120,18 +120,19 @@ cdef class Learner:
             raise ValueError("the rows have not been checked")
         cdef const double* targets = &y[0] if n else NULL
         cdef double* scores = NULL if out is None or n == 0 else &out[0, 0]
+        self.learned = 0
         self.grow(rows.features + 1)
-        while i < n:
-            stop = min(n, i + BETWEEN_SIGNALS)
+        while self.learned < n:
+            PyErr_CheckSignals()
+            stop = min(n, self.learned + BETWEEN_SIGNALS)
             with nogil:
-                for i in range(i, stop):
+                for i in range(self.learned, stop):
                     rows.get(start + i, self.constant, &x)
                     self.round(&x, targets[i], NULL if scores == NULL else scores + i * self.classes)
                     if self.failed:
                         break
-            i = stop
+                    self.learned += 1
             self.check_memory()
-            PyErr_CheckSignals()
 
     def score_rows(self, Rows rows):
         """The scores of each row, in an array of shape (rows, classes)."""
@@ -139,18 +140,23 @@ cdef class Learner:
             raise ValueError("the rows have not been checked")
         result = np.empty((rows.n, self.classes))
         cdef double[:, ::1] out = result
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, stop, begin = 0
         cdef Row x
-        with nogil:
-            for i in range(rows.n):
-                rows.get(i, self.constant, &x)
-                self.predict(&x, &out[i, 0])
+        while begin < rows.n:
+            PyErr_CheckSignals()
+            stop = min(rows.n, begin + BETWEEN_SIGNALS)
+            with nogil:
+                for i in range(begin, stop):
+                    rows.get(i, self.constant, &x)
+                    self.predict(&x, &out[i, 0])
+            begin = stop
         return result
 
     def learn_one(self, Vocabulary names, features, double y):
         cdef Row x
         names.encode(features if type(features) is dict else as_dict(features), True, self.constant, &x)
-        self.grow(len(names.names) + 1)
+        self.grow(len(names.names) + names.expected() + 1)
+        names.add_expected()
         self.round(&x, y, NULL)
         self.check_memory()
 
@@ -213,10 +219,11 @@ cdef class Linear(Learner):
 
     NUMBERS = (*Learner.NUMBERS, "scale", "total", "norm2")
 
-    def __init__(self, bint average=False, tuple companions=()):
+    def __init__(self, bint average=False, tuple companions=(), bint bounded=False):
         average_fields = (("u", 0.0, True),) if average else ()
         self.table = Table((("w", 0.0, True), *average_fields, *companions))
         self.average = self.apart = average
+        self.bounded = bounded
         self.scale = 1
 
     cdef int grow(self, Py_ssize_t rows) except -1:
@@ -292,7 +299,7 @@ cdef class Linear(Learner):
         |w|^2 is kept up to date by the steps, and computed anew whenever the number of updates has doubled, so that
         rounding does not pile up.
         """
-        if radius == INFINITY:
+        if not self.moved or radius == INFINITY:
             return
         if self.updates & (self.updates - 1) == 0:
             self.measure()
@@ -320,7 +327,8 @@ cdef class Linear(Learner):
     def reclass(self, list source, list factor):
         self.table.reclass(source, factor)
         Learner.reclass(self, source, factor)
-        self.measure()
+        if self.bounded:
+            self.measure()
 
     def state(self):
         return {**Learner.state(self), **{name: self.table.get(name) for name, _, _ in self.table.fields}}
@@ -351,12 +359,15 @@ cdef class MarginLearner(Linear):
         cdef double f = self.scale * dot(x, self.table.data, self.table.width)
         cdef double tau
         self.total += self.scale
+        self.moved = False
         if x.norm2 > 0:
             tau = self.step(y * f, x.norm2)
             if tau != 0:
                 self.updates += 1
+                self.moved = True
                 self.move(x, tau * y, 0)
-                self.norm2 += tau * (2 * y * f + tau * x.norm2)
+                if self.bounded:
+                    self.norm2 += tau * (2 * y * f + tau * x.norm2)
         self.end_round()
         return f
 
@@ -365,15 +376,18 @@ cdef class MarginLearner(Linear):
         cdef double tau, margin
         self.raw_scores(x, out)
         self.total += self.scale
+        self.moved = False
         s = self.rival(y, out)
         if s >= 0 and x.norm2 > 0:
             margin = out[y] - out[s]
             tau = self.step(margin, 2 * x.norm2)
             if tau != 0:
                 self.updates += 1
+                self.moved = True
                 self.move(x, tau, y)
                 self.move(x, -tau, s)
-                self.norm2 += tau * (2 * margin + tau * 2 * x.norm2)
+                if self.bounded:
+                    self.norm2 += tau * (2 * margin + tau * 2 * x.norm2)
         self.end_round()
 
 
@@ -387,11 +401,14 @@ cdef class ResidualLearner(Linear):
         cdef double f = self.scale * dot(x, self.table.data, self.table.width)
         cdef double tau
         self.total += self.scale
+        self.moved = False
         if x.norm2 > 0:
             tau = self.step(y - f, x.norm2)
             if tau != 0:
                 self.updates += 1
+                self.moved = True
                 self.move(x, tau, 0)
-                self.norm2 += tau * (2 * f + tau * x.norm2)
+                if self.bounded:
+                    self.norm2 += tau * (2 * f + tau * x.norm2)
         self.end_round()
         return f

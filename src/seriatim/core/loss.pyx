@@ -31,8 +31,10 @@ def running_loss(str name, const double[::1] z, double epsilon=0.0, double total
 
 
 def running_mistakes(str name, const double[::1] y, const double[:, ::1] scores, double epsilon, long long mistakes,
-                     double total):
+                     double total, bint alone=False):
     """The numbers of mistakes of a binary model, example by example, and the sum of its loss; labels are -1 and +1.
+
+    As long as a label is alone it is predicted, whatever the score.
 
     >>> running_mistakes("hinge", np.array([1.0, -1.0, 1.0]), np.array([[0.5], [0.0], [2.0]]), 0.0, 0, 0.0)
     (array([0, 1, 1]), 1.5)
@@ -43,7 +45,7 @@ def running_mistakes(str name, const double[::1] y, const double[:, ::1] scores,
     cdef long long[::1] out = sums
     with nogil:
         for i in range(y.shape[0]):
-            mistakes += (scores[i, 0] >= 0) != (y[i] > 0)
+            mistakes += not alone and (scores[i, 0] >= 0) != (y[i] > 0)
             total += loss(kind, 1 - y[i] * scores[i, 0], epsilon)
             out[i] = mistakes
     return sums, total

@@ -2,7 +2,7 @@
 
 
 cdef struct Row:
-    const int* index      # columns, ascending; NULL when dense: value[i] belongs to column i
+    const int* index      # columns, each once, ascending except in a dict's order; NULL: value[i] belongs to column i
     const double* value
     Py_ssize_t n
     double constant       # the intercept's feature: 1, or 0 without an intercept

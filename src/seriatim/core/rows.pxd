@@ -9,6 +9,7 @@ cdef class Rows:
     cdef readonly Py_ssize_t features      # columns: what a learner must have room for
     cdef readonly Py_ssize_t nonzeros
     cdef Py_ssize_t first                  # the number of the first row in the block that these are a part of
+    cdef public object names               # if not None: column j stands for names[j], and a vocabulary has its number
     cdef object owner                      # of the memory that the pointers point into
     cdef const double* value
     cdef const int* index                  # NULL: dense
@@ -17,6 +18,9 @@ cdef class Rows:
     cdef bint summed                       # values are sums of such as have been checked
     cdef double* norm2                     # NULL until checked
     cdef bint owns_norm2
+    cdef readonly bint shared              # a part of these rows has been handed out, in the same memory
+    cdef bint gone                         # the memory belongs to other rows now
+    cdef int expect_here(self) except -1
     cdef Rows sorted(self)
     cdef int check_columns(self) except -1
     cdef Py_ssize_t bad_value(self, Py_ssize_t i) noexcept nogil

@@ -81,6 +81,7 @@ cdef class Rows:
 
     cdef void forget(self) noexcept:
         """There are no rows here any more."""
+        self.gone = True
         self.n = self.features = self.nonzeros = 0
         self.start, self.index, self.value = NULL, NULL, NULL
         if not self.owns_norm2:
@@ -90,10 +91,12 @@ cdef class Rows:
     def slice(self, Py_ssize_t begin, Py_ssize_t end):
         """Rows begin..end of these, in the same memory."""
         cdef Rows part = Rows.__new__(Rows)
+        self.expect_here()
+        self.shared = True
         if not 0 <= begin <= end <= self.n:
             raise IndexError(f"rows {begin}..{end} of {self.n}")
         part.owner = self
-        part.first = self.first + begin
+        part.first, part.names = self.first + begin, self.names
         part.n, part.features, part.ascending = end - begin, self.features, self.ascending
         part.value, part.index = self.value, self.index
         if self.index == NULL:
@@ -106,13 +109,23 @@ cdef class Rows:
             part.norm2 = self.norm2 + begin
         return part
 
+    def head(self, Py_ssize_t n):
+        """The first n rows, with as many columns as they need."""
+        cdef Rows part = self.slice(0, n)
+        cdef Py_ssize_t i
+        if part.index != NULL:
+            part.features = 0
+            for i in range(part.start[0], part.start[part.n]):
+                part.features = max(part.features, part.index[i] + 1)
+        return part
+
     def parts(self, Py_ssize_t values):
         """These rows in pieces of about so many values; the first are smaller, so that one need not wait for them."""
         cdef Py_ssize_t begin = 0, end = 0, size = values // 16
         while begin < self.n:
             size = min(2 * size, values)
             if self.index == NULL:
-                end = min(self.n, begin + max(1, size // self.features))
+                end = min(self.n, begin + max(1, size // max(self.features, 1)))
             else:
                 while end < self.n and (end == begin or self.start[end] - self.start[begin] < size):
                     end += 1
@@ -123,6 +136,7 @@ cdef class Rows:
     def arrays(self):
         """(X,) for dense rows, (start, index, value) for sparse ones; copies."""
         cdef Py_ssize_t i, first
+        self.expect_here()
         if self.index == NULL:
             X = np.empty((self.n, self.features))
             flat = X.reshape(-1)
@@ -149,6 +163,7 @@ cdef class Rows:
         cdef const double* value = self.value
         cdef const int* index = self.index
         cdef const long long* start = self.start
+        self.expect_here()
         if self.norm2 != NULL:
             return self
         if index != NULL and not self.ascending:
@@ -174,6 +189,11 @@ cdef class Rows:
             return self.sorted().check()
         self.norm2, self.owns_norm2 = norm2, True    # what has norms counts as checked
         return self
+
+    cdef int expect_here(self) except -1:
+        if self.gone:
+            raise ValueError("rows of a stream are there until the next ones are asked for; copy what is to stay")
+        return 0
 
     cdef Rows sorted(self):
         """The same rows with columns in order, each once."""

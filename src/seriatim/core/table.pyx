@@ -61,16 +61,16 @@ cdef class Table:
         cdef double times
         cdef double* data
         cdef double* old = self.data
-        if self.capacity > MAX_BYTES // (8 * width):
+        if self.rows > MAX_BYTES // (8 * width):
             raise LimitError(
                 f"{classes} classes x {self.rows} features would need a table of "
                 f"{self.rows * width * 8 / 2**30:.1f} GiB; the limit is {MAX_BYTES >> 30} GiB"
             )
-        data = <double*> malloc(self.capacity * width * sizeof(double))
+        data = <double*> malloc(self.rows * width * sizeof(double))
         if data == NULL:
             raise MemoryError(f"no memory for a table of {classes} classes x {self.rows} features")
         old_classes, old_width = self.classes, self.width
-        self.data, self.classes, self.width = data, classes, width
+        self.data, self.capacity, self.classes, self.width = data, self.rows, classes, width
         self._initialise(0, self.rows)
         for f, (_, _, signed) in enumerate(self.fields):
             for k in range(classes):

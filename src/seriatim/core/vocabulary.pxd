@@ -12,6 +12,8 @@ cdef class Vocabulary:
     cdef double outside             # the squared values of names that are not known
     cdef list fresh                 # names first seen in the row at hand
     cdef int reserve(self, Py_ssize_t n) except -1
+    cdef Py_ssize_t expected(self) noexcept
+    cdef int add_expected(self) except -1
     cdef int column(self, object name, bint learning, Py_ssize_t place) except -2
     cdef int take(self, object name, double value, bint learning, Py_ssize_t place) except -1
     cdef int encode(self, dict x, bint learning, double constant, Row* row) except -1

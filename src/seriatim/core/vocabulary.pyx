@@ -5,14 +5,15 @@ from cpython.float cimport PyFloat_AS_DOUBLE
 from cpython.list cimport PyList_GET_ITEM
 from cpython.long cimport PyLong_AsLong
 from cpython.ref cimport PyObject
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 
+from seriatim.core.memory cimport resize
 from seriatim.core.row cimport sum_of_squares
-from seriatim.core.rows import refuse
 
+from seriatim.core.rows import LIMIT as LARGEST, refuse
 from seriatim.errors import DataError
 
-cdef double LIMIT = 1e50
+cdef double LIMIT = LARGEST
 
 
 cdef class Vocabulary:
@@ -34,22 +35,24 @@ cdef class Vocabulary:
         return len(self.names)
 
     cdef int reserve(self, Py_ssize_t n) except -1:
-        cdef void* memory
         if n > self.room:
             n = max(n, 2 * self.room, 64)
-            memory = realloc(self.value, n * sizeof(double))
-            if memory == NULL:
+            if (resize(<void**> &self.value, n, sizeof(double)) < 0 or resize(<void**> &self.index, n, sizeof(int)) < 0
+                    or resize(<void**> &self.columns, n, sizeof(int)) < 0):
                 raise MemoryError(f"no memory for a row of {n} features")
-            self.value = <double*> memory
-            memory = realloc(self.index, n * sizeof(int))
-            if memory == NULL:
-                raise MemoryError(f"no memory for a row of {n} features")
-            self.index = <int*> memory
-            memory = realloc(self.columns, n * sizeof(int))
-            if memory == NULL:
-                raise MemoryError(f"no memory for a row of {n} features")
-            self.columns = <int*> memory
             self.room = n
+        return 0
+
+    cdef Py_ssize_t expected(self) noexcept:
+        """How many names of the last row are not in the vocabulary yet."""
+        return 0 if self.fresh is None else len(self.fresh)
+
+    cdef int add_expected(self) except -1:
+        if self.fresh is not None:
+            for name in self.fresh:
+                self.number[name] = len(self.names)
+                self.names.append(name)
+            self.fresh = None
         return 0
 
     cdef int column(self, object name, bint learning, Py_ssize_t place) except -2:
@@ -96,7 +99,10 @@ cdef class Vocabulary:
         return 0
 
     cdef int encode(self, dict x, bint learning, double constant, Row* row) except -1:
-        """The row of a dict. Unknown names are added when learning; otherwise they count in the norm and nowhere else.
+        """The row of a dict.
+
+        Unknown names are noted when learning, for `add_expected` to add them; otherwise they count in the norm and
+        nowhere else.
 
         A number stands for itself, a string s under key k is the feature "k=s" of value 1, a list or set of strings a
         bag of such features, None nothing.
@@ -122,10 +128,6 @@ cdef class Vocabulary:
                     raise DataError(f"feature {name!r} is there twice: by its own name, and as a word of a bag")
                 place += 1
                 self.take(name, count, learning, place)
-        if self.fresh is not None:
-            for name in self.fresh:
-                self.number[name] = len(self.names)
-                self.names.append(name)
         row.index, row.value, row.n = self.index, self.value, self.n
         row.constant = constant
         row.norm2 = sum_of_squares(self.value, self.n) + self.outside + constant

@@ -40,4 +40,5 @@ def datasets() -> dict[str, Bundled]:
 
 def find(source: str | PathLike[str]) -> Bundled | None:
     """The bundled set of that name, unless a file of the name is there."""
-    return datasets().get(str(source)) if str(source) in ("digits", "spam") and not Path(source).exists() else None
+    name = str(source)
+    return datasets().get(name) if name.isalpha() and not Path(source).is_file() else None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import zlib
 from collections.abc import Iterator
 from mmap import PAGESIZE, mmap
+from select import select
 from typing import Any, BinaryIO
 
 from seriatim.errors import DataError
@@ -47,9 +49,16 @@ class Lines:
         """The text in this buffer has been used."""
         self.free.append(buffer)
 
-    def check_length(self, length: int) -> None:
+    def more(self, length: int, wanted: int) -> int:
+        """How much more to read of a line that is so long already."""
         if length > MAX_LINE:
             raise DataError(f"{self.name}: a line of more than {MAX_LINE >> 20} MB")
+        return min(wanted, MAX_LINE + 1 - length) if length else wanted
+
+
+def mark(buffer: mmap, begin: int, end: int) -> int:
+    """Where a text begins: after its byte order mark, if it has one."""
+    return begin + 3 if buffer[begin : min(begin + 3, end)] == b"\xef\xbb\xbf" else begin
 
 
 def padded(buffer: mmap, begin: int, end: int) -> Text:
@@ -67,7 +76,8 @@ class Ranges(Lines):
     def __iter__(self) -> Iterator[int]:
         """Where the ranges begin. A line belongs to the one in which it begins."""
         self.start = offset = self.file.tell()
-        while offset < os.fstat(self.file.fileno()).st_size:
+        self.size = os.fstat(self.file.fileno()).st_size  # what is added while it is read is left for another time
+        while offset < self.size:
             yield offset
             offset += self.block
             self.file.seek(offset)  # for whoever asks how far it is
@@ -77,17 +87,17 @@ class Ranges(Lines):
         stop = front + self.block
         buffer = self.buffer(stop + PAGESIZE)
         end = self.fill(buffer, 0, stop, item - front)
-        begin = buffer.find(b"\n", front - 1, end) + 1 if front else 0
+        begin = buffer.find(b"\n", front - 1, end) + 1 if front else mark(buffer, 0, end)
         if not front <= begin < end:  # no line begins in it
             return buffer, 0, 0
         look = stop - 1
+        last = max(begin, buffer.rfind(b"\n", begin, look) + 1)
         while look < end:  # the last line ends with the first newline from here on, or with the file
             newline = buffer.find(b"\n", look, end)
             if newline >= 0:
                 end = newline + 1
                 break
-            self.check_length(end - stop)
-            look, more = end, max(PAGESIZE, end - stop)
+            look, more = end, self.more(end - last, max(PAGESIZE, end - stop))
             if len(buffer) <= look + more + PADDING:
                 buffer, shorter = mmap(-1, look + more + 1 + PADDING), buffer
                 buffer[:look] = shorter[:look]
@@ -96,40 +106,57 @@ class Ranges(Lines):
 
     def fill(self, buffer: mmap, begin: int, end: int, offset: int) -> int:
         """Read from a place of the file to buffer[begin:end]; returns where that ended."""
+        end = min(end, begin + self.size - offset)
         while begin < end and (got := os.preadv(self.file.fileno(), [memoryview(buffer)[begin:end]], offset)):
             begin += got
             offset += got
         return begin
 
 
-class Sequence(Lines):
-    """What can be read in order only, a pipe or packed data: the items are the texts."""
+class InOrder(Lines):
+    """What can be read in order only, a pipe or packed data: the items are the texts.
 
-    def __iter__(self) -> Iterator[Text]:
+    From a pipe they are taken as they come: when no more is there, what is there is a text, and None follows it.
+    """
+
+    waiting = False  # for a pipe to bring more
+    head = b""  # what has been read of it already
+
+    def __iter__(self) -> Iterator[Text | None]:
         """Blocks of about equal size; what follows the last newline of one begins the next."""
-        rest = b""
-        ended = False
+        pipe = isinstance(self.file, io.FileIO)
+        rest = self.head
+        ended, first = False, True
         while not ended:
-            self.check_length(len(rest))
             front = max(FRONT, -(-len(rest) // PAGESIZE) * PAGESIZE)
-            room = max(self.block, len(rest))  # a line that is longer than a block doubles it until it fits
+            room = self.more(len(rest), max(self.block, len(rest)))
             buffer = self.buffer(front + room)
             begin, end = front - len(rest), front
             buffer[begin:front] = rest
+            dry = False
             while not ended and end < front + room:
+                dry = pipe and not select([self.file], [], [], 0)[0] and buffer.find(b"\n", begin, end) >= 0
+                if dry:
+                    break
                 got = self.fill(memoryview(buffer)[end : front + room])
                 end += got
                 ended = not got
             cut = end if ended else buffer.rfind(b"\n", begin, end) + 1 or begin
             rest = buffer[cut:end]
             if cut > begin:
-                yield padded(buffer, begin, cut)
+                yield padded(buffer, mark(buffer, begin, end) if first else begin, cut)
+                first = False
+            if dry:
+                yield None
 
     def text(self, item: Text) -> Text:
         return item
 
     def fill(self, room: memoryview) -> int:
         try:
+            self.waiting = True
             return self.file.readinto(room)  # type: ignore[attr-defined]
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise DataError(f"{self.name}: damaged gzip data: {error}") from None
+        finally:
+            self.waiting = False

@@ -16,11 +16,13 @@ import numpy as np
 from seriatim.core.ahead import THREADS, ahead
 from seriatim.core.rows import Rows
 from seriatim.data import bundled
-from seriatim.data.libsvm import Block, parse
-from seriatim.data.lines import Lines, Ranges, Sequence
+from seriatim.data.libsvm import parse
+from seriatim.data.lines import InOrder, Lines, Ranges
+from seriatim.data.text import Block
 from seriatim.errors import DataError, ParseError
 
-BLOCK = 1 << 20
+BLOCK = 1 << 20  # bytes of text
+PART = 1 << 16  # values of a part of shuffled rows
 
 
 class Stream:
@@ -58,6 +60,7 @@ class Stream:
         self.skip_bad, self.threads, self.block = skip_bad, threads, max(block, 1)
         self.raw: io.FileIO | None = None
         self.size = 0
+        self.source: Lines | None = None
         self.skipped: list[str] = []
         self.skipped_count = 0
 
@@ -65,8 +68,6 @@ class Stream:
         """(rows, y) in order. The rows of a block are valid until the next one is asked for."""
         if self.shuffle is not None:
             yield from self.shuffled(np.random.default_rng(self.shuffle))
-        elif self.passes > 1 and str(self.path) == "-":
-            raise DataError("standard input can be read once only; save it to a file for several passes")
         else:
             for _ in range(self.passes):
                 yield from self.limited()
@@ -80,7 +81,7 @@ class Stream:
             place = np.repeat(start[order] - begin[:-1], length) + np.arange(begin[-1])
             rows = Rows.sparse(begin, index[place], value[place], int(index.max(initial=-1)) + 1).check()
             at = 0
-            for part in rows.parts(self.block):
+            for part in rows.parts(PART):
                 yield part, y[order[at : at + part.n]]
                 at += part.n
 
@@ -88,7 +89,7 @@ class Stream:
         left = self.limit
         for rows, y in self.lines():
             if left is not None and rows.n >= left:
-                yield rows.slice(0, left), y[:left]
+                yield rows.head(left), y[:left]
                 return
             yield rows, y
             left = None if left is None else left - rows.n
@@ -99,9 +100,15 @@ class Stream:
             return None
         return 1.0 if self.raw.closed else min(1.0, self.raw.tell() / self.size)
 
+    @property
+    def waiting(self) -> bool:
+        """Whether it waits for a pipe."""
+        return isinstance(self.source, InOrder) and self.source.waiting
+
     def lines(self) -> Iterator[tuple[Rows, np.ndarray]]:
         """The examples of one pass, parsed ahead of their turn on other cores."""
         line = 0
+        self.skipped, self.skipped_count = [], 0
 
         def read(item: Any) -> Block:
             buffer, begin, end = lines.text(item)
@@ -110,7 +117,11 @@ class Stream:
             return block
 
         with self.open() as lines:
+            self.source = lines
             for block in ahead(read, lines, self.threads):
+                if len(block.y):
+                    yield block.rows, block.y
+                block.release()
                 for place, column, problem in block.bad:
                     error = ParseError(self.name, line + place, column, problem)
                     if not self.skip_bad:
@@ -119,9 +130,6 @@ class Stream:
                         self.skipped.append(str(error))
                 self.skipped_count += block.bad_count
                 line += block.lines
-                if len(block.y):
-                    yield block.rows, block.y
-                block.release()
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """All of it in memory: start, index and value of a CSR matrix, and y."""
@@ -136,6 +144,12 @@ class Stream:
     @contextmanager
     def open(self) -> Iterator[Lines]:
         """The lines of the source, unpacked."""
+        once_only = DataError(f"{self.name} can be read once only; save it to a file for several passes")
+        if str(self.path) == "-" and self.passes > 1 and self.shuffle is None:
+            raise once_only
+        once_only = DataError(f"{self.name} can be read once only; save it to a file for several passes")
+        if str(self.path) == "-" and self.passes > 1 and self.shuffle is None:
+            raise once_only
         if str(self.path) == "-" and sys.stdin is None:
             raise DataError("standard input is closed")
         try:
@@ -144,12 +158,16 @@ class Stream:
             raise DataError(f"{self.name}: {error.strerror or error}{self.hint()}") from None
         with file:
             self.raw, self.size = file, os.fstat(file.fileno()).st_size
+            if self.passes > 1 and self.shuffle is None and not file.seekable():
+                raise once_only
             start = file.tell() if file.seekable() else 0
             buffered = io.BufferedReader(file, 1 << 13)
             if buffered.peek(1)[:1] == b"\x1f":  # no text begins so, and a pipe may hold one byte only
-                yield Sequence(gzip.GzipFile(fileobj=buffered), self.name, self.block)  # type: ignore[arg-type]
+                yield InOrder(gzip.GzipFile(fileobj=buffered), self.name, self.block)  # type: ignore[arg-type]
             elif not file.seekable():
-                yield Sequence(buffered, self.name, self.block)
+                lines = InOrder(file, self.name, self.block)  # type: ignore[arg-type]
+                lines.head = buffered.read(len(buffered.peek(1)))
+                yield lines
             else:
                 buffered.detach()
                 file.seek(start)

@@ -11,6 +11,7 @@ import numpy as np
 
 from seriatim.core.loss import running_loss, running_mistakes
 from seriatim.core.rows import Rows
+from seriatim.errors import DataError
 from seriatim.estimator import Estimator, Observer, column_names
 
 CURVE_POINTS = 512
@@ -75,7 +76,9 @@ def progressive(model: Estimator, X: Any, y: Any = None, *, watch: Callable[[Run
     """Run a model over a stream and judge every prediction that it makes before it learns the answer.
 
     The stream is X and y as for `partial_fit`, or what `data.stream` gives. The model goes on from where it is.
-    The curve has up to 512 points, evenly spaced. `watch` is called now and then with the run so far.
+    A label cannot be predicted before it has been seen, so that its first example is a mistake. Of the labels -1 and 1
+    the sign of the score is the prediction from the first example on, as in the papers.
+    The curve has up to 512 points, evenly spaced, and the last one. `watch` is called now and then with the run so far.
     Ctrl-C ends the run between two blocks; what was learned until then stands, and `interrupted` says so.
 
     >>> from seriatim import Perceptron
@@ -99,6 +102,8 @@ def progressive(model: Estimator, X: Any, y: Any = None, *, watch: Callable[[Run
         run.interrupted = True
     run.updates = updates(model) - before
     run.seconds = time.perf_counter() - start
+    if run.examples and (not run.curve or run.curve[-1][0] < run.examples):
+        run.curve.append((run.examples, run.mean_loss if run.mistake_rate is None else run.mistake_rate))
     return run
 
 
@@ -108,8 +113,18 @@ def updates(model: Estimator) -> int:
 
 def stream_blocks(model: Estimator, stream: Iterable[tuple[Rows, np.ndarray]]) -> Iterator[tuple[Rows, Any]]:
     """The blocks of a stream, each checked before it is learned."""
-    for rows, y in stream:
-        yield rows, model._targets(y, rows.n)
+    seen = 0
+    for block in stream:
+        if not (isinstance(block, tuple) and len(block) == 2 and isinstance(block[0], Rows)):
+            raise DataError("expected X and y, or a stream as `data.stream` gives it")
+        rows, y = block
+        try:
+            targets = model._targets(y, rows.n)
+        except DataError as error:
+            where = f"{getattr(stream, 'name', 'the stream')}, examples {seen + 1} to {seen + rows.n}"
+            raise DataError(f"{where}: {error}") from None
+        yield rows.check(), targets
+        seen += rows.n
 
 
 def array_blocks(model: Estimator, X: Any, y: Any) -> Iterator[tuple[Rows, Any]]:
@@ -125,24 +140,25 @@ def array_blocks(model: Estimator, X: Any, y: Any) -> Iterator[tuple[Rows, Any]]
 
 
 def classification_observer(model: Any, run: Run) -> Observer:
-    known = len(model.seen())
-
-    def observe(targets: np.ndarray, scores: np.ndarray) -> None:
-        nonlocal known
+    def observe(targets: np.ndarray, scores: np.ndarray, fresh: bool) -> None:
+        before = run.mistakes or 0
+        signs = {*model._labels} <= {-1, 1}
         if scores.shape[1] == 1:
-            sums, run.loss = running_mistakes(model.loss, targets, scores, model.epsilon, run.mistakes or 0, run.loss)
+            sums, run.loss = running_mistakes(
+                model.loss, targets, scores, model.epsilon, before, run.loss, len(model._labels) == 1 and not signs
+            )
         else:
             seen = np.array(model.seen())
             among, row = np.searchsorted(seen, targets), np.arange(len(targets))
             scores = scores[:, seen]
             wrong = np.argmax(scores, axis=1) != among
-            wrong[0] |= len(seen) > known  # a label that nobody has seen cannot have been predicted
-            known = len(seen)
             true = scores[row, among]
             scores[row, among] = -np.inf
             rival = scores.max(axis=1) if len(seen) > 1 else 0.0
             run.loss = float(running_loss(model.loss, 1 - (true - rival), model.epsilon, run.loss)[-1])
-            sums = (run.mistakes or 0) + np.cumsum(wrong)
+            sums = before + np.cumsum(wrong)
+        if fresh and not signs and sums[0] == before:
+            sums += 1
         run.mistakes = int(sums[-1])
         run.extend_curve(sums)
 
@@ -150,7 +166,7 @@ def classification_observer(model: Any, run: Run) -> Observer:
 
 
 def regression_observer(model: Any, run: Run) -> Observer:
-    def observe(targets: np.ndarray, scores: np.ndarray) -> None:
+    def observe(targets: np.ndarray, scores: np.ndarray, fresh: bool) -> None:
         sums = running_loss(model.loss, targets - scores[:, 0], model.epsilon, run.loss)
         run.loss = float(sums[-1])
         run.extend_curve(sums)

@@ -17,7 +17,7 @@ cdef class Descent(MarginLearner):
     cdef double radius
 
     def __init__(self, Gradient gradient, double radius):
-        MarginLearner.__init__(self)
+        MarginLearner.__init__(self, bounded=radius < inf)
         self.gradient, self.radius = gradient, radius
 
     cdef double step(self, double margin, double norm2) noexcept nogil:
@@ -34,7 +34,7 @@ cdef class RegressionDescent(ResidualLearner):
     cdef double radius
 
     def __init__(self, Gradient gradient, double radius):
-        ResidualLearner.__init__(self)
+        ResidualLearner.__init__(self, bounded=radius < inf)
         self.gradient, self.radius = gradient, radius
 
     cdef double step(self, double residual, double norm2) noexcept nogil:

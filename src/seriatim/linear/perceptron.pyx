@@ -67,7 +67,7 @@ class AveragedPerceptron(Classifier):
     >>> from seriatim import AveragedPerceptron, data, evaluate
     >>> run = evaluate.progressive(AveragedPerceptron(), *data.load("digits"))
     >>> run.mistakes
-    244
+    245
 
     Freund and Schapire, "Large margin classification using the perceptron algorithm", Machine Learning 37 (1999);
     Daume, "A course in machine learning", Algorithm 7, for the lazy sum.

@@ -40,7 +40,7 @@ class SoftSVM(Classifier):
     >>> from seriatim import SoftSVM, data, evaluate
     >>> run = evaluate.progressive(SoftSVM(lam=0.01), *data.load("digits"))
     >>> run.mistakes
-    370
+    371
 
     Shalev-Shwartz, Singer and Srebro, "Pegasos: primal estimated sub-gradient solver for SVM", ICML 2007;
     Shalev-Shwartz and Ben-David, "Understanding machine learning" (2014), section 15.5.

@@ -1,0 +1,223 @@
+/* Many pairs like 17:0.25 at once: first where they are, then what they are. */
+#include "digits.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#define VECTORS
+#define WITH_VECTORS __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
+#endif
+
+enum { AT_ONCE = 10 };
+
+/* Write where the bits of a word are, from place i on, ten at a time, whether there are so many or not: a loop of
+   unpredictable length costs more. Returns how many there are. */
+static inline __attribute__((always_inline)) int places_of(uint64_t bits, uint32_t i, uint32_t *place) {
+    const uint64_t top = (uint64_t) 1 << 63;        /* how many zeros 0 ends with is undefined */
+    int count = __builtin_popcountll(bits);
+    for (int j = 0; j < count; j += AT_ONCE)
+        for (int k = 0; k < AT_ONCE; k++, bits &= bits - 1)
+            place[j + k] = i + (uint32_t) __builtin_ctzll(bits | top);
+    return count;
+}
+
+/* The places of all delimiters in n bytes: colons, blanks and control characters. 63 bytes more must be readable, and
+   n + AT_ONCE places writable. */
+static Py_ssize_t delimiters_by_words(const char *p, Py_ssize_t n, uint32_t *place) {
+    uint32_t *end = place;
+    for (Py_ssize_t i = 0; i < n; i += 64) {
+        uint64_t bits = 0;
+        for (int j = 0; j < 64; j++)
+            bits |= (uint64_t) (p[i + j] == ':' || (unsigned char) p[i + j] <= ' ') << j;
+        if (n - i < 64) bits &= ((uint64_t) 1 << (n - i)) - 1;
+        end += places_of(bits, (uint32_t) i, end);
+    }
+    return end - place;
+}
+
+enum { END_OF_PAIRS, UNUSUAL_VALUE, UNUSUAL_LINE };
+
+/* Read pairs like 17:0.25 or 17:1, each after one space, into index and value from number *k on; the delimiter at
+   place[*i] stands before the first. Ends at a delimiter that is no space, at a value of another form, or with
+   UNUSUAL_LINE for anything else. A function of its own, so that all it needs is in registers: whether all digits
+   were digits and all columns in order is one number, asked at the end. */
+static __attribute__((noinline)) int plain_pairs_by_words(
+    const char *text, const uint32_t *place, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t first, Py_ssize_t room,
+    int *index, double *value
+) {
+    const uint32_t *delimiter = place + *i;
+    Py_ssize_t row = *k;
+    int64_t last = row > first ? index[row - 1] : -1;
+    uint64_t odd = 0;
+    uint32_t here = *delimiter;
+    int status = END_OF_PAIRS;
+    while (text[here] == ' ') {
+        uint32_t colon = delimiter[1], end = delimiter[2];
+        uint32_t n = colon - here - 1, decimals = end - colon - 3;
+        const char *p = text + colon + 1;
+        uint64_t first_digit = (unsigned char) p[0] - (uint64_t) '0', whole = first_digit;
+        if (n - 1 > 7 || text[colon] != ':' || row == room) {
+            status = UNUSUAL_LINE;
+            break;
+        }
+        if (p[1] == '.' && decimals - 1 <= 7) {
+            whole = first_digit * WHOLE_TENS[decimals] + digits(p + 2, (int) decimals, &odd);
+        } else if (decimals + 1 == 0) {
+            decimals = 0;
+        } else {
+            status = UNUSUAL_VALUE;
+            break;
+        }
+        int64_t column = (int64_t) digits(text + here + 1, (int) n, &odd) - 1;
+        odd |= (first_digit > 9) | (column <= last);
+        last = column;
+        index[row] = (int) column;
+        value[row] = (double) (int64_t) whole / TENS[decimals];
+        row++;
+        delimiter += 2;
+        here = end;
+    }
+    *i = delimiter - place;
+    *k = row;
+    return odd ? UNUSUAL_LINE : status;
+}
+
+#ifndef VECTORS
+static int have_vectors(void) { return 0; }
+#define delimiters(vectors, ...) delimiters_by_words(__VA_ARGS__)
+#define plain_pairs(vectors, ...) plain_pairs_by_words(__VA_ARGS__)
+#else
+#define delimiters(vectors, ...) (vectors ? delimiters_by_vectors(__VA_ARGS__) : delimiters_by_words(__VA_ARGS__))
+#define plain_pairs(vectors, ...) (vectors ? plain_pairs_by_vectors(__VA_ARGS__) : plain_pairs_by_words(__VA_ARGS__))
+
+/* The same with vectors. The sixteen bytes that end where a pair ends hold all of it. One shuffle brings the digits of
+   the index to the first eight of them and those of the value, without its point, to the last eight, with zeros before
+   both; three multiplications make two numbers of them. Which shuffle, is in tables. Where there is no such pair, it
+   takes a byte that is no digit for one. */
+enum { LONGEST = 10, NO_POINT = 16, BATCH = 128 };
+static uint64_t INDEX_SHUFFLE[10][16];          /* by the length of the index + 1, and from its end to the pair's */
+static uint64_t VALUE_SHUFFLE[LONGEST + 2][32]; /* by the length of the value + 1, and the digits after its point */
+static double POWERS[2 * NO_POINT + 2];         /* of ten: by twice the digits after the point, + 1 if negative */
+
+/* Eight places for n digits: those up to `gap` come from one byte before the others, for the point is between them. */
+static uint64_t shuffle(int n, int from, int gap) {
+    uint64_t places = 0;
+    for (int slot = 7; slot >= 0; slot--)
+        places = places << 8 | (uint64_t) (slot < 8 - n ? 0x80 : from + slot - (slot < gap));
+    return places;
+}
+
+/* Whether this processor has what it takes; fills the tables. */
+static int have_vectors(void) {
+    const uint64_t everywhere = 0x0101010101010101u;
+    for (int n = 0; n <= 8; n++)
+        for (int after = 1; after < 16; after++)
+            INDEX_SHUFFLE[n + 1][after] =
+                n >= 1 && n + after <= 16 ? shuffle(n, 8 - after, 0) : everywhere * (uint64_t) (16 - after);
+    for (int length = 0; length <= LONGEST; length++) {
+        VALUE_SHUFFLE[length + 1][NO_POINT] =
+            length >= 1 && length <= 8 ? shuffle(length, 8, 0) : everywhere * (uint64_t) (15 - length);
+        for (int after = 0; after < NO_POINT; after++) {
+            int n = length - 1;                             /* nine, if the first is a zero */
+            VALUE_SHUFFLE[length + 1][after] = n >= 1 && n <= 8 + (after == 8) && after <= n
+                ? shuffle(n, 8, 8 - after) : everywhere * (uint64_t) (15 - after);
+        }
+    }
+    for (int i = 0; i <= NO_POINT; i++) {
+        POWERS[2 * i] = i == NO_POINT ? 1 : TENS[i];
+        POWERS[2 * i + 1] = -POWERS[2 * i];
+    }
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2")
+        && __builtin_cpu_supports("popcnt");
+}
+
+WITH_VECTORS static Py_ssize_t delimiters_by_vectors(const char *p, Py_ssize_t n, uint32_t *place) {
+    const __m256i colon = _mm256_set1_epi8(':'), space = _mm256_set1_epi8(' ');
+    uint32_t *end = place;
+    for (Py_ssize_t i = 0; i < n; i += 64) {
+        uint64_t bits = 0;
+        for (int j = 0; j < 64; j += 32) {
+            __m256i x = _mm256_loadu_si256((const __m256i *) (p + i + j));
+            x = _mm256_or_si256(_mm256_cmpeq_epi8(x, colon), _mm256_cmpeq_epi8(_mm256_min_epu8(x, space), x));
+            bits |= (uint64_t) (uint32_t) _mm256_movemask_epi8(x) << j;
+        }
+        if (n - i < 64) bits &= ((uint64_t) 1 << (n - i)) - 1;
+        end += places_of(bits, (uint32_t) i, end);
+    }
+    return end - place;
+}
+
+/* n pairs of an index and the digits of a value, to columns and values; not 0 if the columns are out of order. */
+WITH_VECTORS static inline int convert_pairs(
+    const int (*pair)[2], const int *power, Py_ssize_t n, int last, int *index, double *value
+) {
+    int disorder = 0;
+    Py_ssize_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        __m256i four = _mm256_loadu_si256((const __m256i *) pair[i]);
+        four = _mm256_permute4x64_epi64(_mm256_shuffle_epi32(four, 0xD8), 0xD8);     /* four indices, four values */
+        __m128i column = _mm_add_epi32(_mm256_castsi256_si128(four), _mm_set1_epi32(-1));
+        __m128i before = _mm_insert_epi32(_mm_slli_si128(column, 4), last, 0);
+        disorder |= _mm_movemask_epi8(_mm_cmpgt_epi32(column, before)) ^ 0xFFFF;
+        last = _mm_extract_epi32(column, 3);
+        _mm_storeu_si128((__m128i *) (index + i), column);
+        __m256d ten = _mm256_set_pd(POWERS[power[i + 3]], POWERS[power[i + 2]], POWERS[power[i + 1]], POWERS[power[i]]);
+        _mm256_storeu_pd(value + i, _mm256_div_pd(_mm256_cvtepi32_pd(_mm256_extracti128_si256(four, 1)), ten));
+    }
+    for (; i < n; i++) {
+        disorder |= pair[i][0] - 1 <= last;
+        last = index[i] = pair[i][0] - 1;
+        value[i] = (double) pair[i][1] / POWERS[power[i]];
+    }
+    return disorder;
+}
+
+WITH_VECTORS static __attribute__((noinline)) int plain_pairs_by_vectors(
+    const char *text, const uint32_t *place, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t first, Py_ssize_t room,
+    int *index, double *value
+) {
+    const __m128i zeros = _mm_set1_epi8('0'), points = _mm_set1_epi8('.'), nines = _mm_set1_epi8(9);
+    const __m128i tens = _mm_set1_epi16(0x010A), hundreds = _mm_set1_epi32(0x00010064);
+    const __m128i myriads = _mm_set1_epi32(0x00012710);
+    __m128i highest = nines;
+    const uint32_t *delimiter = place + *i;
+    Py_ssize_t row = *k;
+    int pair[BATCH][2], power[BATCH];
+    int odd = 0, status = END_OF_PAIRS;
+    uint32_t here = *delimiter;
+    while (text[here] == ' ' && status == END_OF_PAIRS) {
+        Py_ssize_t n = 0;
+        do {
+            uint32_t colon = delimiter[1], end = delimiter[2];
+            uint32_t before = colon - here, after = end - colon;
+            uint32_t minus = text[colon + 1] == '-', length = after - minus;    /* both lengths + 1 */
+            if (before > 9 || length > LONGEST + 1 || text[colon] != ':') {
+                status = UNUSUAL_LINE;
+                break;
+            }
+            __m128i x = _mm_loadu_si128((const __m128i *) (text + end - 16));
+            uint32_t point = (uint32_t) _mm_movemask_epi8(_mm_cmpeq_epi8(x, points)) & (0xFFFF0000u >> after);
+            uint32_t decimals = _lzcnt_u32(point) - 16;                         /* NO_POINT if there is none */
+            odd |= (length == LONGEST + 1) & (text[colon + 1 + minus] != '0');
+            x = _mm_shuffle_epi8(_mm_sub_epi8(x, zeros), _mm_set_epi64x((int64_t) VALUE_SHUFFLE[length][decimals],
+                                                                        (int64_t) INDEX_SHUFFLE[before][after]));
+            highest = _mm_max_epu8(highest, x);
+            x = _mm_madd_epi16(_mm_maddubs_epi16(x, tens), hundreds);
+            x = _mm_madd_epi16(_mm_packus_epi32(x, x), myriads);
+            _mm_storel_epi64((__m128i *) pair[n], x);
+            power[n++] = (int) (2 * decimals + minus);
+            delimiter += 2;
+            here = end;
+        } while (text[here] == ' ' && n < BATCH);
+        if (row + n > room) {
+            status = UNUSUAL_LINE;
+            break;
+        }
+        odd |= convert_pairs(pair, power, n, row > first ? index[row - 1] : -1, index + row, value + row);
+        row += n;
+    }
+    odd |= _mm_movemask_epi8(_mm_cmpeq_epi8(highest, nines)) ^ 0xFFFF;
+    *i = delimiter - place;
+    *k = row;
+    return odd ? UNUSUAL_LINE : status;
+}
+#endif

@@ -1,0 +1,205 @@
+"""What a model is when something went wrong in the middle: as it was, or as its figures say."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import seriatim
+from seriatim import OGD, PA, OGDRegressor, SoftSVM, VotedPerceptron, evaluate
+from seriatim.core import table
+from seriatim.data import generators
+from seriatim.errors import DataError, LimitError, ParameterError
+from seriatim.estimator import LARGE, Classifier
+
+
+def state_of(model) -> object:
+    return repr(model.__getstate__())
+
+
+def examples(n: int = 60, d: int = 5, labels: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n, d)), rng.integers(0, labels, n)
+
+
+@pytest.mark.parametrize("how", ["parameter", "argument"])
+def test_labels_that_find_no_room_leave_a_new_model(monkeypatch, how):
+    X, y = examples()
+    model = PA(classes=range(1000)) if how == "parameter" else PA()
+    told = {} if how == "parameter" else {"classes": range(1000)}
+    monkeypatch.setattr(table, "MAX_BYTES", 8 * 6 * 999)
+    for _ in range(2):
+        with pytest.raises(LimitError):
+            model.partial_fit(X, y, **told)
+        assert model.__getstate__()["state"] is None
+    monkeypatch.undo()
+    assert model.partial_fit(X, y, **told)._learner.classes == 1000
+
+
+def test_a_third_label_that_finds_no_room_undoes_the_call(monkeypatch):
+    X, y = examples()
+    model = PA().partial_fit(X, y)
+    model.note = "mine"
+    before = state_of(model)
+    monkeypatch.setattr(table, "MAX_BYTES", 8 * 6 * 2)
+    with pytest.raises(LimitError):
+        model.partial_fit(X[:3], [0, 1, 2])
+    assert state_of(model) == before and model.note == "mine"
+
+
+def test_a_name_that_finds_no_room_is_not_known(monkeypatch):
+    model = PA().learn_one({"a": 1.0}, 1).learn_one({"a": -1.0}, 0)
+    before = state_of(model)
+    monkeypatch.setattr(table, "MAX_BYTES", 8 * 16)
+    with pytest.raises(LimitError):
+        model.learn_one({f"x{i}": 1.0 for i in range(20)}, 1)
+    assert state_of(model) == before
+    assert model.predict_one({"a": 1.0}) == 1
+
+
+def test_a_large_block_with_a_bad_row_is_undone_and_what_others_set_stays():
+    X, y = examples(LARGE // 1000 + 400, 1000)
+    model = PA().partial_fit(X[:50], y[:50])
+    model.note = "mine"
+    before = state_of(model)
+    X[-1, 3] = np.nan
+    with pytest.raises(DataError, match="NaN"):
+        model.partial_fit(X, y)
+    assert state_of(model) == before and model.note == "mine"
+
+
+def test_an_interrupt_in_mid_block_leaves_figures_and_model_in_agreement(tmp_path):
+    """Voting is slow enough for the signal to come while a block is learned."""
+    X, y = examples(150_000, 5)
+    model = VotedPerceptron(classes=[0, 1])
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    run = evaluate.progressive(model, X, y)
+    timer.join()
+    assert run.interrupted
+    assert run.examples == model.t_ < len(y)
+    assert run.updates == model.updates_
+    assert model.n_features_in_ == 5
+    model.save(tmp_path / "m")
+    assert seriatim.load(tmp_path / "m").t_ == model.t_
+
+
+def test_a_long_prediction_can_be_interrupted():
+    X, y = examples(3000, 5)
+    model = VotedPerceptron().fit(X, y)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.predict(np.tile(X, (100, 1)))
+    timer.join()
+
+
+def test_scores_and_labels_are_of_the_same_moment():
+    model = PA().learn_one({"a": 1.0}, "l0").learn_one({"b": 1.0}, "l1").learn_one({"c": 1.0}, "l2")
+    problems: list[Exception] = []
+    stop = threading.Event()
+
+    def ask() -> None:
+        while not stop.is_set():
+            try:
+                model.score_one({"a": 1.0})
+                model.predict_one({"b": 1.0})
+            except Exception as error:
+                problems.append(error)
+                return
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    askers = [threading.Thread(target=ask) for _ in range(2)]
+    for asker in askers:
+        asker.start()
+    for i in range(3, 60):
+        model.learn_one({"a": float(i % 3), "c": 1.0}, f"l{i}")
+    stop.set()
+    for asker in askers:
+        asker.join()
+    sys.setswitchinterval(interval)
+    assert problems == []
+
+
+def test_extreme_parameters_can_be_saved(tmp_path):
+    X, y = examples()
+    model = SoftSVM(lam=1e-160).fit(X, y)
+    model.save(tmp_path / "m")
+    assert state_of(seriatim.load(tmp_path / "m")) == state_of(model)
+
+
+def test_a_projection_does_nothing_in_a_round_without_an_update():
+    """The measuring of |w| that keeps rounding at bay must not be done again and again."""
+    X, y = np.ones((50, 1)), np.ones(50)
+    model = OGD(loss="hinge", radius=100, eta=2.0, fit_intercept=False).fit(X, y)
+    assert model.updates_ == 1
+    learner = model._learner
+    learner.norm2 = 9e9  # if it were measured or looked at, w would change or this would
+    model.partial_fit(X, y)
+    assert (learner.norm2, float(model.coef_[0, 0])) == (9e9, 2.0)
+
+
+def test_the_intercept_of_a_learned_model_stays():
+    model = PA().fit(*examples())
+    with pytest.raises(ParameterError, match="cannot be changed"):
+        model.set_params(fit_intercept=False)
+    assert model.set_params(fit_intercept=True, C=2.0).C == 2.0
+
+
+def test_r2_of_equal_targets():
+    X = np.ones((5, 1))
+    model = OGDRegressor().fit(X, np.ones(5))
+    assert model.score(X, np.full(5, 3.0)) == 0.0
+    assert model.score(X, model.predict(X)) == 1.0
+
+
+def test_generated_streams_can_be_run():
+    assert evaluate.progressive(PA(), generators.dense(100, 4, seed=1)).examples == 100
+
+
+def test_a_forgotten_y_is_said_so():
+    with pytest.raises(DataError, match="expected X and y"):
+        evaluate.progressive(PA(), np.ones((3, 2)))
+
+
+def test_a_class_of_ones_own_is_told_what_it_lacks():
+    with pytest.raises(TypeError, match="no family and no paper"):
+
+        class Mine(Classifier):
+            def build(self):
+                return None
+
+    with pytest.raises(TypeError, match="__init__ is made from the parameters"):
+
+        class Other(Classifier):
+            def __init__(self, depth):
+                self.depth = depth
+
+
+def test_a_score_takes_targets_as_fit_does():
+    X, y = examples(200)
+    model = PA().fit(X, y)
+    with pytest.warns(UserWarning, match="column-vector"):
+        assert model.score(X, y[:, None]) == model.score(X, y)
+    for wrong in (None, "p", y[:5]):
+        with pytest.raises(DataError):
+            model.score(X, wrong)
+
+
+def test_many_labels_one_after_another():
+    """The arrays are copied for each, and nothing else grows with their number."""
+    model = PA()
+    for i in range(300):
+        model.learn_one({"x": 1.0, f"f{i}": 1.0}, f"l{(7 * i) % 300:03}")
+    assert len(model.classes_) == 300 and model.classes_.tolist() == sorted(model.classes_.tolist())
+
+
+def test_a_parameter_that_is_not_there_is_told_with_those_that_are():
+    with pytest.raises(TypeError, match=r"PA: .*'c'; it takes .*C, variant"):
+        PA(c=1)
