@@ -352,13 +352,12 @@ class Estimator:
         return self._vocabulary
 
     def _score_one(self, x: dict[str, Any]) -> Any:
-        """The score of one example, or a list of them; 0 before the first."""
-        with self._lock:
-            if self._vocabulary is None:
-                if not self.__sklearn_is_fitted__():
-                    return 0.0
-                self._ready_for_names()
-            return self._learner.score_one(self._vocabulary, x)
+        """The score of one example, or a list of them; 0 before the first. The caller holds the lock."""
+        if self._vocabulary is None:
+            if not self.__sklearn_is_fitted__():
+                return 0.0
+            self._ready_for_names()
+        return self._learner.score_one(self._vocabulary, x)
 
     # ---- scikit-learn
 
@@ -609,7 +608,8 @@ class Regressor(Estimator):
         return self
 
     def predict_one(self, x: dict[str, Any]) -> float:
-        return self._score_one(x)
+        with self._lock:
+            return self._score_one(x)
 
     score_one = predict_one
 

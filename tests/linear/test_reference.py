@@ -1,7 +1,5 @@
 """Each learner equals its transcription from the paper, however the stream is handed over."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,38 +8,18 @@ from scipy.sparse import csr_matrix
 
 import seriatim
 from seriatim import data, evaluate
+from seriatim.catalogue import algorithms
 from tests.conftest import shared
 from tests.reference import linear
 
-LOSSES = ("hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive")
-SCHEDULES = ("constant", "sqrt", "inverse")
-RADII = (None, 0.7)
-VARIANTS = ("hard", "I", "II")
 
-CLASSIFIERS = [
-    *(("Perceptron", {"eta": eta}) for eta in (1.0, 0.25)),
-    *(("AveragedPerceptron", {"eta": eta}) for eta in (1.0, 0.25)),
-    *(("VotedPerceptron", {"eta": eta}) for eta in (1.0, 0.25)),
-    *(
-        ("OGD", {"loss": loss, "eta": 0.3, "schedule": schedule, "radius": radius, "epsilon": 0.2})
-        for loss, schedule, radius in product(LOSSES, SCHEDULES, RADII)
-    ),
-    *(("PA", {"C": C, "variant": variant}) for C, variant in product((1.0, 0.05), VARIANTS)),
-    *(
-        ("SoftSVM", {"lam": lam, "average": average, "variant": variant})
-        for lam, average, variant in product((0.01, 1.0), (True, False), ("mirror", "pegasos"))
-    ),
-]
-REGRESSORS = [
-    *(
-        ("OGDRegressor", {"loss": loss, "eta": 0.1, "schedule": schedule, "radius": radius, "epsilon": 0.2})
-        for loss, schedule, radius in product(("squared", "absolute", "epsilon_insensitive"), SCHEDULES, RADII)
-    ),
-    *(
-        ("PARegressor", {"C": C, "epsilon": epsilon, "variant": variant})
-        for C, epsilon, variant in product((1.0, 0.05), (0.0, 0.2), VARIANTS)
-    ),
-]
+def cases(task):
+    """(name, parameters) of every algorithm of the family, as its transcription asks for."""
+    names = [name for name, cls in algorithms().items() if (cls.family, cls.task) == ("linear", task)]
+    return [(name, case) for name in names for case in getattr(linear, name).CASES]
+
+
+CLASSIFIERS, REGRESSORS = cases("classification"), cases("regression")
 
 
 def name_of(spec):

@@ -4,10 +4,19 @@ A classifier sees an example as one vector, delta = Phi(x, y) - Phi(x, s): with 
 array of the shape of W that holds x in row y and -x in row s, the strongest rival. Its margin is then <w, delta>, the
 gradient of the margin is delta, and each paper's binary update is its multiclass update too.
 
-The constant feature of an intercept is a last column of ones, which the caller appends.
+The constant feature of an intercept is a last column of ones, which the caller appends. `CASES` are the parameters with
+which each is compared; an algorithm of the catalogue that has no transcription of its name here fails the tests.
 """
 
 import numpy as np
+
+
+def grid(**choices):
+    """Every combination of the choices, as dicts."""
+    cases = [{}]
+    for name, values in choices.items():
+        cases = [{**case, name: value} for case in cases for value in values]
+    return cases
 
 
 class Classifier:
@@ -80,6 +89,8 @@ class Classifier:
 
 class Perceptron(Classifier):
     """Rosenblatt (1958): w += eta delta where the margin is not positive."""
+
+    CASES = grid(eta=(1.0, 0.25))
 
     def __init__(self, *args, eta=1.0, **kwargs):
         super().__init__(*args, **kwargs)
@@ -154,6 +165,14 @@ def projected(w, radius):
 class OGD(Classifier):
     """Zinkevich (2003): w <- P(w - eta_t grad), eta_t by the round."""
 
+    CASES = grid(
+        loss=("hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"),
+        eta=(0.3,),
+        schedule=("constant", "sqrt", "inverse"),
+        radius=(None, 0.7),
+        epsilon=(0.2,),
+    )
+
     def __init__(self, *args, loss="hinge", eta=1.0, schedule="sqrt", radius=None, epsilon=0.1, **kwargs):
         super().__init__(*args, **kwargs)
         self.slope, self.eta, self.rate = BY_MARGIN[loss], eta, SCHEDULES[schedule]
@@ -166,6 +185,8 @@ class OGD(Classifier):
 
 class PA(Classifier):
     """Crammer et al. (2006): w += tau delta, with tau by PA, PA-I or PA-II."""
+
+    CASES = grid(C=(1.0, 0.05), variant=("hard", "I", "II"))
 
     def __init__(self, *args, C=1.0, variant="I", **kwargs):
         super().__init__(*args, **kwargs)
@@ -186,6 +207,8 @@ def aggressiveness(variant, C, loss, norm2):
 
 class SoftSVM(Classifier):
     """theta += delta where the margin is below 1; w_{t+1} = theta / (lambda (t + 1)), or Pegasos' recursion for w."""
+
+    CASES = grid(lam=(0.01, 1.0), average=(True, False), variant=("mirror", "pegasos"))
 
     def __init__(self, *args, lam=1e-4, average=True, variant="mirror", **kwargs):
         super().__init__(*args, **kwargs)
@@ -229,6 +252,14 @@ class Regressor:
 class OGDRegressor(Regressor):
     """Zinkevich (2003), with a loss of the residual."""
 
+    CASES = grid(
+        loss=("squared", "absolute", "epsilon_insensitive"),
+        eta=(0.1,),
+        schedule=("constant", "sqrt", "inverse"),
+        radius=(None, 0.7),
+        epsilon=(0.2,),
+    )
+
     def __init__(self, features, loss="squared", eta=1.0, schedule="sqrt", radius=None, epsilon=0.1):
         super().__init__(features)
         self.slope, self.eta, self.rate = BY_PREDICTION[loss], eta, SCHEDULES[schedule]
@@ -241,6 +272,8 @@ class OGDRegressor(Regressor):
 
 class PARegressor(Regressor):
     """Crammer et al. (2006), section 5: w += sign(y - f) tau x."""
+
+    CASES = grid(C=(1.0, 0.05), epsilon=(0.0, 0.2), variant=("hard", "I", "II"))
 
     def __init__(self, features, C=1.0, epsilon=0.1, variant="I"):
         super().__init__(features)

@@ -114,13 +114,13 @@ cdef class Learner:
         """Learn rows start, start + 1, ... with targets y; `out` receives the scores before each update."""
         cdef Py_ssize_t i, stop, n = y.shape[0]
         cdef Row x
+        self.learned = 0
         if start < 0 or start + n > rows.n or (out is not None and (out.shape[0] != n or out.shape[1] != self.classes)):
             raise ValueError("targets, scores and rows differ in length")
         if rows.norm2 == NULL:
             raise ValueError("the rows have not been checked")
         cdef const double* targets = &y[0] if n else NULL
         cdef double* scores = NULL if out is None or n == 0 else &out[0, 0]
-        self.learned = 0
         self.grow(rows.features + 1)
         while self.learned < n:
             PyErr_CheckSignals()
