@@ -203,3 +203,14 @@ def test_many_labels_one_after_another():
 def test_a_parameter_that_is_not_there_is_told_with_those_that_are():
     with pytest.raises(TypeError, match=r"PA: .*'c'; it takes .*C, variant"):
         PA(c=1)
+
+
+def test_an_example_that_changes_while_it_is_read():
+    class Number:
+        def __float__(self):
+            x.update({f"more{i}": 1.0 for i in range(1000)})
+            return 1.0
+
+    x = {"a": 1.0, "b": Number()}
+    with pytest.raises(DataError, match="has changed while it was read"):
+        PA().learn_one(x, 1)

@@ -1,7 +1,6 @@
 """Feature names, numbered in the order in which they arrive, and rows made of dicts."""
 
-from cpython.dict cimport PyDict_GetItemWithError
-from cpython.float cimport PyFloat_AS_DOUBLE
+from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next
 from cpython.list cimport PyList_GET_ITEM
 from cpython.long cimport PyLong_AsLong
 from cpython.ref cimport PyObject
@@ -12,6 +11,10 @@ from seriatim.core.row cimport sum_of_squares
 
 from seriatim.core.rows import LIMIT as LARGEST, refuse
 from seriatim.errors import DataError
+
+cdef extern from "Python.h":
+    bint PyFloat_CheckExact(PyObject* x)
+    double PyFloat_AS_DOUBLE(PyObject* x)
 
 cdef double LIMIT = LARGEST
 
@@ -108,16 +111,29 @@ cdef class Vocabulary:
         bag of such features, None nothing.
         """
         cdef dict bag = None
-        cdef Py_ssize_t place = -1
-        self.reserve(len(x))
+        cdef Py_ssize_t place = -1, position = 0, size = len(x)
+        cdef PyObject* key
+        cdef PyObject* item
+        cdef double number_
+        self.reserve(size)
         self.n = 0
         self.outside = 0
         self.fresh = None
-        for name, value in x.items():
+        while PyDict_Next(x, &position, &key, &item):
             place += 1
-            if type(value) is float:
-                self.take(name, PyFloat_AS_DOUBLE(value), learning, place)
-            elif isinstance(value, (str, list, tuple, set, frozenset)):
+            if place == size:          # a value that is an object may do anything when it is asked for its number
+                raise DataError("the example has changed while it was read")
+            if PyFloat_CheckExact(item):
+                number_ = PyFloat_AS_DOUBLE(item)
+                if (place < len(self.keys) and key == PyList_GET_ITEM(self.keys, place)
+                        and -LIMIT <= number_ <= LIMIT):    # as in `take`, without the call
+                    self.index[self.n], self.value[self.n] = self.columns[place], number_
+                    self.n += 1
+                else:
+                    self.take(<object> key, number_, learning, place)
+                continue
+            name, value = <object> key, <object> item
+            if isinstance(value, (str, list, tuple, set, frozenset)):
                 bag = words(name, value, {} if bag is None else bag)
             elif value is not None:
                 self.take(name, number(name, value), learning, place)
