@@ -9,7 +9,6 @@ cdef class Rows:
     cdef readonly Py_ssize_t features      # columns: what a learner must have room for
     cdef readonly Py_ssize_t nonzeros
     cdef Py_ssize_t first                  # the number of the first row in the block that these are a part of
-    cdef public object names               # if not None: column j stands for names[j], and a vocabulary has its number
     cdef object owner                      # of the memory that the pointers point into
     cdef const double* value
     cdef const int* index                  # NULL: dense

@@ -96,7 +96,7 @@ cdef class Rows:
         if not 0 <= begin <= end <= self.n:
             raise IndexError(f"rows {begin}..{end} of {self.n}")
         part.owner = self
-        part.first, part.names = self.first + begin, self.names
+        part.first = self.first + begin
         part.n, part.features, part.ascending = end - begin, self.features, self.ascending
         part.value, part.index = self.value, self.index
         if self.index == NULL:

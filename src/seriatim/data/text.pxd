@@ -43,9 +43,6 @@ cdef enum Problem:
     LARGE_INDEX
     BAD_VALUE
     WILD_VALUE
-    NO_BAR
-    BAD_IMPORTANCE
-    BAD_NAME
     NO_PAIRS
     NO_MEMORY
 
@@ -54,9 +51,7 @@ cdef double HIGHEST
 cdef Workspace new_workspace(Py_ssize_t length)
 cdef const char* number(const char* p, double* result) noexcept nogil
 cdef const char* label(const char* p, Workspace work, Position* at, list labels, dict numbers) noexcept nogil
-cdef Block finish(
-    Workspace work, Position* at, list labels, Py_ssize_t lines, list bad, Py_ssize_t bad_count, object names=*
-)
+cdef Block finish(Workspace work, Position* at, list labels, Py_ssize_t lines, list bad, Py_ssize_t bad_count)
 cdef int note(list bad, int problem, Py_ssize_t line, const char* begin, const char* where) except -1
 
 

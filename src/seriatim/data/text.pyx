@@ -142,20 +142,14 @@ cdef Workspace new_workspace(Py_ssize_t length):
     return work
 
 
-cdef Block finish(
-    Workspace work, Position* at, list labels, Py_ssize_t lines, list bad, Py_ssize_t bad_count, object names=None
-):
-    """The block of what has been read. With names, columns are numbers of names, in any order."""
+cdef Block finish(Workspace work, Position* at, list labels, Py_ssize_t lines, list bad, Py_ssize_t bad_count):
+    """The block of what has been read."""
     cdef Block block = Block.__new__(Block)
-    cdef bint ready = names is None and not at.unsorted
     cdef Py_ssize_t i
     block.workspace, block.lines, block.bad, block.bad_count = work, lines, bad, bad_count
     block.rows = Rows.borrow(
-        work, at.rows, at.features, work.start, work.index, work.value, work.norm2 if ready else NULL
-    )
-    block.rows.names = names
-    if names is None:
-        block.rows = block.rows.check()
+        work, at.rows, at.features, work.start, work.index, work.value, NULL if at.unsorted else work.norm2
+    ).check()
     block.y = np.array(<double[:max(at.rows, 1)]> work.y)[:at.rows]
     if at.named:
         block.y = block.y.astype(object)
@@ -216,7 +210,4 @@ def describe(int problem, bytes text):
         BAD_VALUE: f"expected a number, found {found}",
         WILD_VALUE: f"expected a finite number within +-{LIMIT:g}, found {found}",
         NO_PAIRS: f"expected a label and index:value pairs, found {found}",
-        NO_BAR: "expected | before the features",
-        BAD_IMPORTANCE: f"importance {found}; every example counts alike here, so it must be 1",
-        BAD_NAME: f"expected a feature name in UTF-8, found {found}",
     }[problem]
