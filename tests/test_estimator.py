@@ -73,7 +73,15 @@ def test_a_large_block_with_a_bad_row_is_undone_and_what_others_set_stays():
     assert state_of(model) == before and model.note == "mine"
 
 
-def test_an_interrupt_in_mid_block_leaves_figures_and_model_in_agreement(tmp_path):
+@pytest.fixture
+def interruptible():
+    """A process in the background may have been told to ignore Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_in_mid_block_leaves_figures_and_model_in_agreement(tmp_path, interruptible):
     """Voting is slow enough for the signal to come while a block is learned."""
     X, y = examples(150_000, 5)
     model = VotedPerceptron(classes=[0, 1])
@@ -89,7 +97,7 @@ def test_an_interrupt_in_mid_block_leaves_figures_and_model_in_agreement(tmp_pat
     assert seriatim.load(tmp_path / "m").t_ == model.t_
 
 
-def test_a_long_prediction_can_be_interrupted():
+def test_a_long_prediction_can_be_interrupted(interruptible):
     X, y = examples(3000, 5)
     model = VotedPerceptron().fit(X, y)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
