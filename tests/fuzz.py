@@ -31,7 +31,7 @@ import numpy as np
 
 import seriatim
 from seriatim.data.libsvm import parse, use_vectors
-from seriatim.data.lines import PADDING, InOrder, Lines, Ranges
+from seriatim.data.lines import PADDING, InOrder, Ranges
 from seriatim.data.stream import Stream
 from seriatim.errors import ModelError, ParseError, SeriatimError
 from tests.reference import libsvm as reference
@@ -117,7 +117,7 @@ class Bytes(Stream):
         self.data, self.ranges = data, ranges
 
     @contextmanager
-    def open(self) -> Iterator[Lines]:
+    def open(self) -> Iterator[Ranges | InOrder]:
         if not self.ranges:
             yield InOrder(io.BytesIO(self.data), "input", self.block)
             return

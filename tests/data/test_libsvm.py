@@ -23,7 +23,7 @@ WINDOW = 1 << 14  # how much text the parser looks through at a time
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
 
 
-@pytest.fixture(autouse=True, scope="module", params=[True, False], ids=["vectors", "words"])
+@pytest.fixture(autouse=True, scope="module", params=[True, False], ids=["vectors", "plainly"])
 def both_ways(request):
     use_vectors(request.param)
     yield

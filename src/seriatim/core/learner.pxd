@@ -30,9 +30,10 @@ cdef class Linear(Learner):
     cdef public double total             # the sum of the scales so far, for the average
     cdef public double norm2             # |w|^2, if it is bounded
     cdef bint bounded                    # w is projected onto a ball
-    cdef bint moved                      # this round changed w
+    cdef bint moved                      # w has changed since
 
     cdef void move(self, const Row* x, double a, Py_ssize_t column) noexcept nogil
+    cdef void updated(self, double change) noexcept nogil
     cdef void shrink(self, double factor) noexcept nogil
     cdef void project(self, double radius) noexcept nogil
     cdef void measure(self) noexcept nogil

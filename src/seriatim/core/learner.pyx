@@ -277,6 +277,13 @@ cdef class Linear(Learner):
         if self.average:
             add(x, self.total * a, self.table.data + self.classes + column, self.table.width)
 
+    cdef void updated(self, double change) noexcept nogil:
+        """The example of this round has changed w, and |w|^2 by so much."""
+        self.updates += 1
+        if self.bounded:
+            self.moved = True
+            self.norm2 += change
+
     cdef void shrink(self, double factor) noexcept nogil:
         """w *= factor, at no cost; the table is rescaled long before the scale leaves the range of numbers."""
         cdef Py_ssize_t i, k
@@ -299,8 +306,9 @@ cdef class Linear(Learner):
         |w|^2 is kept up to date by the steps, and computed anew whenever the number of updates has doubled, so that
         rounding does not pile up.
         """
-        if not self.moved or radius == INFINITY:
+        if not self.moved:
             return
+        self.moved = False
         if self.updates & (self.updates - 1) == 0:
             self.measure()
         if self.norm2 > radius * radius:
@@ -359,15 +367,11 @@ cdef class MarginLearner(Linear):
         cdef double f = self.scale * dot(x, self.table.data, self.table.width)
         cdef double tau
         self.total += self.scale
-        self.moved = False
         if x.norm2 > 0:
             tau = self.step(y * f, x.norm2)
             if tau != 0:
-                self.updates += 1
-                self.moved = True
                 self.move(x, tau * y, 0)
-                if self.bounded:
-                    self.norm2 += tau * (2 * y * f + tau * x.norm2)
+                self.updated(tau * (2 * y * f + tau * x.norm2))
         self.end_round()
         return f
 
@@ -376,18 +380,14 @@ cdef class MarginLearner(Linear):
         cdef double tau, margin
         self.raw_scores(x, out)
         self.total += self.scale
-        self.moved = False
         s = self.rival(y, out)
         if s >= 0 and x.norm2 > 0:
             margin = out[y] - out[s]
             tau = self.step(margin, 2 * x.norm2)
             if tau != 0:
-                self.updates += 1
-                self.moved = True
                 self.move(x, tau, y)
                 self.move(x, -tau, s)
-                if self.bounded:
-                    self.norm2 += tau * (2 * margin + tau * 2 * x.norm2)
+                self.updated(tau * (2 * margin + tau * 2 * x.norm2))
         self.end_round()
 
 
@@ -401,14 +401,10 @@ cdef class ResidualLearner(Linear):
         cdef double f = self.scale * dot(x, self.table.data, self.table.width)
         cdef double tau
         self.total += self.scale
-        self.moved = False
         if x.norm2 > 0:
             tau = self.step(y - f, x.norm2)
             if tau != 0:
-                self.updates += 1
-                self.moved = True
                 self.move(x, tau, 0)
-                if self.bounded:
-                    self.norm2 += tau * (2 * f + tau * x.norm2)
+                self.updated(tau * (2 * f + tau * x.norm2))
         self.end_round()
         return f

@@ -23,21 +23,20 @@ cdef extern from "pairs.h":
     const uint64_t* WHOLE_TENS
     cdef enum:
         AT_ONCE
-    int END_OF_PAIRS, UNUSUAL_VALUE, UNUSUAL_LINE
     bint have_vectors() nogil
     int digit_run(const char* p, uint64_t* number) noexcept nogil
     uint64_t digits(const char* p, int n, uint64_t* odd) noexcept nogil
-    Py_ssize_t delimiters(bint vectors, const char* p, Py_ssize_t n, uint32_t* place) noexcept nogil
-    int plain_pairs(
-        bint vectors, const char* text, const uint32_t* place, Py_ssize_t* i, Py_ssize_t* k, Py_ssize_t first,
-        Py_ssize_t room, int* index, double* value
+    Py_ssize_t delimiters(const char* p, Py_ssize_t n, uint32_t* place) noexcept nogil
+    bint plain_pairs(
+        const char* text, const uint32_t* place, Py_ssize_t* i, Py_ssize_t* k, Py_ssize_t first, Py_ssize_t room,
+        int* index, double* value
     ) noexcept nogil
 
 cdef bint vectors = have_vectors()
 
 
 def use_vectors(bint wanted):
-    """Whether to use the processor's vector instructions, if it has them; returns whether they were used.
+    """Whether to read plain lines by vector instructions, if the processor has them; returns whether it was done so.
 
     What is read does not depend on it.
     """
@@ -130,7 +129,6 @@ cdef bint plain_line(
     """
     cdef Py_ssize_t i = q[0], k = at.values
     cdef unsigned int n
-    cdef int status = UNUSUAL_VALUE
     cdef uint64_t odd = 0
     cdef const char* p = at.where
     cdef double x
@@ -141,19 +139,11 @@ cdef bint plain_line(
     x = <double> <long long> digits(p, n, &odd)
     work.y[at.rows] = -x if at.where[0] == 45 else x
     work.name[at.rows] = -1
-    while status == UNUSUAL_VALUE:
-        status = plain_pairs(vectors, text, place, &i, &k, at.values, work.values_room, work.index, work.value)
-        if status == UNUSUAL_VALUE:
-            work.index[k] = <int> digits(text + place[i] + 1, place[i + 1] - place[i] - 1, &odd) - 1
-            odd |= work.index[k] <= (work.index[k - 1] if k > at.values else -1)
-            if (number(text + place[i + 1] + 1, &work.value[k]) != text + place[i + 2]
-                    or not -HIGHEST <= work.value[k] <= HIGHEST):
-                return False
-            k += 1
-            i += 2
+    if odd or not plain_pairs(text, place, &i, &k, at.values, work.values_room, work.index, work.value):
+        return False
     if text[place[i]] == 13 and text[place[i] + 1] == 10:
         i += 1
-    if odd or status == UNUSUAL_LINE or text[place[i]] != 10:
+    if text[place[i]] != 10:
         return False
     q[0] = i + 1
     at.where = text + place[i]
@@ -196,7 +186,7 @@ def parse(buffer, Py_ssize_t begin, Py_ssize_t end_, bint skip_bad=False):
         while p < end and problem == NONE:
             window = p
             stop = end if end - p <= WINDOW else last_newline(p, p + WINDOW)
-            places = delimiters(vectors, window, stop - window, place)
+            places = delimiters(window, stop - window, place) if vectors else 0
             q = 0
             if stop == window:         # a line longer than the window
                 stop = <const char*> memchr(p, 10, end - p) + 1

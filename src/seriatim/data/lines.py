@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator
 from mmap import PAGESIZE, mmap
 from select import select
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from seriatim.errors import DataError
 
@@ -21,7 +21,7 @@ Text = tuple[mmap, int, int]  # a buffer, and where in it the lines begin and en
 
 
 class Lines:
-    """What both ways of reading share. Iterating gives items in order; each is then read as a text, on any thread.
+    """What both ways of reading share: iterating gives items in order, and `text` reads one, on any thread.
 
     Files are read to the start of a page: copying to an address just after it takes five times as long on some
     processors.
@@ -30,12 +30,6 @@ class Lines:
     def __init__(self, file: BinaryIO, name: str, block: int) -> None:
         self.file, self.name, self.block = file, name, block
         self.free: list[mmap] = []
-
-    def __iter__(self) -> Iterator[Any]:
-        raise NotImplementedError
-
-    def text(self, item: Any) -> Text:
-        raise NotImplementedError
 
     def buffer(self, size: int) -> mmap:
         """A buffer with room for so many bytes, a newline and the padding."""

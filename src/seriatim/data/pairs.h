@@ -1,98 +1,21 @@
-/* Many pairs like 17:0.25 at once: first where they are, then what they are. */
+/* Many pairs like 17:0.25 at once, by vector instructions: first where they are, then what they are. */
 #include "digits.h"
-
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#define VECTORS
-#define WITH_VECTORS __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
-#endif
 
 enum { AT_ONCE = 10 };
 
-/* Write where the bits of a word are, from place i on, ten at a time, whether there are so many or not: a loop of
-   unpredictable length costs more. Returns how many there are. */
-static inline __attribute__((always_inline)) int places_of(uint64_t bits, uint32_t i, uint32_t *place) {
-    const uint64_t top = (uint64_t) 1 << 63;        /* how many zeros 0 ends with is undefined */
-    int count = __builtin_popcountll(bits);
-    for (int j = 0; j < count; j += AT_ONCE)
-        for (int k = 0; k < AT_ONCE; k++, bits &= bits - 1)
-            place[j + k] = i + (uint32_t) __builtin_ctzll(bits | top);
-    return count;
-}
-
-/* The places of all delimiters in n bytes: colons, blanks and control characters. 63 bytes more must be readable, and
-   n + AT_ONCE places writable. */
-static Py_ssize_t delimiters_by_words(const char *p, Py_ssize_t n, uint32_t *place) {
-    uint32_t *end = place;
-    for (Py_ssize_t i = 0; i < n; i += 64) {
-        uint64_t bits = 0;
-        for (int j = 0; j < 64; j++)
-            bits |= (uint64_t) (p[i + j] == ':' || (unsigned char) p[i + j] <= ' ') << j;
-        if (n - i < 64) bits &= ((uint64_t) 1 << (n - i)) - 1;
-        end += places_of(bits, (uint32_t) i, end);
-    }
-    return end - place;
-}
-
-enum { END_OF_PAIRS, UNUSUAL_VALUE, UNUSUAL_LINE };
-
-/* Read pairs like 17:0.25 or 17:1, each after one space, into index and value from number *k on; the delimiter at
-   place[*i] stands before the first. Ends at a delimiter that is no space, at a value of another form, or with
-   UNUSUAL_LINE for anything else. A function of its own, so that all it needs is in registers: whether all digits
-   were digits and all columns in order is one number, asked at the end. */
-static __attribute__((noinline)) int plain_pairs_by_words(
-    const char *text, const uint32_t *place, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t first, Py_ssize_t room,
-    int *index, double *value
-) {
-    const uint32_t *delimiter = place + *i;
-    Py_ssize_t row = *k;
-    int64_t last = row > first ? index[row - 1] : -1;
-    uint64_t odd = 0;
-    uint32_t here = *delimiter;
-    int status = END_OF_PAIRS;
-    while (text[here] == ' ') {
-        uint32_t colon = delimiter[1], end = delimiter[2];
-        uint32_t n = colon - here - 1, decimals = end - colon - 3;
-        const char *p = text + colon + 1;
-        uint64_t first_digit = (unsigned char) p[0] - (uint64_t) '0', whole = first_digit;
-        if (n - 1 > 7 || text[colon] != ':' || row == room) {
-            status = UNUSUAL_LINE;
-            break;
-        }
-        if (p[1] == '.' && decimals - 1 <= 7) {
-            whole = first_digit * WHOLE_TENS[decimals] + digits(p + 2, (int) decimals, &odd);
-        } else if (decimals + 1 == 0) {
-            decimals = 0;
-        } else {
-            status = UNUSUAL_VALUE;
-            break;
-        }
-        int64_t column = (int64_t) digits(text + here + 1, (int) n, &odd) - 1;
-        odd |= (first_digit > 9) | (column <= last);
-        last = column;
-        index[row] = (int) column;
-        value[row] = (double) (int64_t) whole / TENS[decimals];
-        row++;
-        delimiter += 2;
-        here = end;
-    }
-    *i = delimiter - place;
-    *k = row;
-    return odd ? UNUSUAL_LINE : status;
-}
-
-#ifndef VECTORS
+#if !defined(__x86_64__) || !defined(__GNUC__)
 static int have_vectors(void) { return 0; }
-#define delimiters(vectors, ...) delimiters_by_words(__VA_ARGS__)
-#define plain_pairs(vectors, ...) plain_pairs_by_words(__VA_ARGS__)
+static Py_ssize_t delimiters(const char *p, Py_ssize_t n, uint32_t *place) { return 0; }
+static int plain_pairs(const char *text, const uint32_t *place, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t first,
+                       Py_ssize_t room, int *index, double *value) { return 0; }
 #else
-#define delimiters(vectors, ...) (vectors ? delimiters_by_vectors(__VA_ARGS__) : delimiters_by_words(__VA_ARGS__))
-#define plain_pairs(vectors, ...) (vectors ? plain_pairs_by_vectors(__VA_ARGS__) : plain_pairs_by_words(__VA_ARGS__))
+#include <immintrin.h>
+#define WITH_VECTORS __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
 
-/* The same with vectors. The sixteen bytes that end where a pair ends hold all of it. One shuffle brings the digits of
-   the index to the first eight of them and those of the value, without its point, to the last eight, with zeros before
-   both; three multiplications make two numbers of them. Which shuffle, is in tables. Where there is no such pair, it
-   takes a byte that is no digit for one. */
+/* The sixteen bytes that end where a pair ends hold all of it. One shuffle brings the digits of the index to the first
+   eight of them and those of the value, without its point, to the last eight, with zeros before both; three
+   multiplications make two numbers of them. Which shuffle, is in tables. Where there is no such pair, it takes a byte
+   that is no digit for one. */
 enum { LONGEST = 10, NO_POINT = 16, BATCH = 128 };
 static uint64_t INDEX_SHUFFLE[10][16];          /* by the length of the index + 1, and from its end to the pair's */
 static uint64_t VALUE_SHUFFLE[LONGEST + 2][32]; /* by the length of the value + 1, and the digits after its point */
@@ -130,7 +53,10 @@ static int have_vectors(void) {
         && __builtin_cpu_supports("popcnt");
 }
 
-WITH_VECTORS static Py_ssize_t delimiters_by_vectors(const char *p, Py_ssize_t n, uint32_t *place) {
+/* The places of all delimiters in n bytes: colons, blanks and control characters. 63 bytes more must be readable, and
+   n + AT_ONCE places writable: they are written ten at a time, whether there are so many or not, for a loop of
+   unpredictable length costs more. */
+WITH_VECTORS static Py_ssize_t delimiters(const char *p, Py_ssize_t n, uint32_t *place) {
     const __m256i colon = _mm256_set1_epi8(':'), space = _mm256_set1_epi8(' ');
     uint32_t *end = place;
     for (Py_ssize_t i = 0; i < n; i += 64) {
@@ -141,7 +67,11 @@ WITH_VECTORS static Py_ssize_t delimiters_by_vectors(const char *p, Py_ssize_t n
             bits |= (uint64_t) (uint32_t) _mm256_movemask_epi8(x) << j;
         }
         if (n - i < 64) bits &= ((uint64_t) 1 << (n - i)) - 1;
-        end += places_of(bits, (uint32_t) i, end);
+        int count = __builtin_popcountll(bits);
+        for (int j = 0; j < count; j += AT_ONCE)
+            for (int k = 0; k < AT_ONCE; k++, bits &= bits - 1)
+                end[j + k] = (uint32_t) i + (uint32_t) _tzcnt_u64(bits);
+        end += count;
     }
     return end - place;
 }
@@ -171,7 +101,10 @@ WITH_VECTORS static inline int convert_pairs(
     return disorder;
 }
 
-WITH_VECTORS static __attribute__((noinline)) int plain_pairs_by_vectors(
+/* Read pairs like 17:0.25, 17:-3 or 17:1, each after one space, into index and value from number *k on; the delimiter at
+   place[*i] stands before the first. Ends at a delimiter that is no space. Says whether all were of this form and all
+   columns in order. A function of its own, so that all it needs is in registers. */
+WITH_VECTORS static __attribute__((noinline)) int plain_pairs(
     const char *text, const uint32_t *place, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t first, Py_ssize_t room,
     int *index, double *value
 ) {
@@ -182,18 +115,15 @@ WITH_VECTORS static __attribute__((noinline)) int plain_pairs_by_vectors(
     const uint32_t *delimiter = place + *i;
     Py_ssize_t row = *k;
     int pair[BATCH][2], power[BATCH];
-    int odd = 0, status = END_OF_PAIRS;
+    int odd = 0;
     uint32_t here = *delimiter;
-    while (text[here] == ' ' && status == END_OF_PAIRS) {
+    while (text[here] == ' ') {
         Py_ssize_t n = 0;
         do {
             uint32_t colon = delimiter[1], end = delimiter[2];
             uint32_t before = colon - here, after = end - colon;
             uint32_t minus = text[colon + 1] == '-', length = after - minus;    /* both lengths + 1 */
-            if (before > 9 || length > LONGEST + 1 || text[colon] != ':') {
-                status = UNUSUAL_LINE;
-                break;
-            }
+            if (before > 9 || length > LONGEST + 1 || text[colon] != ':') return 0;
             __m128i x = _mm_loadu_si128((const __m128i *) (text + end - 16));
             uint32_t point = (uint32_t) _mm_movemask_epi8(_mm_cmpeq_epi8(x, points)) & (0xFFFF0000u >> after);
             uint32_t decimals = _lzcnt_u32(point) - 16;                         /* NO_POINT if there is none */
@@ -208,16 +138,13 @@ WITH_VECTORS static __attribute__((noinline)) int plain_pairs_by_vectors(
             delimiter += 2;
             here = end;
         } while (text[here] == ' ' && n < BATCH);
-        if (row + n > room) {
-            status = UNUSUAL_LINE;
-            break;
-        }
+        if (row + n > room) return 0;
         odd |= convert_pairs(pair, power, n, row > first ? index[row - 1] : -1, index + row, value + row);
         row += n;
     }
     odd |= _mm_movemask_epi8(_mm_cmpeq_epi8(highest, nines)) ^ 0xFFFF;
     *i = delimiter - place;
     *k = row;
-    return odd ? UNUSUAL_LINE : status;
+    return !odd;
 }
 #endif

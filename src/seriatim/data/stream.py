@@ -17,7 +17,7 @@ from seriatim.core.ahead import THREADS, ahead
 from seriatim.core.rows import Rows
 from seriatim.data import bundled
 from seriatim.data.libsvm import parse
-from seriatim.data.lines import InOrder, Lines, Ranges
+from seriatim.data.lines import InOrder, Ranges
 from seriatim.data.text import Block
 from seriatim.errors import DataError, ParseError
 
@@ -60,7 +60,7 @@ class Stream:
         self.skip_bad, self.threads, self.block = skip_bad, threads, max(block, 1)
         self.raw: io.FileIO | None = None
         self.size = 0
-        self.source: Lines | None = None
+        self.source: Ranges | InOrder | None = None
         self.skipped: list[str] = []
         self.skipped_count = 0
 
@@ -142,7 +142,7 @@ class Stream:
         return start, index, value, y
 
     @contextmanager
-    def open(self) -> Iterator[Lines]:
+    def open(self) -> Iterator[Ranges | InOrder]:
         """The lines of the source, unpacked."""
         once_only = DataError(f"{self.name} can be read once only; save it to a file for several passes")
         if str(self.path) == "-" and self.passes > 1 and self.shuffle is None:

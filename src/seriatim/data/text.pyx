@@ -1,4 +1,4 @@
-"""What parsers of text share: numbers, labels, and the memory in which rows are put together."""
+"""What parsers of text share: numbers, labels, the memory in which rows are put together, and what may be wrong."""
 
 import numpy as np
 
