@@ -16,19 +16,38 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from bench import algorithms, memory, one_by_one, partial_fit, startup, vowpal_wabbit
+from bench import (
+    algorithms,
+    memory,
+    one_by_one,
+    partial_fit,
+    passes,
+    pipe,
+    reading,
+    startup,
+    vowpal_wabbit,
+    words,
+)
 from bench.data import prepare
 from bench.measure import ROOT, Bench, BenchError, Line
 
 COMPARISONS = {
     "vw": vowpal_wabbit.compare,
+    "words": words.compare,
+    "load": reading.load,
+    "csv": reading.csv,
+    "parquet": reading.parquet,
+    "gzip": reading.gzip,
+    "passes": passes.compare,
     "memory": memory.compare,
+    "pipe": pipe.compare,
     "partial-fit": partial_fit.compare,
     "one-by-one": one_by_one.compare,
     "startup": startup.compare,
     "algorithms": algorithms.compare,
 }
-PEERS = ("vowpalwabbit", "scikit-learn", "river", "scipy", "numpy")
+OURS = ("numpy", "scipy", "pyarrow", "isal")
+PEERS = ("vowpalwabbit", "scikit-learn", "river", "scipy", "numpy", "pyarrow")
 
 
 def arguments() -> argparse.Namespace:
@@ -82,7 +101,7 @@ def measure(options: argparse.Namespace, console: Console) -> tuple[dict[str, An
         "machine": platform.machine(),
         "cores": os.cpu_count(),
         "load": round(os.getloadavg()[0], 2),  # of others: nothing has been started yet
-        "ours": versions(python, ("numpy",)),
+        "ours": versions(python, OURS),
         "theirs": versions(peers, PEERS),
     }
     # The display has no thread of its own: it would disturb what is measured.

@@ -137,5 +137,10 @@ def warm(*files: Path) -> None:
                 pass
 
 
+def best(turns: Mapping[str, list[dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """The fastest answer of each worker."""
+    return {side: min(answers, key=lambda answer: answer["seconds"]) for side, answers in turns.items()}
+
+
 def fastest(usages: list[Usage]) -> Usage:
     return min(usages, key=lambda usage: usage.seconds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 
-from bench.measure import Bench, Line, Worker, take_turns
+from bench.measure import Bench, Line, Worker, best, take_turns
 
 # Each peer's name in the worker, and the target. By default SGDClassifier goes through the rows in a random order,
 # which, where they do not fit the cache, costs it more than the learning; in order it does the same work as PA.
@@ -23,10 +23,9 @@ def compare(bench: Bench) -> Iterator[Line]:
         sides = {"seriatim": stack.enter_context(Worker(bench.python, "partial_fit", "seriatim", arrays))}
         for peer, (name, _) in PEERS.items():
             sides[peer] = stack.enter_context(Worker(bench.peers, "partial_fit", name, arrays))
-        turns = take_turns(bench, sides, bench.repeat)
-    best = {side: min(results, key=lambda result: result["seconds"]) for side, results in turns.items()}
-    pa = best["seriatim"]
+        answers = best(take_turns(bench, sides, bench.repeat))
+    pa = answers["seriatim"]
     for peer, (_, target) in PEERS.items():
-        note = f"right on {pa['accuracy']:.4f} of the rows learned beside {best[peer]['accuracy']:.4f}"
+        note = f"right on {pa['accuracy']:.4f} of the rows learned beside {answers[peer]['accuracy']:.4f}"
         what = f"partial_fit on {pa['rows']:,} rows"
-        yield Line(what, peer, pa["seconds"], best[peer]["seconds"], "s", target, note=note)
+        yield Line(what, peer, pa["seconds"], answers[peer]["seconds"], "s", target, note=note)

@@ -12,37 +12,54 @@ from bench.measure import Bench, BenchError, Line, Usage, fastest, run, take_tur
 
 LEARN = ("--binary", "--loss_function", "hinge")
 
-# The options of VW and the target for each. By default it keeps three numbers a feature; with --sgd one, as PA does.
-PEERS: dict[str, tuple[tuple[str, ...], float | None]] = {"vw": ((), 1 / 6), "vw --sgd": (("--sgd",), None)}
+Peers = dict[str, tuple[tuple[str, ...], float | None]]  # the options of VW, and the target
+
+# By default it keeps three numbers a feature; with --sgd one, as PA does.
+PEERS: Peers = {"vw": ((), 1 / 6), "vw --sgd": (("--sgd",), None)}
 
 
-def ours(bench: Bench) -> tuple[str | Path, ...]:
-    return bench.seriatim, "run", bench.files.libsvm, "-a", "pa", "--json"
+def ours(bench: Bench, file: Path, *options: str) -> tuple[str | Path, ...]:
+    return bench.seriatim, "run", file, "-a", "pa", *options, "--json"
 
 
-def theirs(bench: Bench, *options: str) -> tuple[str | Path, ...]:
-    return bench.peers, "-m", "vowpalwabbit", "-d", bench.files.vw, *LEARN, *options
+def theirs(bench: Bench, file: Path, *options: str) -> tuple[str | Path, ...]:
+    return bench.peers, "-m", "vowpalwabbit", "-d", file, *LEARN, *options
 
 
 def compare(bench: Bench) -> Iterator[Line]:
-    """Wall time of the whole command: start-up, reading, predicting and learning."""
+    """The same rows in the format of each."""
+    files, rows = bench.files, bench.rows
+    warm(files.libsvm)
+    yield from beside(bench, f"run a file of {rows:,} rows", ours(bench, files.libsvm), files.vw, rows, PEERS)
+
+
+def beside(
+    bench: Bench,
+    what: str,
+    command: tuple[str | Path, ...],
+    file: Path,
+    rows: int,
+    peers: Peers,
+    values: int | None = None,
+) -> Iterator[Line]:
+    """Wall time of the whole command: start-up, reading, predicting and learning. VW reads the file."""
     bench.say("vw's mistake rates")
-    warm(bench.files.libsvm, bench.files.vw)
-    rates = {
-        peer: their_mistake_rate(run(*theirs(bench, *options)), bench.rows) for peer, (options, _) in PEERS.items()
-    }
-    sides: dict[str, Callable[[], Usage]] = {"seriatim": partial(run, *ours(bench))}
-    sides |= {peer: partial(run, *theirs(bench, *options, "--quiet")) for peer, (options, _) in PEERS.items()}
+    warm(file)
+    rates = {}
+    sides: dict[str, Callable[[], Usage]] = {"seriatim": partial(run, *command)}
+    for peer, (options, _) in peers.items():
+        rates[peer] = their_mistake_rate(run(*theirs(bench, file, *options)), rows, values)
+        sides[peer] = partial(run, *theirs(bench, file, *options, "--quiet"))
     sides["start-up"] = partial(run, bench.peers, "-m", "vowpalwabbit", "--version")
     best = {side: fastest(usages) for side, usages in take_turns(bench, sides, bench.repeat).items()}
     pa = best["seriatim"]
-    for peer, (_, target) in PEERS.items():
+    for peer, (_, target) in peers.items():
         note = (
-            f"mistake rate {our_mistake_rate(pa, bench.rows):.4f} beside {rates[peer]:.4f}; "
+            f"mistake rate {our_mistake_rate(pa, rows):.4f} beside {rates[peer]:.4f}; "
             f"CPU time {pa.cpu:.2f} s beside {best[peer].cpu:.2f} s; "
             f"theirs includes {best['start-up'].seconds:.2f} s for Python to start and load VW"
         )
-        yield Line(f"run a file of {bench.rows:,} rows", peer, pa.seconds, best[peer].seconds, "s", target, note=note)
+        yield Line(what, peer, pa.seconds, best[peer].seconds, "s", target, note=note)
 
 
 def our_mistake_rate(usage: Usage, rows: int) -> float:
@@ -53,9 +70,12 @@ def our_mistake_rate(usage: Usage, rows: int) -> float:
     return summary["mistake_rate"]
 
 
-def their_mistake_rate(usage: Usage, rows: int) -> float:
-    """VW's progressive mistake rate; it must have read every row."""
-    figures = dict(re.findall(r"^(number of examples|average loss) = (\S+)$", usage.errors, re.MULTILINE))
+def their_mistake_rate(usage: Usage, rows: int, values: int | None) -> float:
+    """VW's progressive mistake rate; it must have read every row and, if their number is known, every value."""
+    shown = re.findall(r"^(number of examples|total feature number|average loss) = (\S+)$", usage.errors, re.MULTILINE)
+    figures = dict(shown)
     if int(figures.get("number of examples", 0)) != rows:
         raise BenchError(f"vw did not report on {rows:,} rows: {figures}")
+    if values is not None and int(figures["total feature number"]) != values + rows:  # and a constant a row
+        raise BenchError(f"vw did not read {values:,} values: {figures}")
     return float(figures["average loss"])

@@ -1,9 +1,10 @@
 """Mutated input for the parser and the model loader: `python -m tests.fuzz N [seed]`.
 
-N texts go through the LIBSVM parser, and N / 10 model files through `load` and what can be done with a model. Every
-outcome must be a result, which for text is that of the plain parser in tests/reference, or a SeriatimError that says
-where. Anything else is printed with the arguments that repeat it: another exception, a crash, more than a second for
-one input, memory beyond twice the input and a constant.
+N texts go through the parsers, most of them LIBSVM, and N / 10 model files through `load` and what can be done with a
+model. Every outcome must be a result, which for LIBSVM is that of the plain parser in tests/reference and for the other
+formats the same whatever the blocks, or a SeriatimError that says where. Anything else is printed with the arguments
+that repeat it: another exception, a crash, more than a second for one input, memory beyond twice the input and a
+constant.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -30,10 +31,11 @@ from typing import Any
 import numpy as np
 
 import seriatim
+from seriatim.data.formats import HEAD
 from seriatim.data.libsvm import parse, use_vectors
-from seriatim.data.lines import PADDING, InOrder, Ranges
-from seriatim.data.stream import Stream
-from seriatim.errors import ModelError, ParseError, SeriatimError
+from seriatim.data.lines import PADDING, InOrder, Ranges, Records
+from seriatim.data.source import Blocks, Source
+from seriatim.errors import DataError, ModelError, ParseError, SeriatimError
 from tests.reference import libsvm as reference
 
 SECONDS = 1.0
@@ -54,6 +56,29 @@ LINES = [
     b"1 5:1 3:2 5:0.25 1:4",
     b"-1\t1:1\t2:2  \r",
 ]
+TABLES: dict[str, tuple[bytes, list[bytes]]] = {  # what stands before all lines, and lines
+    "csv": (
+        b"a,b,c,label\n",
+        [
+            b"1,2.5,red,x", b'-3,,"bl""ue",y', b'1e3,NA,"two\nlines",x', b"0.1,?,2026-11-16T08:30,1", b"", b'"7",8,,x',
+            b"1.00000000000000001,-0,true,x",
+        ],
+    ),
+    "vw": (
+        b"",
+        [
+            b"1 |words cheap watches:2 |n:0.5 a:1 b:2 7:3", b"-1 1 'tag | a b a", b"spam tag| a:0.5 \xc3\xbc:1e-3",
+            b"1 1.0 0.5 'x |s |t a", b"", b"0 |",
+        ],
+    ),
+    "jsonl": (
+        b"",
+        [
+            b'{"label": 1, "a": 2.5, "c": "red"}', b'{"label": "x", "n": {"a": [1, 2], "b": ["u", "v"]}, "a": null}',
+            b'{"y": -1, "when": "2026-11-16", "a": true}', b"", b'{"label": 0}',
+        ],
+    ),
+}  # fmt: skip
 TOKENS = [
     b" ", b"\t", b"\n", b"\r", b"\r\n", b":", b"::", b"#", b"\x00", b"\xff", b"\xc3", b"\x0b", b"\x0c", b"\x85",
     b"\xe2\x80\xa8", b"\xef\xbb\xbf", b"nan", b"-inf", b"Infinity", b"1e400", b"1e-400", b"1e50", b"-1e50",
@@ -109,22 +134,21 @@ def mutate(rng: random.Random, data: bytes, tokens: list[bytes]) -> bytes:
 # ---- text
 
 
-class Bytes(Stream):
-    """A stream of bytes in memory, read in order or in ranges."""
+class Bytes(Source):
+    """Bytes in memory, read in order or in ranges."""
 
-    def __init__(self, data: bytes, ranges: bool, **options: object) -> None:
-        super().__init__("input", **options)  # type: ignore[arg-type]
+    def __init__(self, data: bytes, ranges: bool, format: str = "libsvm", **options: Any) -> None:
+        super().__init__("input", format=format, **options)
         self.data, self.ranges = data, ranges
 
-    @contextmanager
-    def open(self) -> Iterator[Ranges | InOrder]:
-        if not self.ranges:
-            yield InOrder(io.BytesIO(self.data), "input", self.block)
-            return
+    def file(self, path: str) -> Blocks:
+        table = self.format in ("csv", "tsv")
         with os.fdopen(os.memfd_create("input"), "w+b", buffering=0) as file:
             file.write(self.data)
             file.seek(0)
-            yield Ranges(file, "input", self.block)
+            kind = Records if table else Ranges if self.ranges else InOrder
+            self.lines = kind(file if self.ranges else io.BytesIO(self.data), "input", self.block)  # type: ignore[arg-type]
+            yield from self.texts(self.format or "libsvm", self.data[:HEAD], "input")
 
 
 def text_input(rng: random.Random) -> bytes:
@@ -140,7 +164,45 @@ def text_case(rng: random.Random) -> tuple[bytes, Callable[[], None]]:
     if how < 0.9:
         return text, lambda: check_parse(text, skip_bad=how < 0.6, vectors=vectors)
     block, threads, ranges = rng.choice((1, 2, 5, 17, 64, 1 << 12)), rng.choice((1, 1, 2)), rng.random() < 0.5
-    return text, lambda: check_stream(text, skip_bad=how < 0.97, block=block, threads=threads, ranges=ranges)
+    if how < 0.95:
+        return text, lambda: check_stream(text, skip_bad=how < 0.93, block=block, threads=threads, ranges=ranges)
+    format, text = table_input(rng)
+    features = rng.choice((None, {"bits": 4}, {"missing": "count", "cross": [("a", "c")]}, {"normalize": "unit"}))
+    return text, lambda: check_table(format, text, features, skip_bad=how < 0.99, block=block, threads=threads)
+
+
+def table_input(rng: random.Random) -> tuple[str, bytes]:
+    """A format that has names, and a text of it."""
+    format = rng.choice(list(TABLES))
+    head, lines = TABLES[format]
+    text = head + b"\n".join(rng.choices(lines, k=rng.choice((1, 2, 5, 20)))) + rng.choice((b"\n", b"", b"\r\n"))
+    return format, mutate(rng, text, [*TOKENS, b'"', b",", b"|", b"\n", b"{", b"}", b'":', b"\xff", b"2026-02-30"])
+
+
+def check_table(format: str, text: bytes, features: Any, skip_bad: bool, block: int, threads: int) -> None:
+    """Whatever the blocks and threads, the same rows, the same bad lines."""
+    results = []
+    for options in (
+        {"block": 1 << 20, "threads": 1, "ranges": False},
+        {"block": block, "threads": threads, "ranges": True},
+    ):
+        source = Bytes(text, format=format, features=features, skip_bad=skip_bad, **options)
+        read: list[Any] = []
+        try:
+            for rows, y in source:
+                start, index, value = rows.arrays  # type: ignore[misc]
+                names = [j if rows.names is None else rows.names[j] for j in index.tolist()]
+                for i, label in enumerate(y.tolist()):
+                    part = slice(start[i], start[i + 1])
+                    read.append((label, names[part], value[part].tobytes()))
+        except ParseError as error:
+            read.append(str(error))
+        except DataError as error:
+            read.append(str(error))
+            expect("input" in str(error) or skip_bad is False, f"no position: {error}")
+        read.append(source.skipped_count)
+        results.append(read)
+    expect(results[0] == results[1], f"{results[0]} and, in other blocks, {results[1]}")
 
 
 def check_parse(text: bytes, skip_bad: bool, vectors: bool) -> None:
@@ -210,6 +272,9 @@ def model_files(folder: Path) -> list[tuple[str, bytes]]:
                 models[1].learn_one({"a": x[0], "b\n": x[1], "ü": x[2]}, target)
             if cls.task == "classification" and number:
                 models.append(cls(classes=["a", "b", "c", "d"]).partial_fit(X, np.array(["b", "c", "d"])[y]))
+            models.append(cls(features={"normalize": "standard", "text": ["t"], "cross": [["a", "t"]]}))
+            for x, target in zip(X[:5], y.tolist(), strict=False):
+                models[-1].learn_one({"a": x[0], "t": "one two"}, target)
             for model in models:
                 path = folder / "seed"
                 model.save(path)

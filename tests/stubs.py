@@ -6,7 +6,7 @@
 from pathlib import Path
 
 from seriatim import catalogue
-from seriatim.parameters import REQUIRED, Choice, Flag, Labels, Number, Parameter
+from seriatim.parameters import REQUIRED, Choice, FeatureChoice, Flag, Labels, Number, Parameter
 
 FILE = Path(__file__).parent.parent / "src" / "seriatim" / "__init__.pyi"
 
@@ -21,6 +21,7 @@ from seriatim import errors as errors
 from seriatim import evaluate as evaluate
 from seriatim.catalogue import algorithms as algorithms
 from seriatim.estimator import Classifier, Regressor
+from seriatim.features import Features as Features
 from seriatim.modelfile import load as load
 
 __version__: str
@@ -36,6 +37,8 @@ def kind(parameter: Parameter) -> str:
             return f"Literal[{', '.join(map(repr, options))}]".replace("'", '"')
         case Flag():
             return "bool"
+        case FeatureChoice():
+            return "Features | dict[str, Any] | None"
         case Labels():
             return "Sequence[Any] | None"
     return "Any"

@@ -490,7 +490,7 @@ def test_bad_examples_are_refused_one_by_one(make):
         for bad in BAD_VALUES:
             with Unchanged(model), pytest.raises(DataError, match="'new'"):
                 model.learn_one({"x0": 1.0, "new": bad}, good)
-        for bad in ({"new": object()}, {"new": [1]}, {3: 1.0}, {"new": 1j}, {"new": {}}):
+        for bad in ({"new": object()}, {"new": [1, "a"]}, {3: 1.0}, {"new": 1j}, {"new": {"a": {1}}}):
             with Unchanged(model), pytest.raises(DataError):
                 model.learn_one(bad, good)
         for bad in (np.nan, np.inf, None, [1]):

@@ -18,7 +18,8 @@ HEAVY = ("scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "polars")
 LAYERS = [
     ["errors"],
     ["core"],
-    ["labels", "parameters", "catalogue", "estimator", "modelfile"],
+    ["features"],
+    ["labels", "parameters", "catalogue", "inputs", "estimator", "modelfile"],
     [*FAMILIES],
     ["data", "evaluate"],
     ["report", "serve", "cluster"],
@@ -27,7 +28,7 @@ LAYERS = [
 HEIGHT = {name: height for height, layer in enumerate(LAYERS) for name in layer}
 ALONE = {*FAMILIES}
 # The catalogue and the model files must name an Estimator, which stands on both.
-BASE = {"errors", "labels", "parameters", "catalogue", "estimator", "modelfile"}
+BASE = {"errors", "labels", "parameters", "catalogue", "inputs", "estimator", "modelfile"}
 
 IMPORT = re.compile(
     r"^\s*(?:from\s+(seriatim[\w.]*)\s+c?import\s+(\([^)]*\)|.+)|c?import\s+(seriatim[\w.]*))", re.MULTILINE

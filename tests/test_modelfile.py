@@ -11,12 +11,13 @@ import threading
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import save as pack
 
 import seriatim
-from seriatim import PA, OGDRegressor, Perceptron, SoftSVM, VotedPerceptron, data, evaluate, modelfile
+from seriatim import PA, OGDRegressor, Perceptron, SoftSVM, VotedPerceptron, modelfile
 from seriatim.errors import ModelError, SeriatimError
 
 ALGORITHMS = seriatim.algorithms()
@@ -142,11 +143,10 @@ def test_extreme_numbers(tmp_path):
 def test_names_that_were_told_before_their_features_came(tmp_path):
     """A stream with feature names may end before the last of them has occurred; dicts may then name it first."""
     names = [f"f{j}" for j in range(3000)]
-    path = tmp_path / "rows.svm"
-    path.write_text("1 2:1\n-1 2:-1\n")
     model = Perceptron(fit_intercept=False)
-    model._begin(names)
-    evaluate.progressive(model, data.stream(path))
+    frame = pandas.DataFrame(np.zeros((2, 3000)), columns=names)
+    frame["f1"] = [1.0, -1.0]
+    model.partial_fit(frame, [1, -1])
     # The columns of a dict stand in its own order: here the unknown ones first.
     unknown = dict.fromkeys(reversed(names[2:]), 1e40) | {"f0": 1.0}
     for one in (model, returned(model, tmp_path)):

@@ -14,7 +14,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _modules = ("catalogue", "data", "errors", "evaluate")
-_functions = {"load": "modelfile", "algorithms": "catalogue"}
+_functions = {"load": "modelfile", "algorithms": "catalogue", "Features": "features"}
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,7 @@ from seriatim import errors as errors
 from seriatim import evaluate as evaluate
 from seriatim.catalogue import algorithms as algorithms
 from seriatim.estimator import Classifier, Regressor
+from seriatim.features import Features as Features
 from seriatim.modelfile import load as load
 
 __version__: str
@@ -16,12 +17,14 @@ class AveragedPerceptron(Classifier):
     eta: float
     classes: Sequence[Any] | None
     fit_intercept: bool
+    features: Features | dict[str, Any] | None
     def __init__(
         self,
         *,
         eta: float = ...,
         classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
 class OGD(Classifier):
@@ -32,6 +35,7 @@ class OGD(Classifier):
     epsilon: float
     classes: Sequence[Any] | None
     fit_intercept: bool
+    features: Features | dict[str, Any] | None
     def __init__(
         self,
         *,
@@ -42,6 +46,7 @@ class OGD(Classifier):
         epsilon: float = ...,
         classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
 class OGDRegressor(Regressor):
@@ -51,6 +56,7 @@ class OGDRegressor(Regressor):
     radius: float | None
     epsilon: float
     fit_intercept: bool
+    features: Features | dict[str, Any] | None
     def __init__(
         self,
         *,
@@ -60,6 +66,7 @@ class OGDRegressor(Regressor):
         radius: float | None = ...,
         epsilon: float = ...,
         fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
 class PA(Classifier):
@@ -67,6 +74,7 @@ class PA(Classifier):
     variant: Literal["hard", "I", "II"]
     classes: Sequence[Any] | None
     fit_intercept: bool
+    features: Features | dict[str, Any] | None
     def __init__(
         self,
         *,
@@ -74,6 +82,7 @@ class PA(Classifier):
         variant: Literal["hard", "I", "II"] = ...,
         classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
 class PARegressor(Regressor):
@@ -81,6 +90,7 @@ class PARegressor(Regressor):
     epsilon: float
     variant: Literal["hard", "I", "II"]
     fit_intercept: bool
+    features: Features | dict[str, Any] | None
     def __init__(
         self,
         *,
@@ -88,18 +98,21 @@ class PARegressor(Regressor):
         epsilon: float = ...,
         variant: Literal["hard", "I", "II"] = ...,
         fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
 class Perceptron(Classifier):
     eta: float
     classes: Sequence[Any] | None
     fit_intercept: bool
+    features: Features | dict[str, Any] | None
     def __init__(
         self,
         *,
         eta: float = ...,
         classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
 class SoftSVM(Classifier):
@@ -108,6 +121,7 @@ class SoftSVM(Classifier):
     variant: Literal["mirror", "pegasos"]
     classes: Sequence[Any] | None
     fit_intercept: bool
+    features: Features | dict[str, Any] | None
     def __init__(
         self,
         *,
@@ -116,16 +130,19 @@ class SoftSVM(Classifier):
         variant: Literal["mirror", "pegasos"] = ...,
         classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
 class VotedPerceptron(Classifier):
     eta: float
     classes: Sequence[Any] | None
     fit_intercept: bool
+    features: Features | dict[str, Any] | None
     def __init__(
         self,
         *,
         eta: float = ...,
         classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
     ) -> None: ...

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from os import PathLike
@@ -16,18 +15,22 @@ import numpy as np
 
 from seriatim import catalogue
 from seriatim.core.ahead import ahead
+from seriatim.core.learner import as_dict
 from seriatim.core.rows import LIMIT, Rows
+from seriatim.core.scale import Scaler
 from seriatim.core.targets import targets_of
 from seriatim.core.vocabulary import Vocabulary
-from seriatim.errors import DataError, DataTypeError, ModelError, NotFittedError, ParameterError, SeriatimError
+from seriatim.errors import DataError, ModelError, NotFittedError, ParameterError, SeriatimError
+from seriatim.features import Features
+from seriatim.inputs import as_rows, check_kind, check_targets, is_frame, plain_target
 from seriatim.labels import Coded, coded, label_array, label_order, plain_label
-from seriatim.parameters import REQUIRED, Flag, Labels, Parameter
+from seriatim.parameters import REQUIRED, FeatureChoice, Flag, Labels, Parameter
 
 # Values in a block from which on it pays to check on another core and to be ready to undo.
 LARGE = 1 << 20
 
 # What a model holds beside its parameters.
-STATE = ("_learner", "_vocabulary", "_columns", "_labels", "_codes")
+STATE = ("_learner", "_vocabulary", "_columns", "_labels", "_codes", "_scaler", "_schema", "_plan")
 
 # Receives, for each stretch of a block, the targets as the learner sees them and the scores before each update.
 Observer = Callable[[np.ndarray, np.ndarray, bool], None]
@@ -44,6 +47,7 @@ class Estimator:
     parameters: ClassVar[dict[str, Parameter]] = {}
 
     fit_intercept: Any = Flag(True)
+    features: Any = FeatureChoice(None)
 
     # Learners work without the interpreter lock, so calls from several threads must wait for one another here.
     __slots__ = ("__dict__", "__weakref__", "_lock")
@@ -53,6 +57,9 @@ class Estimator:
     _vocabulary: Vocabulary | None = None
     _columns: int = 0
     _labels: list[Any] = []  # noqa: RUF012
+    _scaler: Scaler | None = None
+    _schema: dict[str, str] | None = None  # of tables: the kind of each column
+    _plan: Any = None  # of dicts, where they need one
 
     def __init_subclass__(cls) -> None:
         if "__init__" in vars(cls):
@@ -110,7 +117,7 @@ class Estimator:
         fixed = f"{type(self).__name__}: {', '.join(params)} cannot be changed once the model has learned"
         if state["state"] is not None and any(
             params.get(name, getattr(self, name, None)) is not getattr(self, name, None)
-            for name in ("classes", "fit_intercept")
+            for name in ("classes", "fit_intercept", "features")
         ):
             raise ParameterError(fixed)
         state["parameters"].update(params)
@@ -139,13 +146,16 @@ class Estimator:
             learner.constant = 1.0 if self.fit_intercept else 0.0
             learner.reserve(columns)
             self._learner = learner
+            how = Features.of(self.features)
+            self._scaler = None if how.normalize is None else Scaler(how.normalize)
+            self._schema = {} if self._schema is None else self._schema
         else:
             self._learner.reserve(columns)
 
     def _unstart(self) -> None:
         """A model whose first example was refused is as if it had not been told of it."""
         if self._learner is not None and self._learner.t == 0:
-            for name in ("_learner", "_vocabulary", "_labels", "_codes"):
+            for name in STATE:
                 vars(self).pop(name, None)
 
     def _become(self, other: Self) -> Self:
@@ -164,6 +174,8 @@ class Estimator:
                 "columns": self._columns,
                 "names": None if self._vocabulary is None else list(self._vocabulary.names),
                 "state": None if self._learner is None else self._learner.state(),
+                "scaling": None if self._scaler is None else self._scaler.state(),
+                "schema": dict(self._schema or {}),
             }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -173,9 +185,12 @@ class Estimator:
         if state["names"] is not None:
             self._vocabulary = Vocabulary(state["names"])
         if state["state"] is not None:
+            self._schema = state["schema"]
             self._start()
             self._restore_labels(state)
             self._learner.restore(state["state"])
+            if self._scaler is not None:
+                self._scaler.restore(state["scaling"])
 
     def _restore_labels(self, state: dict[str, Any]) -> None:
         pass
@@ -205,6 +220,10 @@ class Estimator:
     def n_features_in_(self) -> int:
         """Columns seen so far."""
         self._fitted()
+        return self.n_columns
+
+    @property
+    def n_columns(self) -> int:
         return self._columns if self._vocabulary is None else len(self._vocabulary)
 
     @property
@@ -225,23 +244,32 @@ class Estimator:
 
     def _rows(self, X: Any) -> Rows:
         """The rows of anything with two dimensions. Their columns fit this model; their values are not checked yet."""
-        rows, names = as_rows(X), column_names(X)
-        known = None if self._vocabulary is None else self._vocabulary.names
-        if names is not None and known is not None:
-            self._check_names(names)
-        fewest = self._columns if known is None else len(known)
-        if rows.features < fewest or (known is not None and rows.features > fewest):
+        if is_frame(X) and (self._vocabulary is not None or not self._columns):
+            from seriatim.features.frames import frame_rows
+
+            return frame_rows(X, Features.of(self.features), self._schema or {})
+        rows = as_rows(X)
+        fewest = self._columns if self._vocabulary is None else len(self._vocabulary)
+        if rows.features < fewest or (self._vocabulary is not None and rows.features > fewest):
             raise DataError(
                 f"X has {rows.features} features, but {type(self).__name__} is expecting {fewest} features as input"
             )
         return rows
 
-    def _check_names(self, names: list[str]) -> None:
-        known = [] if self._vocabulary is None else self._vocabulary.names
-        if names != known:
-            raise DataError(
-                f"The feature names should match those that were passed during fit; {differences(names, known)}"
-            )
+    def _own(self, rows: Rows, learning: bool) -> Rows:
+        """Checked rows as the learner sees them: in this model's columns, and scaled."""
+        if rows.names is not None:
+            vocabulary = self._ready_for_names() if learning else self._vocabulary
+            if vocabulary is None:
+                self._fitted()
+                raise self._nameless()
+            if learning and rows.names.schema:
+                self._schema = {**(self._schema or {}), **rows.names.schema}
+            rows = vocabulary.translate(rows, learning)
+            self._learner.reserve(len(vocabulary))
+        elif self._vocabulary is not None and rows.features > len(self._vocabulary):
+            raise DataError(f"{rows.features} columns for a model that knows {len(self._vocabulary)} by name")
+        return rows if self._scaler is None else self._scaler.scaled(rows, learning)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget all and learn from these rows, in one pass."""
@@ -253,17 +281,17 @@ class Estimator:
         return self._learn_array(X, y)
 
     def _learn_array(self, X: Any, y: Any, **options: Any) -> Self:
-        rows = self._rows(X)
-        y = self._targets(y, rows.n)
         with self._lock:
-            if rows.nonzeros < max(LARGE, self._columns * len(self._labels)):
+            rows = self._rows(X)
+            y = self._targets(y, rows.n)
+            if rows.nonzeros < max(LARGE, self._columns * len(self._labels)) or rows.names is not None:
                 rows = rows.check()
                 with self._undoing() if self._brings_labels(y) else nullcontext():
-                    self._begin(column_names(X), rows.features, **options)
+                    self._begin(rows, **options)
                     self.learn_rows(rows, y)
             else:  # a large block is checked on another core just ahead of the learning
                 with self._undoing():
-                    self._begin(column_names(X), rows.features, **options)
+                    self._begin(rows, **options)
                     start = 0
                     for part in ahead(Rows.check, rows.parts(LARGE // 2)):
                         self.learn_rows(part, y[start : start + part.n])
@@ -286,14 +314,9 @@ class Estimator:
         """Whether there may be no room for what these targets bring."""
         return False
 
-    def _begin(self, names: list[str] | None = None, columns: int = 0) -> None:
-        """Get ready for examples with so many columns, and these names if they have any."""
-        fresh = self._learner is None
-        if not fresh and names is not None and self._vocabulary is not None:
-            self._check_names(names)
-        vocabulary = Vocabulary(names) if fresh and names is not None else self._vocabulary
-        self._start(max(columns, 0 if vocabulary is None else len(vocabulary)))
-        self._vocabulary = vocabulary
+    def _begin(self, rows: Rows) -> None:
+        """Get ready for rows like these."""
+        self._start(0 if rows.names is not None else rows.features)
 
     def learn_rows(self, rows: Rows, y: Any, observe: Observer | None = None) -> None:
         """Learn checked rows with what `_targets` gave for them.
@@ -301,10 +324,9 @@ class Estimator:
         `observe` is told what was predicted before each was revealed: the targets, the scores, and whether the first
         of these examples has a label that was not known.
         """
-        if self._vocabulary is not None and rows.features > len(self._vocabulary):
-            raise DataError(f"{rows.features} columns for a model that knows {len(self._vocabulary)} by name")
         with self._lock:
-            self._start(rows.features)
+            self._start(0 if rows.names is not None else rows.features)
+            rows = self._own(rows, learning=True)
             for start, targets, fresh in self._stretches(y):
                 scores = None if observe is None else np.empty((len(targets), self._learner.classes))
                 self._columns = max(self._columns, rows.features)
@@ -326,7 +348,7 @@ class Estimator:
     def scores_of(self, rows: Rows) -> np.ndarray:
         """The scores of checked rows, a column a class (or one)."""
         with self._lock:
-            return self._fitted().score_rows(rows)
+            return self._fitted().score_rows(self._own(rows, learning=False))
 
     def decide(self, scores: np.ndarray) -> np.ndarray:
         """The predictions that scores stand for."""
@@ -341,23 +363,49 @@ class Estimator:
 
     # ---- one example
 
+    def _nameless(self) -> DataError:
+        return DataError(
+            f"this {type(self).__name__} has learned {self._columns} columns without names; these examples have names"
+        )
+
     def _ready_for_names(self) -> Vocabulary:
         if self._vocabulary is None:
             if self._learner is not None and self._learner.t:
-                raise DataError(
-                    f"this {type(self).__name__} has learned {self._columns} columns without names; a dict has names"
-                )
+                raise self._nameless()
             self._start()
             self._vocabulary = Vocabulary()
         return self._vocabulary
 
+    def _encoded(self, x: Any) -> Rows | None:
+        """The row of a dict that takes more than a look at its names and numbers; None for the others."""
+        if self.features is None or Features.of(self.features).plain:
+            return None
+        from seriatim.features.encode import Encoder, Plan
+
+        if self._plan is None:
+            self._plan = Plan(Features.of(self.features))
+        encoder = Encoder(self._plan)
+        encoder.take(as_dict(x))
+        return encoder.rows()
+
     def _score_one(self, x: dict[str, Any]) -> Any:
         """The score of one example, or a list of them; 0 before the first. The caller holds the lock."""
+        if self._learner is None or self._learner.t == 0:
+            return 0.0
+        rows = self._encoded(x)
+        if rows is not None:
+            scores = self.scores_of(rows)[0].tolist()
+            return scores[0] if len(scores) == 1 else scores
         if self._vocabulary is None:
-            if not self.__sklearn_is_fitted__():
-                return 0.0
-            self._ready_for_names()
+            raise self._nameless()
         return self._learner.score_one(self._vocabulary, x)
+
+    def _learn_encoded(self, x: Any, y: Any) -> bool:
+        """Learn a dict that has a row of its own; says whether it has."""
+        rows = self._encoded(x)
+        if rows is not None:
+            self.learn_rows(rows, self._targets([y], 1))
+        return rows is not None
 
     # ---- scikit-learn
 
@@ -447,11 +495,11 @@ class Classifier(Estimator):
         """
         return self._learn_array(X, y, classes=classes)
 
-    def _begin(self, names: list[str] | None = None, columns: int = 0, classes: Any = None) -> None:
+    def _begin(self, rows: Rows, classes: Any = None) -> None:
         """`classes` counts in the first call only, as in scikit-learn."""
         self.parameters["classes"].check(f"{type(self).__name__}: classes", classes)
         fresh = self._learner is None
-        super()._begin(names, columns)
+        super()._begin(rows)
         if fresh and classes is not None:
             self._declare(classes)
 
@@ -515,6 +563,8 @@ class Classifier(Estimator):
         A number is a value, a string s under key k the feature "k=s", a list or set of strings a bag of such features.
         """
         with self._lock:
+            if self.features is not None and self._learn_encoded(x, y):
+                return self
             vocabulary = self._ready_for_names() if self._vocabulary is None else self._vocabulary
             try:
                 try:
@@ -599,6 +649,8 @@ class Regressor(Estimator):
     def learn_one(self, x: dict[str, Any], y: float) -> Self:
         """Learn one example: a dict of features by name, and its target."""
         with self._lock:
+            if self.features is not None and self._learn_encoded(x, plain_target(y)):
+                return self
             vocabulary = self._ready_for_names() if self._vocabulary is None else self._vocabulary
             try:
                 self._learner.learn_one(vocabulary, x, plain_target(y))
@@ -612,84 +664,6 @@ class Regressor(Estimator):
             return self._score_one(x)
 
     score_one = predict_one
-
-
-# ---- from what users have to what learners take
-
-
-def column_names(X: Any) -> list[str] | None:
-    """The names of the columns of a frame; None for an array, or where they are not strings."""
-    names = list(X.columns) if hasattr(X, "columns") else []
-    return names if names and all(isinstance(name, str) for name in names) else None
-
-
-def differences(names: list[str], known: list[str]) -> str:
-    unseen, missing = [n for n in names if n not in known], [n for n in known if n not in names]
-    why = [f"Feature names unseen at fit time: {', '.join(unseen)}"] if unseen else []
-    why += [f"Feature names seen at fit time, yet now missing: {', '.join(missing)}"] if missing else []
-    return "; ".join(why) or "Feature names must be in the same order as they were in fit."
-
-
-def as_rows(X: Any) -> Rows:
-    if hasattr(X, "tocsr"):
-        X = X.tocsr()
-        check_kind(X.dtype)
-        if len(X.shape) != 2 or 0 in X.shape:
-            raise_empty(X.shape)
-        return Rows.sparse(X.indptr, X.indices, X.data, X.shape[1])
-    array = np.asarray(X)
-    check_kind(array.dtype)
-    if array.ndim != 2 or 0 in array.shape:
-        raise_empty(array.shape)
-    try:
-        return Rows.dense(array)
-    except TypeError as error:
-        raise DataTypeError(f"the rows must be numbers: {error}") from None
-    except ValueError as error:
-        raise DataError(f"the rows must be numbers: {error}") from None
-
-
-def check_kind(dtype: np.dtype) -> None:
-    if dtype.kind not in "fiubO":
-        name = "Complex data" if dtype.kind == "c" else f"Data of type {dtype}"
-        raise DataError(f"{name} not supported: the rows must be numbers")
-
-
-def raise_empty(shape: tuple[int, ...]) -> None:
-    if len(shape) != 2:
-        raise DataError(f"expected a 2D array, got one of shape {shape}. Reshape your data with X.reshape(1, -1)")
-    what = "sample(s)" if shape[0] == 0 else "feature(s)"
-    raise DataError(f"Found array with 0 {what} (shape={shape}) while a minimum of 1 is required.")
-
-
-def plain_target(y: Any) -> float:
-    """The target of one example as a float."""
-    try:
-        target = math.nan if isinstance(y, str) else float(y)
-    except (TypeError, ValueError, OverflowError):
-        target = math.nan
-    if not -LIMIT <= target <= LIMIT:
-        raise DataError(f"the target {y!r} is not a number, or beyond +-{LIMIT:g}")
-    return target
-
-
-def check_targets(y: Any, n: int) -> np.ndarray:
-    if y is None:
-        raise DataError("requires y to be passed, but the target y is None")
-    y = np.asarray(y)
-    if y.ndim == 2 and y.shape[1] == 1:
-        warn_of_column()
-        y = y[:, 0]
-    if y.shape != (n,):
-        raise DataError(f"y has shape {y.shape}; for {n} rows it must have shape ({n},)")
-    return y
-
-
-def warn_of_column() -> None:
-    """By scikit-learn's class where it is in use, so that its users can silence it as they do."""
-    theirs = sys.modules.get("sklearn.exceptions")
-    kind = UserWarning if theirs is None else theirs.DataConversionWarning
-    warnings.warn("A column-vector y was passed when a 1d array was expected.", kind, stacklevel=5)
 
 
 def not_fitted(message: str) -> Exception:

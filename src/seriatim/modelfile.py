@@ -16,6 +16,8 @@ import numpy as np
 
 from seriatim import catalogue
 from seriatim.errors import ModelError
+from seriatim.features import Features
+from seriatim.features.encode import KINDS
 from seriatim.labels import label_order
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ def save(model: Estimator, path: str | os.PathLike[str]) -> None:
     from safetensors.numpy import save_file
 
     state = model.__getstate__()
-    names, learned = state.pop("names"), state.pop("state") or {}
+    names, learned, scaling = state.pop("names"), state.pop("state") or {}, state.pop("scaling") or {}
     manifest = {
         "version": VERSION,
         "class": type(model).__name__,
@@ -38,6 +40,7 @@ def save(model: Estimator, path: str | os.PathLike[str]) -> None:
         "named": names is not None,
         "numbers": {name: value for name, value in learned.items() if not isinstance(value, np.ndarray)},
     }
+    learned |= {f"scaling.{name}": value for name, value in scaling.items()}
     tensors = {name: np.ascontiguousarray(value) for name, value in learned.items() if isinstance(value, np.ndarray)}
     if names is not None:
         tensors["feature_names"] = np.frombuffer(json.dumps(names).encode(), dtype=np.uint8)
@@ -77,7 +80,9 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def plain(value: Any) -> Any:
-    """A parameter of one of NumPy's types as what JSON has."""
+    """A parameter as what JSON has."""
+    if isinstance(value, Features):
+        return value.as_dict()
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     raise TypeError(f"a parameter of type {type(value).__name__} cannot be saved")
@@ -126,7 +131,7 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimat
     expect(manifest["class"] in known, f"no algorithm is called {manifest['class']!r}")
     model = known[manifest["class"]](**manifest["parameters"])
     model._check_parameters()
-    keys = {"version", "class", "parameters", "columns", "codes", "named", "numbers"}
+    keys = {"version", "class", "parameters", "columns", "codes", "named", "numbers", "schema"}
     keys |= {"labels"} if model.task == "classification" else set()
     expect(
         set(manifest) == keys, f"expected the entries {', '.join(sorted(keys))}, found {', '.join(sorted(manifest))}"
@@ -146,7 +151,13 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimat
         expect(np.isfinite(tensor).all(), f"{name} holds a value that is not finite")
     columns = manifest["columns"]
     expect(type(columns) is int and 0 <= columns < 2**31, f"{columns!r} columns")
+    schema = manifest["schema"]
+    expect(isinstance(schema, dict) and all(kind in KINDS for kind in schema.values()), "the schema is not one")
+    scaling = {
+        name: tensors.pop(f"scaling.{name}") for name in ("count", "mean", "spread") if f"scaling.{name}" in tensors
+    }
     state = {"parameters": model.get_params(), "columns": columns, "names": names, "state": None}
+    state |= {"schema": schema, "scaling": scaling}
     if model.task == "classification":
         labels, codes = manifest["labels"], dict(manifest["codes"])
         expect(

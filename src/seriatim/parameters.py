@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seriatim.errors import DataError, ParameterError
+from seriatim.features.spec import Features
 from seriatim.labels import label_of, plain_label
 
 REQUIRED = object()
@@ -106,6 +107,22 @@ class Flag(Parameter):
 
     def problem(self, value: Any) -> str | None:
         return None if value in (True, False) and not isinstance(value, float) else self.range
+
+
+@dataclass(frozen=True)
+class FeatureChoice(Parameter):
+    """A `Features`, a dict of its fields, or None for what is usual."""
+
+    @property
+    def range(self) -> str:
+        return "a Features, a dict of its fields, or None"
+
+    def problem(self, value: Any) -> str | None:
+        try:
+            Features.of(value)
+        except ParameterError as error:
+            return f"{self.range}: {error}"
+        return None
 
 
 @dataclass(frozen=True)

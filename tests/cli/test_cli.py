@@ -109,7 +109,9 @@ def test_run_as_json(good):
     assert found["seconds"] > 0
     assert found | {"seconds": 0} == run.summary() | {"seconds": 0}
     assert found["algorithm"] == "pa"
-    assert found["parameters"] == {"C": 0.01, "variant": "I", "fit_intercept": True, "classes": None}
+    assert found["parameters"] == {
+        "C": 0.01, "variant": "I", "fit_intercept": True, "classes": None, "features": None
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", seriatim.algorithms())
@@ -381,7 +383,7 @@ WRONG_INPUT = {
     "a missing file": (("run", "absent.svm"), "absent.svm: No such file"),
     "a folder": (("run", "."), "Is a directory"),
     "a bad line": (("run", "bad.svm"), "bad.svm: line 2, column 3: feature index 0; LIBSVM indices start at 1"),
-    "damaged gzip": (("run", "cut.gz"), "cut.gz: damaged gzip data"),
+    "damaged gzip": (("run", "cut.gz"), "cut.gz: truncated gzip data"),
     "labels that are numbers": (("run", "numbers.svm"), "0.5"),
     "names for a regression": (("run", "spam", "-a", "pa-regressor"), "must be numbers"),
     "an unknown algorithm": (("run", "spam", "-a", "nonsense"), "no algorithm is called 'nonsense'"),
@@ -390,7 +392,6 @@ WRONG_INPUT = {
     "a parameter without a value": (("run", "spam", "-p", "C"), "-p C: expected NAME=VALUE"),
     "a parameter out of range": (("run", "spam", "-p", "C=-1"), "C=-1.0: must be a number above 0"),
     "a parameter that is no number": (("run", "spam", "-p", "C=many"), "C='many': must be a number above 0"),
-    "two passes of standard input": (("run", "-", "--passes", "2"), "once only"),
     "training on a bad line": (("train", "bad.svm", "-o", "out"), "bad.svm: line 2"),
     "saving after a bad line": (("run", "bad.svm", "--save", "out", "--curve", "out.csv"), "bad.svm: line 2"),
     "training from a missing model": (("train", "rows.svm", "--resume", "absent", "-o", "out"), "absent"),
@@ -400,7 +401,8 @@ WRONG_INPUT = {
     "a missing inspected model": (("inspect", "absent"), "absent"),
     "a model that has learned nothing": (("predict", "new.model", "rows.svm"), "has not seen an example"),
     "predicting from a missing file": (("predict", "old.model", "absent.svm"), "absent.svm: No such file"),
-    "a regression compared with names": (("predict", "regression.model", "spam"), "must be numbers"),
+    "a regression compared with names": (("predict", "regression.model", "labels.svm"), "must be numbers"),
+    "names for a model without": (("predict", "regression.model", "spam"), "these examples have names"),
     "an algorithm that is not there": (("algorithms", "nonsense"), "no algorithm is called 'nonsense'"),
 }
 WRONG_USAGE = {
@@ -426,6 +428,7 @@ WRONG_USAGE = {
 def inputs(rows, numbers, folder) -> set[Path]:
     (folder / "bad.svm").write_text("1 1:1\n1 0:1\n")
     (folder / "cut.gz").write_bytes(gzip.compress(rows.read_bytes())[:-10])
+    (folder / "labels.svm").write_text("ham 1:1\n")
     PA().save(folder / "new.model")
     PA().partial_fit(*data.load(rows)).save(folder / "old.model")
     seriatim.PARegressor().partial_fit(*data.load(numbers)).save(folder / "regression.model")
@@ -598,10 +601,10 @@ def test_silence_when_there_is_no_terminal(rows):
 
 
 def test_a_file_of_another_format_is_not_taken_for_labels(seriatim_, folder):
-    (folder / "table.csv").write_text("a,b,label\n1,2,x\n3,4,y\n")
-    status, _, err = seriatim_("run", folder / "table.csv")
+    (folder / "table.svm").write_text("a,b,label\n1,2,x\n3,4,y\n")
+    status, _, err = seriatim_("run", folder / "table.svm")
     assert (
-        status == 2 and "table.csv: line 1, column 1: expected a label and index:value pairs, found 'a,b,label'" in err
+        status == 2 and "table.svm: line 1, column 1: expected a label and index:value pairs, found 'a,b,label'" in err
     )
 
 
@@ -618,13 +621,12 @@ def test_a_pipe_is_predicted_as_it_comes(folder, good, rows):
         assert b"of 3 labels differ" in running.stderr.read()
 
 
-def test_passes_over_a_pipe_that_has_a_name(folder, seriatim_):
+def test_passes_over_a_pipe_that_has_a_name(folder, good):
     os.mkfifo(folder / "pipe")
-    writer = threading.Thread(target=lambda: (folder / "pipe").open("wb").close())
+    writer = threading.Thread(target=lambda: (folder / "pipe").write_bytes(b"1 1:1\n-1 2:1\n"))
     writer.start()
-    status, _, err = seriatim_("run", folder / "pipe", "--passes", "2")
+    assert json.loads(good("run", folder / "pipe", "--passes", "2", "--json"))["examples"] == 4
     writer.join()
-    assert status == 2 and "once only" in err
 
 
 def test_a_terminal_without_block_characters(folder, rows):
@@ -635,12 +637,9 @@ def test_a_terminal_without_block_characters(folder, rows):
 
 def test_a_saved_model_goes_on_as_what_it_is(seriatim_, good, rows, folder):
     good("train", rows, "-o", "m")
-    for options in (("-a", "perceptron"), ("-p", "C=2")):
+    for options in (("-a", "perceptron"), ("-p", "C=2"), ("--bits", "18")):
         status, _, err = seriatim_("train", rows, "--resume", "m", "-o", "m", *options)
-        assert status == 2 and "its algorithm and parameters are in the file" in err
-    good("train", "digits", "-o", "d")
-    status, _, err = seriatim_("train", "spam", "--resume", "d", "-o", "d")
-    assert status == 2 and "feature names" in err
+        assert status == 2 and "its algorithm, parameters and features are there" in err
 
 
 def test_a_folder_does_not_hide_a_bundled_set(good, folder):

@@ -440,7 +440,7 @@ def test_damaged_gzip_is_refused(tmp_path):
     for content in (packed[:-1], packed[:-9], packed[: len(packed) // 2], packed[:5], packed[:2], packed + b"garbage",
                     bytes(flipped)):  # fmt: skip
         path.write_bytes(content)
-        with pytest.raises(DataError, match=r"broken\.svm\.gz: damaged gzip data"):
+        with pytest.raises(DataError, match=r"broken\.svm\.gz: (truncated|damaged|garbage after the) gzip data"):
             list(data.stream(path))
 
 

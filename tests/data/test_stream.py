@@ -131,9 +131,9 @@ def test_standard_input_is_read_from_where_it_stands(tmp_path):
         assert from_stdin(COUNT, stdin=file) == "[1.0, 2.0]"
 
 
-def test_standard_input_has_one_pass_only():
-    with pytest.raises(DataError, match="once only"):
-        list(data.stream("-", passes=2))
+def test_standard_input_may_be_gone_through_again():
+    """What came is kept on disk."""
+    assert from_stdin(COUNT.replace("'-'", "'-', passes=2"), input=b"1 1:1\n2 2:2\n") == "[1.0, 2.0, 1.0, 2.0]"
 
 
 # ---- limit, passes, shuffle
@@ -211,7 +211,8 @@ def test_bundled_sets(name, first):
     X, y = data.load(name)
     assert X.shape == (about.rows, len(about.feature_names))
     assert sorted(set(y.tolist())) == sorted(about.labels)
-    assert data.stream(name).feature_names == about.feature_names
+    for rows, _ in data.stream(name):
+        assert list(rows.names) == about.feature_names
     assert len(set(about.feature_names)) == len(about.feature_names)
     assert first is None or about.feature_names[0] == first
 
@@ -220,7 +221,7 @@ def test_a_file_of_the_name_goes_before_a_bundled_set(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("spam").write_text("1 1:1\n")
     assert examples("spam") == [(1.0, [0], [1.0])]
-    assert data.stream("spam").feature_names is None
+    assert [rows.names for rows, _ in data.stream("spam")] == [None]
 
 
 # ---- errors in their turn
@@ -249,7 +250,7 @@ def test_what_precedes_damaged_data_is_read_whatever_the_threads(tmp_path, threa
     counts = []
     for number in (1, threads):
         seen = 0
-        with pytest.raises(DataError, match="damaged gzip"):
+        with pytest.raises(DataError, match="truncated gzip"):
             for rows, _ in data.stream(path, threads=number, block=4000):
                 seen += rows.n
         counts.append(seen)
@@ -336,9 +337,10 @@ def test_a_byte_order_mark_is_no_part_of_the_first_label(tmp_path, packed):
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("block", [100, 1000, 1 << 20])
 def test_the_limit_for_a_line_is_what_it_says(tmp_path, monkeypatch, block, packed):
-    monkeypatch.setattr(lines, "MAX_LINE", 5000)
+    monkeypatch.setattr(lines, "MAX_LINE", 200_000)
     path = tmp_path / "rows.svm"
-    for length, fits in ((4990, True), (5500, block == 1 << 20), (20_000, block == 1 << 20)):
+    roomy = block == 1 << 20 and not packed  # a block holds it, so that nobody asks how long it is
+    for length, fits in ((199_990, True), (200_500, roomy), (500_000, roomy)):
         text = b"1 1:1\n" + b"1 1:1".ljust(length) + b"\n1 2:1\n"
         path.write_bytes(gzip.compress(text) if packed else text)
         if fits:
@@ -354,7 +356,7 @@ def test_rows_that_are_gone_say_so_and_parts_of_them_stay(tmp_path):
     kept = [rows for rows, _ in data.stream(path, block=100)]
     with pytest.raises(ValueError, match="until the next ones"):
         kept[0].arrays  # noqa: B018
-    with pytest.raises(ValueError, match="differ in length"):
+    with pytest.raises(ValueError, match="until the next ones"):
         PA().learn_rows(kept[0], coded(np.array([1.0])))
     firsts = [rows.slice(0, 1) for rows, _ in data.stream(path, block=100)]
     values = [float(part.arrays[2][0]) for part in firsts]

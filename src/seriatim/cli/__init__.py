@@ -18,7 +18,9 @@ COMMANDS = {
     "predict": "Predict the labels of a file with a saved model.",
     "inspect": "Show what is in a saved model, its heaviest features first.",
     "algorithms": "List the algorithms and their parameters.",
-    "datasets": "List the bundled data sets.",
+    "describe": "Show what is in a file: rows, features, labels, scales.",
+    "convert": "Write data in another format.",
+    "datasets": "List the bundled data sets and the generated streams.",
 }
 
 
@@ -44,8 +46,10 @@ def command() -> None:
     \b
     seriatim run spam -a pa                      a bundled set, passive-aggressive
     seriatim run mail.svm -a ogd -p eta=0.1      a file, with a parameter
+    seriatim run mail.csv.gz --label spam --text subject --normalize unit
     seriatim train mail.svm -a pa -o mail.model  learn and save
     seriatim predict mail.model new.svm          predict with it
+    seriatim describe mail.csv                   look at the data first
     """
 
 
@@ -65,8 +69,8 @@ def main() -> None:
     sys.exit(2)
 
 
-def build_model(algorithm: str, parameters: tuple[str, ...]) -> Any:
-    """The model that `-a NAME -p name=value ...` asks for."""
+def build_model(algorithm: str, parameters: tuple[str, ...], features: Any = None) -> Any:
+    """The model that `-a NAME -p name=value ...` and the options of features ask for."""
     from seriatim import catalogue
     from seriatim.errors import ParameterError
 
@@ -74,11 +78,11 @@ def build_model(algorithm: str, parameters: tuple[str, ...]) -> Any:
     values = {}
     for text in parameters:
         name, equals, value = text.partition("=")
-        if not equals or name not in cls.parameters:
-            known = ", ".join(cls.parameters)
+        if not equals or name not in cls.parameters or name == "features":
+            known = ", ".join(name for name in cls.parameters if name != "features")
             raise ParameterError(f"-p {text}: expected NAME=VALUE with a parameter of {cls.__name__}: {known}")
         values[name] = cls.parameters[name].parse(value)
-    model = cls(**values)
+    model = cls(**values, features=features)
     model._check_parameters()
     return model
 
@@ -92,17 +96,82 @@ def algorithm_options(function: Any) -> Any:
     )
 
 
-def stream_options(function: Any) -> Any:
+def data_argument(function: Any) -> Any:
+    return click.argument("sources", metavar="DATA...", nargs=-1, required=True)(function)
+
+
+def format_options(function: Any) -> Any:
+    """How the data are written."""
     for option in (
         click.option("--skip-bad", is_flag=True, help="Count and report bad lines instead of stopping at the first."),
-        click.option("--limit", type=click.IntRange(1), help="Read only so many examples."),
+        click.option("--header/--no-header", default=None, help="Whether a table's first line names its columns."),
         click.option(
-            "--shuffle", type=click.IntRange(0), metavar="SEED", help="Read all into memory, in a random order."
+            "--format",
+            type=click.Choice(["libsvm", "vw", "csv", "tsv", "jsonl", "parquet", "arrow"]),
+            help="Else told from the name and the first bytes.",
         ),
-        click.option("--passes", type=click.IntRange(1), default=1, show_default=True, help="Read the data so often."),
     ):
         function = option(function)
     return function
+
+
+def stream_options(function: Any) -> Any:
+    """How the data are gone through."""
+    for option in (
+        click.option("--delay", type=click.IntRange(0), default=0, help="Labels come so many examples late."),
+        click.option("--limit", type=click.IntRange(1), help="Read only so many examples."),
+        click.option("--sample", type=click.FloatRange(0, 1, min_open=True), help="Take this share, by chance."),
+        click.option("--buffer", type=click.IntRange(1), help="Shuffle within stretches of so many examples only."),
+        click.option("--shuffle", type=click.IntRange(0), metavar="SEED", help="In a random order, kept on disk."),
+        click.option("--passes", type=click.IntRange(1), default=1, show_default=True, help="Go through it so often."),
+    ):
+        function = option(function)
+    return format_options(function)
+
+
+FEATURES: dict[str, dict[str, Any]] = {
+    "--label": {"metavar": "COLUMN", "help": "The column of the label, by name or number; -1 is the last."},
+    "--drop": {"metavar": "COLUMN", "multiple": True, "help": "A column to leave out; may be repeated."},
+    "--text": {"metavar": "COLUMN", "multiple": True, "help": "A column of words, which are counted."},
+    "--ngram": {"type": click.IntRange(1, 10), "help": "Count runs of up to so many words, too."},
+    "--lower/--no-lower": {"default": None, "help": "Words in lower case, as is usual, or as they are."},
+    "--token": {"metavar": "REGEX", "help": "What a word is; usually \\w+."},
+    "--missing": {"type": click.Choice(["skip", "count"]), "help": "Leave out what is missing, or make it a feature."},
+    "--cross": {"nargs": 2, "multiple": True, "metavar": "A B", "help": "Products of the features of two columns."},
+    "--bits": {"type": click.IntRange(1, 28), "help": "Hash names to 2^BITS columns instead of keeping them."},
+    "--normalize": {
+        "type": click.Choice(["standard", "max", "unit"]),
+        "help": "Scale each feature by its running mean and deviation, or maximum; or rows to length 1.",
+    },
+}
+
+
+def feature_options(function: Any) -> Any:
+    """What becomes of the data."""
+    for name, about in reversed(FEATURES.items()):
+        function = click.option(name, **about)(function)
+    return function
+
+
+def features_of(options: dict[str, Any]) -> Any:
+    """Take the options of features out of all others; None if there are none."""
+    from seriatim.features import Features
+
+    names = [name.partition("/")[0].lstrip("-") for name in FEATURES]
+    given = {name: options.pop(name) for name in names}
+    given = {name: value for name, value in given.items() if value not in (None, ())}
+    return Features(**given) if given else None
+
+
+def open_stream(sources: tuple[str, ...], model: Any, **options: Any) -> Any:
+    """The data as the model takes them."""
+    from seriatim import data
+
+    source = sources[0] if len(sources) == 1 else list(sources)
+    if len(sources) == 1 and data.drift.generated(sources[0]) is not None:
+        options = {name: value for name, value in options.items() if name not in ("skip_bad", "header", "format")}
+        return data.stream(source, **options)
+    return data.stream(source, features=model.features, schema=dict(model._schema or {}), **options)
 
 
 def check_folder(path: str | None) -> None:

@@ -11,12 +11,15 @@ import click
 @click.command("datasets")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(as_json: bool) -> None:
-    """List the bundled data sets.
+    """List the bundled data sets and the generated streams.
 
     \b
     seriatim datasets
+    seriatim run sea:seed=7,noise=0.2 --limit 100000
     """
-    from seriatim.data import datasets
+    from inspect import getdoc, signature
+
+    from seriatim.data import datasets, drift
 
     if as_json:
         click.echo(json.dumps({name: asdict(about) for name, about in datasets().items()}))
@@ -24,3 +27,8 @@ def command(as_json: bool) -> None:
     for name, about in datasets().items():
         click.secho(f"{name:<8}", bold=True, nl=False)
         click.echo(f"{about.rows:,} x {len(about.feature_names)}, {len(about.labels)} labels: {about.summary}")
+    click.echo("\nGenerated without end, so that --limit is of use; with options as in sea:seed=7,noise=0.2:")
+    for name, stream in drift.STREAMS.items():
+        options = ", ".join(option for option in signature(stream).parameters if option != "block")
+        click.secho(f"{name:<12}", bold=True, nl=False)
+        click.echo(f"{(getdoc(stream) or '').partition(chr(10))[0]} ({options})")

@@ -11,43 +11,55 @@ from typing import Any
 
 import click
 
-from seriatim.cli import algorithm_options, build_model, check_folder, report, stream_options
+from seriatim.cli import (
+    algorithm_options,
+    build_model,
+    check_folder,
+    data_argument,
+    feature_options,
+    features_of,
+    open_stream,
+    report,
+    stream_options,
+)
 
 
 @click.command("run")
-@click.argument("source", metavar="DATA")
+@data_argument
 @algorithm_options
 @stream_options
+@feature_options
 @click.option("--save", type=click.Path(dir_okay=False), help="Save the model at the end.")
 @click.option("--curve", type=click.Path(dir_okay=False), help="Write the learning curve as CSV.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
-    source: str,
+    sources: tuple[str, ...],
     algorithm: str,
     parameters: tuple[str, ...],
     save: str | None,
     curve: str | None,
     as_json: bool,
-    **stream_options: Any,
+    **options: Any,
 ) -> None:
     """Run an algorithm over DATA and judge every prediction it makes before it learns the answer.
 
-    DATA is a file of LIBSVM text, plain or gzip, - for standard input, or the name of a bundled set.
+    DATA is a file or several: LIBSVM, Vowpal Wabbit, CSV, TSV, JSON lines, Parquet or Arrow, plain or packed by gzip,
+    zstd, bzip2 or xz; - for standard input; or the name of a bundled set or a generated stream.
 
     \b
     seriatim run spam -a pa
     seriatim run spam -a ogd -p loss=logistic -p eta=0.01 --shuffle 1
+    seriatim run mail.csv --label spam --text subject --text body --bits 20
+    seriatim run sea:noise=0.2 --limit 100000
     zcat big.svm.gz | seriatim run - -a averaged-perceptron --save big.model --json
     """
-    from seriatim import data
     from seriatim.cli.live import Live
     from seriatim.evaluate import progressive
 
     check_folder(save)
     check_folder(curve)
-    model = build_model(algorithm, parameters)
-    stream = data.stream(source, **stream_options)
-    model._begin(stream.feature_names)
+    model = build_model(algorithm, parameters, features_of(options))
+    stream = open_stream(sources, model, **options)
     with Live(stream) as live:
         run = progressive(model, stream, watch=live)
     report(run, stream)
@@ -55,10 +67,12 @@ def command(
         model.save(save)
     if curve:
         write_curve(run, curve)
+    hashed = getattr(stream, "plan", None) is not None and stream.plan.bits
+    collisions = {"collisions": stream.plan.crowd.share()} if hashed else {}
     if as_json:
-        click.echo(json.dumps(run.summary()))
+        click.echo(json.dumps(run.summary() | collisions))
     else:
-        show(run, stream.name)
+        show(run, stream.name, collisions)
     if run.interrupted:
         sys.exit(130)
 
@@ -70,7 +84,7 @@ def write_curve(run: Any, path: str) -> None:
         writer.writerows(run.curve)
 
 
-def show(run: Any, name: str) -> None:
+def show(run: Any, name: str, collisions: dict[str, float]) -> None:
     """The summary for a person."""
     figures = [("examples", f"{run.examples:,}"), ("features", f"{run.features:,}")]
     if run.mistakes is not None:
@@ -82,6 +96,7 @@ def show(run: Any, name: str) -> None:
         ("examples/s", f"{run.examples / max(run.seconds, 1e-9):,.0f}"),
         ("values/s", f"{run.values / max(run.seconds, 1e-9):,.0f}"),
     ]
+    figures += [(name, f"{share:.4f} of the columns in use") for name, share in collisions.items()]
     click.secho(f"{run.model} on {name}", bold=True)
     for label, value in figures:
         click.echo(f"  {label:<12} {value:>14}")

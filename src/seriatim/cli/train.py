@@ -8,22 +8,33 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from seriatim.cli import algorithm_options, build_model, check_folder, report, stream_options
+from seriatim.cli import (
+    algorithm_options,
+    build_model,
+    check_folder,
+    data_argument,
+    feature_options,
+    features_of,
+    open_stream,
+    report,
+    stream_options,
+)
 
 
 @click.command("train")
-@click.argument("source", metavar="DATA")
+@data_argument
 @algorithm_options
 @stream_options
+@feature_options
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="Where to save the model.")
 @click.option("--resume", type=click.Path(dir_okay=False), help="Go on with a saved model instead of a new one.")
 def command(
-    source: str,
+    sources: tuple[str, ...],
     algorithm: str,
     parameters: tuple[str, ...],
     output: str,
     resume: str | None,
-    **stream_options: Any,
+    **options: Any,
 ) -> None:
     """Learn from DATA and save the model.
 
@@ -31,17 +42,17 @@ def command(
     seriatim train spam -a pa -o spam.model
     seriatim train more.svm --resume spam.model -o spam.model
     """
-    from seriatim import data, load
+    from seriatim import load
     from seriatim.cli.live import Live
     from seriatim.evaluate import progressive
 
     check_folder(output)
     source_of = click.get_current_context().get_parameter_source
-    if resume and (parameters or source_of("algorithm") is ParameterSource.COMMANDLINE):
-        raise click.UsageError("--resume goes on with a saved model: its algorithm and parameters are in the file")
-    model = load(resume) if resume else build_model(algorithm, parameters)
-    stream = data.stream(source, **stream_options)
-    model._begin(stream.feature_names)
+    features = features_of(options)
+    if resume and (parameters or features or source_of("algorithm") is ParameterSource.COMMANDLINE):
+        raise click.UsageError("--resume goes on with a saved model: its algorithm, parameters and features are there")
+    model = load(resume) if resume else build_model(algorithm, parameters, features)
+    stream = open_stream(sources, model, **options)
     with Live(stream) as live:
         run = progressive(model, stream, watch=live)
     report(run, stream)

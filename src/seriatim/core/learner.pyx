@@ -7,7 +7,7 @@ names, files or arrays.
 from collections.abc import Mapping
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport INFINITY, sqrt
+from libc.math cimport sqrt
 from libc.stdlib cimport calloc, free
 
 import numpy as np
@@ -110,12 +110,20 @@ cdef class Learner:
                 best = k
         return best
 
-    def learn_rows(self, Rows rows, const double[::1] y, double[:, ::1] out=None, Py_ssize_t start=0):
-        """Learn rows start, start + 1, ... with targets y; `out` receives the scores before each update."""
+    def learn_rows(self, Rows rows, const double[::1] y, double[:, ::1] out=None, Py_ssize_t start=0,
+                   Py_ssize_t delay=0):
+        """Learn rows start, start + 1, ... with targets y; `out` receives the scores before each update.
+
+        With a delay these are the scores of the row so much further on.
+        """
         cdef Py_ssize_t i, stop, n = y.shape[0]
         cdef Row x
+        cdef double* scored
         self.learned = 0
-        if start < 0 or start + n > rows.n or (out is not None and (out.shape[0] != n or out.shape[1] != self.classes)):
+        rows.expect_here()
+        if start < 0 or delay < 0 or start + n + delay > rows.n:
+            raise IndexError(f"rows {start}..{start + n + delay} of {rows.n}")
+        if out is not None and (out.shape[0] != n or out.shape[1] != self.classes):
             raise ValueError("targets, scores and rows differ in length")
         if rows.norm2 == NULL:
             raise ValueError("the rows have not been checked")
@@ -127,8 +135,13 @@ cdef class Learner:
             stop = min(n, self.learned + BETWEEN_SIGNALS)
             with nogil:
                 for i in range(self.learned, stop):
+                    scored = NULL if scores == NULL else scores + i * self.classes
+                    if delay and scored != NULL:
+                        rows.get(start + i + delay, self.constant, &x)
+                        self.predict(&x, scored)
+                        scored = NULL
                     rows.get(start + i, self.constant, &x)
-                    self.round(&x, targets[i], NULL if scores == NULL else scores + i * self.classes)
+                    self.round(&x, targets[i], scored)
                     if self.failed:
                         break
                     self.learned += 1

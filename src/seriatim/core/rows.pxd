@@ -10,6 +10,7 @@ cdef class Rows:
     cdef readonly Py_ssize_t nonzeros
     cdef Py_ssize_t first                  # the number of the first row in the block that these are a part of
     cdef object owner                      # of the memory that the pointers point into
+    cdef public object names               # of the columns, as Names; None where columns are the model's own
     cdef const double* value
     cdef const int* index                  # NULL: dense
     cdef const long long* start            # sparse: row i is value[start[i]:start[i + 1]]
@@ -23,6 +24,8 @@ cdef class Rows:
     cdef Rows sorted(self)
     cdef int check_columns(self) except -1
     cdef Py_ssize_t bad_value(self, Py_ssize_t i) noexcept nogil
+    cdef Rows replaced(self, start, index, value, Py_ssize_t features)
+    cdef Rows revalued(self, value, norm2)
     cdef void forget(self) noexcept
 
     @staticmethod

@@ -79,6 +79,36 @@ cdef class Rows:
         rows.norm2, rows.ascending = norm2, norm2 != NULL
         return rows
 
+    def in_any_order(self):
+        """These rows, of which the columns are known to be distinct, and stay in the order in which they stand."""
+        self.ascending = True
+        self.check_columns()
+        return self
+
+    cdef Rows replaced(self, start, index, value, Py_ssize_t features):
+        """Checked rows with the norms of these and other columns, each row in any order; not to outlive these."""
+        cdef const long long[::1] start_view = start
+        cdef const int[::1] index_view = index
+        cdef const double[::1] value_view = value
+        cdef Rows rows = Rows.__new__(Rows)
+        rows.owner = (self, start, index, value)
+        rows.n, rows.features, rows.nonzeros, rows.first = self.n, features, start[-1], self.first
+        rows.start, rows.index, rows.value = &start_view[0], &index_view[0], &value_view[0]
+        rows.norm2, rows.ascending = self.norm2, True
+        return rows
+
+    cdef Rows revalued(self, value, norm2):
+        """These rows with other values, and the norms of those; not to outlive these."""
+        cdef const double[::1] value_view = value
+        cdef double[::1] norm2_view = norm2
+        cdef bint shared = self.shared
+        cdef Rows rows = self.slice(0, self.n)
+        self.shared = shared
+        rows.owner = (self, value, norm2)
+        rows.value = &value_view[0] - (0 if self.index == NULL else self.start[0])
+        rows.norm2 = &norm2_view[0]
+        return rows
+
     cdef void forget(self) noexcept:
         """There are no rows here any more."""
         self.gone = True
@@ -95,7 +125,7 @@ cdef class Rows:
         self.shared = True
         if not 0 <= begin <= end <= self.n:
             raise IndexError(f"rows {begin}..{end} of {self.n}")
-        part.owner = self
+        part.owner, part.names = self, self.names
         part.first = self.first + begin
         part.n, part.features, part.ascending = end - begin, self.features, self.ascending
         part.value, part.index = self.value, self.index
@@ -139,9 +169,8 @@ cdef class Rows:
         self.expect_here()
         if self.index == NULL:
             X = np.empty((self.n, self.features))
-            flat = X.reshape(-1)
-            for i in range(self.nonzeros):
-                flat[i] = self.value[i]
+            if self.nonzeros:
+                X[:] = np.asarray(<const double[:self.nonzeros]> self.value).reshape(X.shape)
             return (X,)
         first = self.start[0]
         start, index, value = np.empty(self.n + 1, np.int64), np.empty(self.nonzeros, np.int32), np.empty(self.nonzeros)
@@ -198,6 +227,7 @@ cdef class Rows:
     cdef Rows sorted(self):
         """The same rows with columns in order, each once."""
         cdef Rows rows = Rows.sparse(*canonical(*self.arrays), self.features)
+        rows.names = self.names
         rows.first, rows.ascending, rows.summed = self.first, True, True
         return rows
 

@@ -1,4 +1,5 @@
 from seriatim.core.row cimport Row
+from seriatim.core.rows cimport Rows
 
 cdef class Vocabulary:
     cdef dict number                # name -> column
@@ -16,4 +17,10 @@ cdef class Vocabulary:
     cdef int add_expected(self) except -1
     cdef int column(self, object name, bint learning, Py_ssize_t place) except -2
     cdef int take(self, object name, double value, bint learning, Py_ssize_t place) except -1
+    cdef bint reading               # an example is being read
     cdef int encode(self, dict x, bint learning, double constant, Row* row) except -1
+    cdef bint read(self, dict x, bint learning, bint flat) except -1
+    cdef object translated          # the names last seen when learning, and the columns of the first of them
+    cdef int[::1] translation
+    cdef int[::1] columns_of(self, object names, Py_ssize_t n, bint learning)
+    cpdef Rows translate(self, Rows rows, bint learning)

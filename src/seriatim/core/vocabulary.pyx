@@ -1,5 +1,10 @@
 """Feature names, numbered in the order in which they arrive, and rows made of dicts."""
 
+from collections.abc import Mapping
+from datetime import date
+
+import numpy as np
+
 from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next
 from cpython.list cimport PyList_GET_ITEM
 from cpython.long cimport PyLong_AsLong
@@ -8,7 +13,9 @@ from libc.stdlib cimport free
 
 from seriatim.core.memory cimport resize
 from seriatim.core.row cimport sum_of_squares
+from seriatim.core.rows cimport Rows
 
+from seriatim.core.flatten import DATE, flatten
 from seriatim.core.rows import LIMIT as LARGEST, refuse
 from seriatim.errors import DataError
 
@@ -108,8 +115,23 @@ cdef class Vocabulary:
         nowhere else.
 
         A number stands for itself, a string s under key k is the feature "k=s" of value 1, a list or set of strings a
-        bag of such features, None nothing.
+        bag of such features, None nothing; for all else see `flatten`.
         """
+        if self.reading:               # by an object in an example, when it was asked for its number
+            raise DataError("an example was read while another one was")
+        self.reading = True
+        try:
+            if not self.read(x, learning, False):
+                self.read(flatten(x), learning, True)
+        finally:
+            self.reading = False
+        row.index, row.value, row.n = self.index, self.value, self.n
+        row.constant = constant
+        row.norm2 = sum_of_squares(self.value, self.n) + self.outside + constant
+        return 0
+
+    cdef bint read(self, dict x, bint learning, bint flat) except -1:
+        """Take the features of a dict; False if it is not flat, and must be."""
         cdef dict bag = None
         cdef Py_ssize_t place = -1, position = 0, size = len(x)
         cdef PyObject* key
@@ -134,7 +156,11 @@ cdef class Vocabulary:
                 continue
             name, value = <object> key, <object> item
             if isinstance(value, (str, list, tuple, set, frozenset)):
+                if not flat and may_be_more(value):
+                    return False
                 bag = words(name, value, {} if bag is None else bag)
+            elif isinstance(value, (Mapping, date)):
+                return False
             elif value is not None:
                 self.take(name, number(name, value), learning, place)
         if bag is not None:
@@ -144,10 +170,69 @@ cdef class Vocabulary:
                     raise DataError(f"feature {name!r} is there twice: by its own name, and as a word of a bag")
                 place += 1
                 self.take(name, count, learning, place)
-        row.index, row.value, row.n = self.index, self.value, self.n
-        row.constant = constant
-        row.norm2 = sum_of_squares(self.value, self.n) + self.outside + constant
-        return 0
+        return True
+
+    cdef int[::1] columns_of(self, object names, Py_ssize_t n, bint learning):
+        """The columns of the first n names, -1 for the unknown; those of a stream with one list of names are kept."""
+        cdef Py_ssize_t j, begin = 0
+        if names is self.translated and len(self.translation) >= n:
+            return self.translation
+        columns = np.empty(n, np.int32)
+        if names is self.translated:
+            begin = len(self.translation)
+            columns[:begin] = self.translation
+        cdef int[::1] column = columns
+        for j in range(begin, n):
+            name = names[j]
+            found = self.number.get(name, -1)
+            if found < 0 and learning:
+                found = self.number[name] = len(self.names)
+                self.names.append(name)
+            column[j] = found
+        if learning:
+            self.translated, self.translation = names, column
+        return column
+
+    cpdef Rows translate(self, Rows rows, bint learning):
+        """The same rows, with this vocabulary's columns for the names of theirs.
+
+        Unknown names are added when learning; otherwise they count in the norms and nowhere else. Within a row the
+        columns stand as they stood: numbered in the order in which they come, and each once.
+        """
+        cdef Py_ssize_t i, j, k = 0, begin, end, n = rows.features
+        cdef bint same = True
+        cdef int[::1] column = self.columns_of(rows.names, n, learning)
+        for j in range(n):
+            if column[j] != j:
+                same = False
+                break
+        if same:
+            return rows
+        start = np.empty(rows.n + 1, np.int64)
+        cdef long long[::1] new_start = start
+        index, value = np.empty(max(rows.nonzeros, 1), np.int32), np.empty(max(rows.nonzeros, 1))
+        cdef int[::1] new_index = index
+        cdef double[::1] new_value = value
+        cdef int to
+        with nogil:
+            new_start[0] = 0
+            for i in range(rows.n):
+                begin = i * n if rows.index == NULL else rows.start[i]
+                end = begin + n if rows.index == NULL else rows.start[i + 1]
+                for j in range(begin, end):
+                    to = column[j - begin if rows.index == NULL else rows.index[j]]
+                    if to >= 0:
+                        new_index[k], new_value[k] = to, rows.value[j]
+                        k += 1
+                new_start[i + 1] = k
+        return rows.replaced(start, index, value, len(self.names))
+
+
+cdef bint may_be_more(value) except -1:
+    """Whether a string may be a date, or a list is one of numbers."""
+    if isinstance(value, str):
+        return len(value) >= 10 and value[4] == "-" and DATE.fullmatch(value) is not None
+    return isinstance(value, (list, tuple)) and not all([isinstance(word, str) for word in value])
 
 
 cdef double number(name, value) except? -1:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import Any
 
-import numpy as np
-
+from seriatim.data import drift
 from seriatim.data.bundled import datasets
 from seriatim.data.stream import Stream
 from seriatim.errors import DataError
 
-__all__ = ["Stream", "datasets", "load", "stream"]
+__all__ = ["Stream", "datasets", "drift", "load", "stream"]
 
 
-def stream(source: str | PathLike[str], **options: Any) -> Stream:
-    """The examples of a file, of a bundled set by its name, or of standard input (`-`), block after block.
+def stream(source: Any, **options: Any) -> Stream:
+    """The examples of files, of a bundled set by its name, or of standard input (`-`), block after block; see Stream.
 
     >>> for rows, y in stream("digits"):
     ...     print(len(y), rows.features)
@@ -24,10 +22,11 @@ def stream(source: str | PathLike[str], **options: Any) -> Stream:
     return Stream(source, **options)
 
 
-def load(source: str | PathLike[str], features: int | None = None) -> tuple[Any, np.ndarray]:
-    """All of a file or bundled set in memory: (X, y), X a SciPy CSR matrix.
+def load(source: Any, columns: int | None = None, *, names: bool = False, **options: Any) -> tuple[Any, ...]:
+    """All of some files or of a bundled set in memory: (X, y), X a SciPy CSR matrix; with `names` also a list of them.
 
-    It has as many columns as the highest feature, or `features`, as when a test file must fit a model.
+    It has as many columns as the highest feature, or `columns`, as when a test file must fit a model. The options are
+    those of Stream.
 
     >>> X, y = load("spam")
     >>> X.shape, sorted(set(y))
@@ -38,8 +37,9 @@ def load(source: str | PathLike[str], features: int | None = None) -> tuple[Any,
     except ImportError:
         raise ImportError("data.load gives a SciPy matrix: pip install scipy; data.stream needs none") from None
 
-    start, index, value, y = stream(source).arrays()
+    (start, index, value), y, known = stream(source, **options).arrays()
     highest = int(index.max(initial=-1)) + 1
-    if features is not None and features < highest:
-        raise DataError(f"{source}: it has {highest} features, and no more than {features} are asked for")
-    return csr_matrix((value, index, start), shape=(len(y), highest if features is None else features)), y
+    if columns is not None and columns < highest:
+        raise DataError(f"{source}: it has {highest} features, and no more than {columns} are asked for")
+    X = csr_matrix((value, index, start), shape=(len(y), highest if columns is None else columns))
+    return (X, y, known) if names else (X, y)

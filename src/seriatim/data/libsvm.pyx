@@ -12,12 +12,13 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memcmp
 
 from seriatim.core.rows cimport Rows
+from seriatim.core.workspace cimport Position, Workspace, add_row, finish, new_workspace
 from seriatim.data.text cimport (
     BAD_INDEX, BAD_VALUE, HIGHEST, LARGE_INDEX, NO_COLON, NO_LABEL, NO_MEMORY, NO_PAIRS, NONE, WILD_VALUE, ZERO_INDEX,
-    Position, Workspace, add_row, blank, digit, finish, label, new_workspace, note, number, token_end,
+    blank, digit, label, note, number, token_end,
 )
 
-from seriatim.data.lines import PADDING
+from seriatim.data.text import PADDING
 
 cdef extern from "pairs.h":
     const uint64_t* WHOLE_TENS

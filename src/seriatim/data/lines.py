@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
-import zlib
 from collections.abc import Iterator
 from mmap import PAGESIZE, mmap
 from select import select
 from typing import BinaryIO
 
+from seriatim.data.delimited import cut
+from seriatim.data.text import PADDING
 from seriatim.errors import DataError
 
-PADDING = 64  # zero bytes behind each text
 MAX_LINE = 1 << 28
 FRONT = 16 * PAGESIZE  # room for the beginning of a line
 
@@ -29,6 +28,7 @@ class Lines:
 
     def __init__(self, file: BinaryIO, name: str, block: int) -> None:
         self.file, self.name, self.block = file, name, block
+        self.pipe = isinstance(file, io.FileIO) and not file.seekable()
         self.free: list[mmap] = []
 
     def buffer(self, size: int) -> mmap:
@@ -81,7 +81,7 @@ class Ranges(Lines):
         stop = front + self.block
         buffer = self.buffer(stop + PAGESIZE)
         end = self.fill(buffer, 0, stop, item - front)
-        begin = buffer.find(b"\n", front - 1, end) + 1 if front else mark(buffer, 0, end)
+        begin = buffer.find(b"\n", front - 1, end) + 1 if front else 0
         if not front <= begin < end:  # no line begins in it
             return buffer, 0, 0
         look = stop - 1
@@ -96,7 +96,7 @@ class Ranges(Lines):
                 buffer, shorter = mmap(-1, look + more + 1 + PADDING), buffer
                 buffer[:look] = shorter[:look]
             end = self.fill(buffer, look, look + more, item - front + look)
-        return padded(buffer, begin, end)
+        return padded(buffer, begin if front else mark(buffer, begin, end), end)
 
     def fill(self, buffer: mmap, begin: int, end: int, offset: int) -> int:
         """Read from a place of the file to buffer[begin:end]; returns where that ended."""
@@ -116,41 +116,58 @@ class InOrder(Lines):
     waiting = False  # for a pipe to bring more
     head = b""  # what has been read of it already
 
+    def cut(self, buffer: mmap, begin: int, end: int) -> int:
+        """Just behind the last newline at which a text may be cut; `begin` if there is none."""
+        return buffer.rfind(b"\n", begin, end) + 1 or begin
+
     def __iter__(self) -> Iterator[Text | None]:
         """Blocks of about equal size; what follows the last newline of one begins the next."""
-        pipe = isinstance(self.file, io.FileIO)
+        pipe = self.pipe
         rest = self.head
         ended, first = False, True
+        damage: DataError | None = None
         while not ended:
             front = max(FRONT, -(-len(rest) // PAGESIZE) * PAGESIZE)
-            room = self.more(len(rest), max(self.block, len(rest)))
+            room = self.more(len(rest) - rest.rfind(b"\n") - 1, max(self.block, len(rest)))
             buffer = self.buffer(front + room)
             begin, end = front - len(rest), front
             buffer[begin:front] = rest
             dry = False
             while not ended and end < front + room:
-                dry = pipe and not select([self.file], [], [], 0)[0] and buffer.find(b"\n", begin, end) >= 0
+                dry = pipe and not select([self.file], [], [], 0)[0] and self.cut(buffer, begin, end) > begin
                 if dry:
                     break
-                got = self.fill(memoryview(buffer)[end : front + room])
+                try:
+                    got = self.fill(memoryview(buffer)[end : front + room])
+                except DataError as error:  # raised when the whole lines before it have been read
+                    damage, got = error, 0
                 end += got
                 ended = not got
-            cut = end if ended else buffer.rfind(b"\n", begin, end) + 1 or begin
+            cut = end if ended and damage is None else self.cut(buffer, begin, end)
             rest = buffer[cut:end]
             if cut > begin:
                 yield padded(buffer, mark(buffer, begin, end) if first else begin, cut)
                 first = False
             if dry:
                 yield None
+        if damage is not None:
+            raise damage
 
     def text(self, item: Text) -> Text:
         return item
 
     def fill(self, room: memoryview) -> int:
         try:
-            self.waiting = True
+            self.waiting = self.pipe
             return self.file.readinto(room)  # type: ignore[attr-defined]
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise DataError(f"{self.name}: damaged gzip data: {error}") from None
         finally:
             self.waiting = False
+
+
+class Records(InOrder):
+    """Text whose lines may have newlines within quotes, cut between two records."""
+
+    delimiter = ","
+
+    def cut(self, buffer: mmap, begin: int, end: int) -> int:
+        return cut(buffer, begin, end, self.delimiter)

@@ -1,28 +1,22 @@
-"""Streams of examples: a file, standard input or a bundled set, as blocks of rows in the order of the file."""
+"""Streams of examples: what is read, in which order, how often, and how much of it."""
 
 from __future__ import annotations
 
-import gzip
-import io
+import copy
 import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from seriatim.core.ahead import THREADS, ahead
 from seriatim.core.rows import Rows
-from seriatim.data import bundled
-from seriatim.data.libsvm import parse
-from seriatim.data.lines import InOrder, Ranges
-from seriatim.data.text import Block
-from seriatim.errors import DataError, ParseError
-
-BLOCK = 1 << 20  # bytes of text
-PART = 1 << 16  # values of a part of shuffled rows
+from seriatim.core.vocabulary import Vocabulary
+from seriatim.data.cache import Arrays, Cache, joined, picked, sparse
+from seriatim.data.drift import generated
+from seriatim.data.source import Blocks, Source
+from seriatim.errors import DataError, ParameterError
+from seriatim.features.names import Names
 
 
 class Stream:
@@ -35,144 +29,201 @@ class Stream:
 
     def __init__(
         self,
-        source: str | os.PathLike[str],
+        source: str | os.PathLike[str] | list[str | os.PathLike[str]] | Iterable[tuple[Rows, np.ndarray]],
         *,
+        skip: int = 0,
+        sample: float | None = None,
         limit: int | None = None,
         shuffle: int | None = None,
+        buffer: int | None = None,
         passes: int = 1,
-        skip_bad: bool = False,
-        threads: int = THREADS,
-        block: int = BLOCK,
+        delay: int = 0,
+        **reading: Any,
     ) -> None:
-        """The source is a file, a bundled set, or - for standard input.
+        """The source is a file, a pattern, a list of files, a bundled set, a generated stream such as "sea:seed=1", -
+        for standard input, or blocks.
 
-        limit : read only the first so many examples.
-        shuffle : read all into memory, and permute each pass by this seed.
-        passes : read it so often.
+        skip : leave out the first so many examples.
+        sample : of the others take this share, by chance.
+        limit : and no more than so many.
+        shuffle : in a random order by this seed, another in each pass; the examples are kept on disk.
+        buffer : shuffle within stretches of so many examples only, in memory.
+        passes : so often; from the second on they come from disk, in binary form.
+        delay : a label is told so many examples after its example; for those who evaluate.
+        features : how what is in the data becomes features, a `Features` or a dict of its fields.
+        schema : what a model knows of the columns of tables, as the kind of each by name.
+        format : "libsvm", "vw", "csv", "tsv", "jsonl", "parquet" or "arrow"; told from the name and the first bytes.
+        header : whether the first line of a table names its columns; told from what is in it.
+        labelled : whether each example must have a label.
         skip_bad : pass over lines that cannot be read, and count them in `skipped_count`.
         threads, block : how to read; what is read does not depend on them.
         """
-        known = bundled.find(source)
-        self.path = known.path if known else Path(source)
-        self.name = "standard input" if str(source) == "-" else str(source)
-        self.feature_names = known.feature_names if known else None
-        self.limit, self.shuffle, self.passes = limit, shuffle, passes
-        self.skip_bad, self.threads, self.block = skip_bad, threads, max(block, 1)
-        self.raw: io.FileIO | None = None
-        self.size = 0
-        self.source: Ranges | InOrder | None = None
-        self.skipped: list[str] = []
-        self.skipped_count = 0
+        for name, value, least in (("skip", skip, 0), ("passes", passes, 1), ("delay", delay, 0)):
+            if value < least:
+                raise ParameterError(f"{name}={value!r}: must be at least {least}")
+        if sample is not None and not 0 < sample <= 1:
+            raise ParameterError(f"sample={sample!r}: must be above 0 and at most 1")
+        if buffer is not None and (shuffle is None or buffer < 1):
+            raise ParameterError(f"buffer={buffer!r}: must be at least 1, and says how to shuffle")
+        self.skip, self.sample, self.limit, self.shuffle, self.buffer = skip, sample, limit, shuffle, buffer
+        self.passes, self.delay = passes, delay
+        self.source: Any = source
+        if isinstance(source, str | os.PathLike) or is_paths(source):
+            blocks = generated(source) if isinstance(source, str) and not Path(source).exists() else None
+            self.source = Generated(source, blocks) if blocks else Source(source, **reading)  # type: ignore[arg-type]
+        elif reading:
+            raise ParameterError(f"{', '.join(reading)}: of no use where blocks are given")
+        self.name = getattr(self.source, "name", "the stream")
 
-    def __iter__(self) -> Iterator[tuple[Rows, np.ndarray]]:
+    def __getattr__(self, name: str) -> Any:
+        """What is known of the source: its features, schema, skipped lines."""
+        if name == "source":
+            raise AttributeError(name)
+        return getattr(self.source, name)
+
+    def __iter__(self) -> Blocks:
         """(rows, y) in order. The rows of a block are valid until the next one is asked for."""
-        if self.shuffle is not None:
-            yield from self.shuffled(np.random.default_rng(self.shuffle))
-        else:
-            for _ in range(self.passes):
-                yield from self.limited()
+        rng = np.random.default_rng(self.shuffle)
+        if self.passes == 1 and (self.shuffle is None or self.buffer is not None):
+            yield from self.examples() if self.shuffle is None else self.stretches(self.examples(), rng)
+            return
+        cache = Cache()
+        try:
+            if self.shuffle is None:
+                yield from kept(cache, self.examples())
+            else:
+                for _ in kept(cache, self.examples()):
+                    pass
+            cache.ready()
+            for _ in range(self.passes - (self.shuffle is None)):
+                if self.shuffle is None:
+                    yield from cache
+                elif self.buffer is None:
+                    yield from cache.permuted(rng)
+                else:
+                    yield from self.stretches(iter(cache), rng)
+        finally:
+            cache.close()
 
-    def shuffled(self, rng: np.random.Generator) -> Iterator[tuple[Rows, np.ndarray]]:
-        start, index, value, y = self.arrays()
-        for _ in range(self.passes):
-            order = rng.permutation(len(y))
-            length = np.diff(start)[order]
-            begin = np.concatenate([[0], np.cumsum(length)])
-            place = np.repeat(start[order] - begin[:-1], length) + np.arange(begin[-1])
-            rows = Rows.sparse(begin, index[place], value[place], int(index.max(initial=-1)) + 1).check()
-            at = 0
-            for part in rows.parts(PART):
-                yield part, y[order[at : at + part.n]]
-                at += part.n
-
-    def limited(self) -> Iterator[tuple[Rows, np.ndarray]]:
-        left = self.limit
-        for rows, y in self.lines():
+    def examples(self) -> Blocks:
+        """One pass in the order of the source."""
+        skip, left = self.skip, self.limit
+        rng = np.random.default_rng(0)
+        for rows, y in self.source:
+            if skip >= rows.n:
+                skip -= rows.n
+                continue
+            if skip:
+                rows, y = rows.slice(skip, rows.n), y[skip:]
+                skip = 0
+            if self.sample is not None:
+                rows, y = some(rows, y, np.flatnonzero(rng.random(rows.n) < self.sample))
             if left is not None and rows.n >= left:
-                yield rows.head(left), y[:left]
+                if left:
+                    yield rows.head(left), y[:left]
                 return
-            yield rows, y
+            if rows.n:
+                yield rows, y
             left = None if left is None else left - rows.n
 
-    def share_read(self) -> float | None:
-        """How much of the file has been read, from 0 to 1, if that can be told."""
-        if not self.size or self.raw is None:  # a pipe, or not open yet
-            return None
-        return 1.0 if self.raw.closed else min(1.0, self.raw.tell() / self.size)
+    def stretches(self, blocks: Blocks, rng: np.random.Generator) -> Blocks:
+        """Each stretch of `buffer` examples in a random order, wherever the blocks end."""
+        vocabulary, features = Vocabulary(), 0
+        names: Names | None = None
+        parts: list[Arrays] = []
+        labels: list[np.ndarray] = []
+        held = 0
 
-    @property
-    def waiting(self) -> bool:
-        """Whether it waits for a pipe."""
-        return isinstance(self.source, InOrder) and self.source.waiting
+        def shuffled() -> tuple[Rows, np.ndarray]:
+            order = rng.permutation(held)
+            rows = Rows.sparse(*picked(*joined(parts), order), features)
+            if names is not None:
+                rows = rows.in_any_order()
+                rows.names = names
+            return rows.check(), np.concatenate(labels)[order]
 
-    def lines(self) -> Iterator[tuple[Rows, np.ndarray]]:
-        """The examples of one pass, parsed ahead of their turn on other cores."""
-        line = 0
-        self.skipped, self.skipped_count = [], 0
+        size = self.buffer or 1
+        for rows, y in blocks:
+            if rows.names is not None:
+                rows = vocabulary.translate(rows.check(), True)
+                names = Names() if names is None else names
+                for name in vocabulary.names[len(names) :]:
+                    names.append(name)
+            features = max(features, rows.features)
+            begin = 0
+            while begin < rows.n:
+                end = min(rows.n, begin + size - held)
+                parts.append(sparse(rows.slice(begin, end)))
+                labels.append(y[begin:end])
+                held, begin = held + end - begin, end
+                if held == size:
+                    yield shuffled()
+                    parts, labels, held = [], [], 0
+        if held:
+            yield shuffled()
 
-        def read(item: Any) -> Block:
-            buffer, begin, end = lines.text(item)
-            block = parse(buffer, begin, end, self.skip_bad)
-            lines.give_back(buffer)
-            return block
+    def split(self, n: int) -> tuple[Stream, Stream]:
+        """The first n examples, and the rest, as two streams.
 
-        with self.open() as lines:
-            self.source = lines
-            for block in ahead(read, lines, self.threads):
-                if len(block.y):
-                    yield block.rows, block.y
-                block.release()
-                for place, column, problem in block.bad:
-                    error = ParseError(self.name, line + place, column, problem)
-                    if not self.skip_bad:
-                        raise error
-                    if len(self.skipped) < 10:
-                        self.skipped.append(str(error))
-                self.skipped_count += block.bad_count
-                line += block.lines
+        >>> prefix, rest = Stream("digits").split(100)
+        >>> [sum(len(y) for rows, y in part) for part in (prefix, rest)]
+        [100, 1697]
+        """
+        if getattr(self.source, "once_only", False):
+            raise DataError(f"{self.name} can be read once only, and so cannot be split; save it to a file")
+        if self.sample is not None:
+            raise DataError("a sample cannot be split; split first")
+        prefix, rest = copy.copy(self), copy.copy(self)
+        prefix.limit = n if self.limit is None else min(n, self.limit)
+        rest.skip, rest.limit = self.skip + n, None if self.limit is None else max(self.limit - n, 0)
+        return prefix, rest
 
-    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """All of it in memory: start, index and value of a CSR matrix, and y."""
-        parts = [(*rows.arrays, y) for rows, y in self.limited()]
+    def arrays(self) -> tuple[Arrays, np.ndarray, list[str] | None]:
+        """All of it in memory: start, index and value of a CSR matrix, y, and the names of columns that have any."""
+        parts, labels = [], []
+        vocabulary: Vocabulary | None = None
+        for rows, y in self:
+            if rows.names is not None:
+                vocabulary = Vocabulary() if vocabulary is None else vocabulary
+                rows = vocabulary.translate(rows.check(), True)
+            parts.append(sparse(rows))
+            labels.append(y)
         if not parts:
             raise DataError(f"{self.name}: no examples")
-        ends = np.cumsum([part[0][-1] for part in parts])
-        start = np.concatenate([[0], *(part[0][1:] + end - part[0][-1] for part, end in zip(parts, ends, strict=True))])
-        index, value, y = (np.concatenate([part[k] for part in parts]) for k in (1, 2, 3))
-        return start, index, value, y
+        return joined(parts), np.concatenate(labels), None if vocabulary is None else vocabulary.names
 
-    @contextmanager
-    def open(self) -> Iterator[Ranges | InOrder]:
-        """The lines of the source, unpacked."""
-        once_only = DataError(f"{self.name} can be read once only; save it to a file for several passes")
-        if str(self.path) == "-" and self.passes > 1 and self.shuffle is None:
-            raise once_only
-        once_only = DataError(f"{self.name} can be read once only; save it to a file for several passes")
-        if str(self.path) == "-" and self.passes > 1 and self.shuffle is None:
-            raise once_only
-        if str(self.path) == "-" and sys.stdin is None:
-            raise DataError("standard input is closed")
-        try:
-            file = io.FileIO(sys.stdin.fileno(), closefd=False) if str(self.path) == "-" else io.FileIO(self.path)
-        except OSError as error:
-            raise DataError(f"{self.name}: {error.strerror or error}{self.hint()}") from None
-        with file:
-            self.raw, self.size = file, os.fstat(file.fileno()).st_size
-            if self.passes > 1 and self.shuffle is None and not file.seekable():
-                raise once_only
-            start = file.tell() if file.seekable() else 0
-            buffered = io.BufferedReader(file, 1 << 13)
-            if buffered.peek(1)[:1] == b"\x1f":  # no text begins so, and a pipe may hold one byte only
-                yield InOrder(gzip.GzipFile(fileobj=buffered), self.name, self.block)  # type: ignore[arg-type]
-            elif not file.seekable():
-                lines = InOrder(file, self.name, self.block)  # type: ignore[arg-type]
-                lines.head = buffered.read(len(buffered.peek(1)))
-                yield lines
-            else:
-                buffered.detach()
-                file.seek(start)
-                yield Ranges(file, self.name, self.block)  # type: ignore[arg-type]
 
-    def hint(self) -> str:
-        names = ", ".join(bundled.datasets())
-        return "" if os.sep in str(self.path) else f"; the bundled sets are {names}"
+def is_paths(source: Any) -> bool:
+    given = isinstance(source, list | tuple) and source
+    return bool(given) and all(isinstance(one, str | os.PathLike) for one in source)
+
+
+class Generated:
+    """A generated stream, from its beginning each time."""
+
+    def __init__(self, name: Any, blocks: Any) -> None:
+        self.name, self.blocks = str(name), blocks
+
+    waiting, once_only, skipped_count = False, False, 0
+
+    def share_read(self) -> None:
+        return None
+
+    def __iter__(self) -> Blocks:
+        return self.blocks()
+
+
+def kept(cache: Cache, blocks: Blocks) -> Iterator[tuple[Rows, np.ndarray]]:
+    """The blocks, each kept when it has been used."""
+    for rows, y in blocks:
+        yield rows, y
+        cache.add(rows, y)
+
+
+def some(rows: Rows, y: np.ndarray, which: np.ndarray) -> tuple[Rows, np.ndarray]:
+    """These rows of a block, in their order."""
+    chosen = Rows.sparse(*picked(*sparse(rows), which), rows.features)
+    if rows.names is not None:
+        chosen = chosen.in_any_order()
+        chosen.names = rows.names
+    return chosen.check(), y[which]

@@ -1,37 +1,6 @@
-"""What parsers of text share: numbers, labels, and the memory in which rows are put together."""
+"""What parsers of text share: numbers, labels, and what may be wrong."""
 
-from seriatim.core.row cimport sum_of_squares
-from seriatim.core.rows cimport Rows
-
-
-cdef class Workspace:
-    cdef double* y
-    cdef int* name                     # the number of a label that is not a number, or -1
-    cdef double* norm2
-    cdef long long* start
-    cdef int* index
-    cdef double* value
-    cdef Py_ssize_t rows_room, values_room
-
-    cdef int reserve_rows(self, Py_ssize_t n) noexcept nogil
-    cdef int reserve_values(self, Py_ssize_t n) noexcept nogil
-
-
-cdef class Block:
-    cdef Workspace workspace
-    cdef readonly Rows rows
-    cdef readonly object y             # labels or targets, numbers where they are numbers
-    cdef readonly Py_ssize_t lines
-    cdef readonly list bad             # (line within the block, column, problem) of the first of them
-    cdef readonly Py_ssize_t bad_count
-
-
-cdef struct Position:
-    Py_ssize_t rows, values
-    const char* where                  # the end of the line, or the place of a problem
-    int features
-    bint named                         # a label is a name
-    bint unsorted
+from seriatim.core.workspace cimport Position, Workspace
 
 
 cdef enum Problem:
@@ -44,14 +13,23 @@ cdef enum Problem:
     BAD_VALUE
     WILD_VALUE
     NO_PAIRS
+    NO_BAR
+    BAD_IMPORTANCE
+    BAD_NAME
+    BAD_UTF8
     NO_MEMORY
 
 cdef double HIGHEST
 
-cdef Workspace new_workspace(Py_ssize_t length)
 cdef const char* number(const char* p, double* result) noexcept nogil
 cdef const char* label(const char* p, Workspace work, Position* at, list labels, dict numbers) noexcept nogil
-cdef Block finish(Workspace work, Position* at, list labels, Py_ssize_t lines, list bad, Py_ssize_t bad_count)
+cdef bint label_between(
+    const char* p, const char* end, Workspace work, Position* at, list labels, dict numbers
+) noexcept nogil
+cdef bint named_label(
+    const char* p, const char* end, Workspace work, Position* at, list labels, dict numbers
+) noexcept nogil
+cdef const char* is_utf8(const char* text, Py_ssize_t n) noexcept nogil
 cdef int note(list bad, int problem, Py_ssize_t line, const char* begin, const char* where) except -1
 
 
@@ -65,11 +43,3 @@ cdef inline bint digit(char c) noexcept nogil:
 
 cdef inline bint token_end(char c) noexcept nogil:
     return c == 32 or c == 9 or c == 10 or c == 13
-
-
-cdef inline void add_row(Workspace work, Position* at, Py_ssize_t end) noexcept nogil:
-    """What has been read up to value number `end` is a row."""
-    work.norm2[at.rows] = sum_of_squares(work.value + at.values, end - at.values)
-    at.values = end
-    at.rows += 1
-    work.start[at.rows] = end

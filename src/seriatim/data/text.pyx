@@ -1,12 +1,8 @@
-"""What parsers of text share: numbers, labels, the memory in which rows are put together, and what may be wrong."""
-
-import numpy as np
+"""What parsers of text share: numbers, labels, and what may be wrong."""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uint64_t
-from libc.stdlib cimport free
-
-from seriatim.core.memory cimport resize
+from libc.string cimport memcpy
 
 from seriatim.core.rows import LIMIT
 
@@ -15,6 +11,7 @@ cdef extern from "digits.h":
     const uint64_t* WHOLE_TENS
     int digit_run(const char* p, uint64_t* number) noexcept nogil
 
+PADDING = 64    # zero bytes behind each text that is parsed
 HIGHEST = LIMIT
 cdef Py_ssize_t DESCRIBED = 10    # bad lines of a block that are described
 
@@ -72,10 +69,15 @@ cdef const char* number(const char* p, double* result) noexcept nogil:
     return p
 
 
+cdef inline bint in_number(char c) noexcept nogil:
+    """Whether it may stand in a number, or in inf and nan."""
+    return digit(c) or 97 <= c <= 122 or 65 <= c <= 90 or c == 43 or c == 45 or c == 46 or c == 95
+
+
 cdef const char* slow_number(const char* p, double* result) noexcept nogil:
     """What the fast way does not cover: many digits, large exponents, inf and nan, and what is no number at all."""
     cdef const char* end = p
-    while <unsigned char> end[0] > 32 and end - p < 10000:    # float() would strip the control characters
+    while in_number(end[0]) and end - p < 10000:
         end += 1
     with gil:
         try:
@@ -86,77 +88,6 @@ cdef const char* slow_number(const char* p, double* result) noexcept nogil:
             return end
         except Exception:
             return NULL
-
-
-cdef class Workspace:
-    """Memory for the rows of one block, used again for the next: fresh pages from the system cost more than parsing."""
-
-    def __dealloc__(self):
-        free(self.y)
-        free(self.name)
-        free(self.norm2)
-        free(self.start)
-        free(self.index)
-        free(self.value)
-
-    cdef int reserve_rows(self, Py_ssize_t n) noexcept nogil:
-        if n <= self.rows_room:
-            return 0
-        if (resize(<void**> &self.y, n, sizeof(double)) < 0 or resize(<void**> &self.name, n, sizeof(int)) < 0
-                or resize(<void**> &self.norm2, n, sizeof(double)) < 0
-                or resize(<void**> &self.start, n + 1, sizeof(long long)) < 0):
-            return -1
-        self.rows_room = n
-        return 0
-
-    cdef int reserve_values(self, Py_ssize_t n) noexcept nogil:
-        if n <= self.values_room:
-            return 0
-        if resize(<void**> &self.index, n, sizeof(int)) < 0 or resize(<void**> &self.value, n, sizeof(double)) < 0:
-            return -1
-        self.values_room = n
-        return 0
-
-
-cdef list spare = []                   # workspaces that wait for a block
-
-
-cdef class Block:
-    """What one block of lines holds: rows, their labels, how many lines it took, and which of them were bad."""
-
-    def release(self):
-        """Give the memory of the rows to the next block; they must not be used any more."""
-        if self.workspace is not None and not self.rows.shared:
-            self.rows.forget()
-            if len(spare) < 16:
-                spare.append(self.workspace)
-        self.workspace = None
-
-
-cdef Workspace new_workspace(Py_ssize_t length):
-    """Room for the rows of a text of so many bytes; more is made when it is needed."""
-    cdef Workspace work = spare.pop() if spare else Workspace.__new__(Workspace)
-    if work.reserve_rows(64 + length // 256) < 0 or work.reserve_values(64 + length // 12) < 0:
-        raise MemoryError
-    work.start[0] = 0
-    return work
-
-
-cdef Block finish(Workspace work, Position* at, list labels, Py_ssize_t lines, list bad, Py_ssize_t bad_count):
-    """The block of what has been read."""
-    cdef Block block = Block.__new__(Block)
-    cdef Py_ssize_t i
-    block.workspace, block.lines, block.bad, block.bad_count = work, lines, bad, bad_count
-    block.rows = Rows.borrow(
-        work, at.rows, at.features, work.start, work.index, work.value, NULL if at.unsorted else work.norm2
-    ).check()
-    block.y = np.array(<double[:max(at.rows, 1)]> work.y)[:at.rows]
-    if at.named:
-        block.y = block.y.astype(object)
-        for i in range(at.rows):
-            if work.name[i] >= 0:
-                block.y[i] = labels[work.name[i]]
-    return block
 
 
 cdef const char* label(const char* p, Workspace work, Position* at, list labels, dict numbers) noexcept nogil:
@@ -170,19 +101,38 @@ cdef const char* label(const char* p, Workspace work, Position* at, list labels,
         return after
     while <unsigned char> end[0] > 32 and end[0] != 58 and end[0] != 127:
         end += 1
-    if end == p or not token_end(end[0]):
+    if end == p or not token_end(end[0]) or not named_label(p, end, work, at, labels, numbers):
         return NULL
+    return end
+
+
+cdef bint label_between(
+    const char* p, const char* end, Workspace work, Position* at, list labels, dict numbers
+) noexcept nogil:
+    """Take the whole of p..end for a label: a number, or any other text as a name. Says whether it is one."""
+    cdef double y = 0
+    work.name[at.rows] = -1
+    if number(p, &y) == end and y - y == 0:
+        work.y[at.rows] = y
+        return True
+    work.y[at.rows] = 0
+    return end > p and named_label(p, end, work, at, labels, numbers)
+
+
+cdef bint named_label(
+    const char* p, const char* end, Workspace work, Position* at, list labels, dict numbers
+) noexcept nogil:
     with gil:
         try:
             word = PyBytes_FromStringAndSize(p, end - p).decode()
         except UnicodeDecodeError:
-            return NULL
+            return False
         if word not in numbers:
             numbers[word] = len(labels)
             labels.append(word)
         work.name[at.rows] = numbers[word]
     at.named = True
-    return end
+    return True
 
 
 cdef int note(list bad, int problem, Py_ssize_t line, const char* begin, const char* where) except -1:
@@ -210,4 +160,41 @@ def describe(int problem, bytes text):
         BAD_VALUE: f"expected a number, found {found}",
         WILD_VALUE: f"expected a finite number within +-{LIMIT:g}, found {found}",
         NO_PAIRS: f"expected a label and index:value pairs, found {found}",
+        NO_BAR: f"expected | and features, found {found}",
+        BAD_IMPORTANCE: f"expected an importance of 1, a tag or |, found {found}; all examples are learned alike",
+        BAD_NAME: f"expected a feature name, found {found}",
+        BAD_UTF8: f"expected UTF-8 text, found the byte 0x{text[:1].hex()}",
     }[problem]
+
+
+cdef const char* is_utf8(const char* text, Py_ssize_t n) noexcept nogil:
+    """NULL if bytes are UTF-8, else where not: no stray or missing continuation, nothing overlong or too high."""
+    cdef const char* p = text
+    cdef const char* end = text + n
+    cdef const char* begin
+    cdef Py_ssize_t more
+    cdef unsigned int c, lowest
+    cdef uint64_t eight
+    while p < end:
+        memcpy(&eight, p, 8)           # the padding is readable, too
+        if not eight & 0x8080808080808080u:
+            p += 8
+            continue
+        begin = p
+        c = <unsigned char> p[0]
+        p += 1
+        if c < 0x80:
+            continue
+        more = 1 if 0xC2 <= c < 0xE0 else 2 if 0xE0 <= c < 0xF0 else 3 if 0xF0 <= c < 0xF5 else 0
+        if more == 0 or p + more > end:
+            return begin
+        lowest = 0x80 if more == 1 else 0x800 if more == 2 else 0x10000
+        c &= 0x3F >> more
+        for _ in range(more):
+            if <unsigned char> p[0] & 0xC0 != 0x80:
+                return begin
+            c = c << 6 | (<unsigned char> p[0] & 0x3F)
+            p += 1
+        if c < lowest or 0xD800 <= c < 0xE000 or c > 0x10FFFF:
+            return begin
+    return NULL

@@ -12,7 +12,8 @@ import numpy as np
 from seriatim.core.loss import running_loss, running_mistakes
 from seriatim.core.rows import Rows
 from seriatim.errors import DataError
-from seriatim.estimator import Estimator, Observer, column_names
+from seriatim.estimator import Estimator, Observer
+from seriatim.features import Features
 
 CURVE_POINTS = 512
 STEP = 1 << 20  # values of an array between two looks at the clock
@@ -49,9 +50,10 @@ class Run:
         """The figures as plain numbers."""
         from seriatim.catalogue import command_name
 
+        parameters = self.model.get_params()
         return {
             "algorithm": command_name(type(self.model)),
-            "parameters": self.model.get_params(),
+            "parameters": {**parameters, "features": Features.of(parameters["features"]).as_dict() or None},
             "examples": self.examples,
             "features": self.features,
             "mistakes": self.mistakes,
@@ -72,12 +74,15 @@ class Run:
             self.curve = [point for point in self.curve if point[0] % self.spacing == 0]
 
 
-def progressive(model: Estimator, X: Any, y: Any = None, *, watch: Callable[[Run], None] | None = None) -> Run:
+def progressive(
+    model: Estimator, X: Any, y: Any = None, *, delay: int | None = None, watch: Callable[[Run], None] | None = None
+) -> Run:
     """Run a model over a stream and judge every prediction that it makes before it learns the answer.
 
     The stream is X and y as for `partial_fit`, or what `data.stream` gives. The model goes on from where it is.
     A label cannot be predicted before it has been seen, so that its first example is a mistake. Of the labels -1 and 1
     the sign of the score is the prediction from the first example on, as in the papers.
+    With a `delay` each label is told when so many examples more have been predicted; a stream may have one of its own.
     The curve has up to 512 points, evenly spaced, and the last one. `watch` is called now and then with the run so far.
     Ctrl-C ends the run between two blocks; what was learned until then stands, and `interrupted` says so.
 
@@ -91,8 +96,7 @@ def progressive(model: Estimator, X: Any, y: Any = None, *, watch: Callable[[Run
     observe = classification_observer(model, run) if model.task == "classification" else regression_observer(model, run)
     start = time.perf_counter()
     try:
-        for rows, targets in stream_blocks(model, X) if y is None else array_blocks(model, X, y):
-            model.learn_rows(rows, targets, observe)
+        for rows in judged(model, X, y, getattr(X, "delay", 0) if delay is None else delay, run, observe):
             run.values += rows.nonzeros
             run.updates = updates(model) - before
             run.seconds = time.perf_counter() - start
@@ -107,13 +111,28 @@ def progressive(model: Estimator, X: Any, y: Any = None, *, watch: Callable[[Run
     return run
 
 
+def judged(model: Estimator, X: Any, y: Any, delay: int, run: Run, observe: Observer) -> Iterator[Rows]:
+    """Go through the stream; its blocks when they have been predicted and learned."""
+    if delay:
+        from seriatim.evaluate.delayed import delayed
+
+        yield from delayed(model, X if y is None else [(model._rows(X), np.asarray(y))], delay, run)
+        return
+    for rows, targets in stream_blocks(model, X) if y is None else array_blocks(model, X, y):
+        model.learn_rows(rows, targets, observe)
+        yield rows
+
+
 def updates(model: Estimator) -> int:
     return model.updates_ if model.__sklearn_is_fitted__() else 0
 
 
 def stream_blocks(model: Estimator, stream: Iterable[tuple[Rows, np.ndarray]]) -> Iterator[tuple[Rows, Any]]:
-    """The blocks of a stream, each checked before it is learned."""
+    """The blocks of a stream, each checked before it is learned. A new model takes the stream's features over."""
     seen = 0
+    if model.features is None and not model.__sklearn_is_fitted__():
+        how = getattr(stream, "features", None)
+        model.features = how if how is not None and how.as_dict() else None
     for block in stream:
         if not (isinstance(block, tuple) and len(block) == 2 and isinstance(block[0], Rows)):
             raise DataError("expected X and y, or a stream as `data.stream` gives it")
@@ -132,7 +151,7 @@ def array_blocks(model: Estimator, X: Any, y: Any) -> Iterator[tuple[Rows, Any]]
     rows = model._rows(X)
     targets = model._targets(y, rows.n)
     rows = rows.check()
-    model._begin(column_names(X), rows.features)
+    model._begin(rows)
     begin = 0
     for part in rows.parts(STEP):
         yield part, targets[begin : begin + part.n]

@@ -1,0 +1,147 @@
+"""seriatim describe"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+import click
+
+from seriatim.cli import data_argument, feature_options, features_of, format_options, report_skipped
+from seriatim.cli.live import Live
+
+
+@click.command("describe")
+@data_argument
+@click.option("--limit", type=click.IntRange(1), help="Read only so many examples.")
+@click.option("--sample", type=click.FloatRange(0, 1, min_open=True), help="Take this share, by chance.")
+@format_options
+@feature_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(sources: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Show what is in DATA before anything learns from it: rows, features, labels, scales, and what may go wrong.
+
+    A value of 0 counts as none. Duplicates are rows with the features and the label of an earlier row; contradictions
+    have the features of an earlier row and a label that none of those had. They are counted exactly up to 10 million
+    different rows, in 160 MB at most, and beyond that estimated from a sample.
+
+    \b
+    seriatim describe spam
+    seriatim describe mail.csv.gz --label spam --text subject
+    seriatim describe 'log-*.svm' --sample 0.1 --json
+    """
+    from seriatim import data
+    from seriatim.data.describe import describe
+
+    source = sources[0] if len(sources) == 1 else list(sources)
+    stream = data.stream(source, features=features_of(options), labelled=False, **options)  # type: ignore[arg-type]
+    with Progress(stream) as progress:
+        about = describe(stream, watch=progress)
+    report_skipped(stream)
+    hashed = getattr(stream, "plan", None) is not None and stream.plan.bits
+    collisions = stream.plan.crowd.share() if hashed else None
+    if as_json:
+        click.echo(json.dumps(about.summary() | ({} if collisions is None else {"collisions": collisions})))
+    else:
+        show(about, collisions)
+    if about.interrupted:
+        click.echo("seriatim: interrupted; the figures are of the examples so far", err=True)
+        sys.exit(130)
+
+
+class Progress(Live):
+    """How far the reading has come."""
+
+    def __call__(self, rows: Any) -> None:
+        if self.stopping:
+            raise KeyboardInterrupt
+        now = time.perf_counter()
+        if self.visible and now - self.shown > 0.1:
+            self.shown = now
+            share = self.stream.share_read()
+            read = "" if share is None else f"{share:4.0%}  "
+            rate = rows / max(now - self.start, 1e-9)
+            print(f"\r\x1b[K{read}{rows:,} rows  {rate:,.0f}/s", end="", file=sys.stderr, flush=True)
+
+
+def show(about: Any, collisions: float | None) -> None:
+    """The description for a person."""
+    click.secho(about.name, bold=True)
+    shown = figures(about, collisions)
+    width = max(len(value) for _, value, _ in shown)
+    for name, value, more in shown:
+        click.echo(f"  {name:<14} {value:>{width}}  {more}".rstrip())
+    if about.labels:
+        click.secho("\n  labels", bold=True)
+        rows = [[readable(one["label"]), f"{one['rows']:,}", percent(one["share"])] for one in about.labels]
+        show_table(rows)
+        if about.different_labels > len(rows):
+            click.echo(f"    and {about.different_labels - len(rows):,} more")
+    if about.heaviest:
+        click.secho("\n  heaviest features, where they are not 0", bold=True)
+        rows = [["", "rows", "share", "min", "mean", "max", "deviation"]]
+        for one in about.heaviest:
+            values = [f"{one[name]:.5g}" for name in rows[0][3:]]
+            rows.append([readable(one["name"]), f"{one['rows']:,}", percent(one["share"]), *values])
+        show_table(rows)
+    if about.warnings:
+        click.secho("\n  warnings", bold=True)
+        for warning in about.warnings:
+            click.secho(f"    {warning['text']}", fg="yellow")
+
+
+def figures(about: Any, collisions: float | None) -> list[tuple[str, str, str]]:
+    """(what, how much, and more about it)."""
+    row, values, targets = about.per_row, about.values, about.targets
+    about_ = "" if about.exact else "about "
+    shown = [
+        ("rows", f"{about.rows:,}", f"{about.empty_rows:,} of them without any feature" if about.empty_rows else ""),
+        ("features", f"{about.features:,}", f"{about.used:,} of them used" if about.used < about.features else ""),
+        ("non-zeros", f"{about.nonzeros:,}", f"{percent(about.density)} of rows times features"),
+        ("per row", f"{row['mean']:,.1f}", f"from {row['min']:,} to {row['max']:,}"),
+    ]
+    if values:
+        parts = f"{percent(values['ones'])} are 1, {percent(values['negative'])} are negative"
+        shown.append(("values", f"{values['min']:.5g} to {values['max']:.5g}", parts))
+    if targets:
+        spread = f"from {targets['min']:.6g} to {targets['max']:.6g}, deviation {targets['deviation']:.6g}"
+        shown.append(("mean target", f"{targets['mean']:.6g}", spread))
+    elif about.different_labels is None:
+        shown.append(("labels", "many", "more than are counted"))
+    if about.unlabelled:
+        shown.append(("unlabelled", f"{about.unlabelled:,}", f"{percent(about.unlabelled / about.rows)} of the rows"))
+    for name, count, what in (
+        ("duplicates", about.duplicates, "have the features and the label of an earlier row"),
+        ("contradictions", about.contradictions, "have the features of an earlier row, and another label"),
+    ):
+        shown.append((name, f"{about_}{count:,}", f"{percent(count / max(about.rows, 1))} {what}"))
+    if collisions is not None:
+        shown.append(("collisions", percent(collisions), "of the columns in use have several names"))
+    return shown
+
+
+def show_table(rows: list[list[str]]) -> None:
+    """The first column to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for first, *others in rows:
+        numbers = "  ".join(f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True))
+        click.echo(f"    {first:<{widths[0]}}  {numbers}")
+
+
+def percent(share: float) -> str:
+    """A share that is not 0 does not look like 0, and one that is not 1 not like 1.
+
+    >>> percent(0.25), percent(0.00001), percent(0.99999), percent(0)
+    ('25.0%', '<0.1%', '>99.9%', '0%')
+    """
+    if share in (0, 1):
+        return f"{share:.0%}"
+    return "<0.1%" if share < 0.001 else ">99.9%" if share > 0.999 else f"{share:.1%}"
+
+
+def readable(name: Any) -> str:
+    """A name or label on one line, and not too long for it."""
+    text = name if isinstance(name, str) and name.isprintable() and name else repr(name)
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,99 @@
+"""Scaling that is itself online: each example is scaled by what has been seen up to it, itself included."""
+
+import numpy as np
+
+from libc.math cimport fabs, sqrt
+
+from seriatim.core.row cimport sum_of_squares
+from seriatim.core.rows cimport Rows
+
+from seriatim.core.rows import LIMIT as LARGEST
+from seriatim.errors import ModelError
+
+cdef double LIMIT = LARGEST
+KINDS = ("standard", "max", "unit")
+
+
+cdef class Scaler:
+    """Values of features by what they have been so far; absent ones stay absent.
+
+    standard : (x - mean) / deviation of the values that were there, by Welford's recurrence; a feature that has always
+        been 1, such as a category, stays 1.
+    max : x / max |x|.
+    unit : each row divided by its norm; keeps nothing.
+    """
+
+    cdef readonly str kind
+    cdef bint standard
+    cdef double[::1] count, mean, spread    # spread: the sum of squared differences from the mean; or the maximum
+
+    def __init__(self, str kind):
+        if kind not in KINDS:
+            raise ValueError(f"{kind!r} is not one of {', '.join(KINDS)}")
+        self.kind, self.standard = kind, kind == "standard"
+        self.count, self.mean, self.spread = np.zeros(0), np.zeros(0), np.zeros(0)
+
+    def state(self):
+        """All it has seen, as named arrays."""
+        return {"count": np.array(self.count), "mean": np.array(self.mean), "spread": np.array(self.spread)}
+
+    def restore(self, state):
+        """The reverse of `state`."""
+        arrays = [np.array(state[name], dtype=np.float64) for name in ("count", "mean", "spread")]
+        if len({array.shape for array in arrays}) != 1 or arrays[0].ndim != 1:
+            raise ModelError("the arrays of the scaling differ in length")
+        if (arrays[0] < 0).any() or (arrays[2] < 0).any():
+            raise ModelError("a count or a spread of the scaling is negative")
+        self.count, self.mean, self.spread = arrays
+
+    cdef int grow(self, Py_ssize_t n) except -1:
+        cdef Py_ssize_t more = max(n, 2 * len(self.count)) - len(self.count)
+        if n > len(self.count):
+            nothing = np.zeros(more)
+            self.count = np.concatenate([self.count, nothing])
+            self.mean = np.concatenate([self.mean, nothing])
+            self.spread = np.concatenate([self.spread, nothing])
+        return 0
+
+    cdef double see(self, Py_ssize_t j, double x, bint learning) noexcept nogil:
+        """The scaled value of feature j."""
+        cdef double d = x - self.mean[j]
+        if self.standard:
+            if learning:
+                self.count[j] += 1
+                self.mean[j] += d / self.count[j]
+                self.spread[j] += d * (x - self.mean[j])
+            if self.spread[j] > 0:
+                return (x - self.mean[j]) / sqrt(self.spread[j] / self.count[j])
+            return 1 if x == 1 and self.mean[j] == 1 else 0
+        if learning and fabs(x) > self.spread[j]:
+            self.spread[j] = fabs(x)
+        return x / self.spread[j] if self.spread[j] > 0 else 0
+
+    def scaled(self, Rows rows, bint learning):
+        """Checked rows, scaled; when learning each is taken into account first."""
+        cdef Py_ssize_t i, j, column, begin, end, known
+        cdef double x, length
+        cdef bint dense = rows.index == NULL, unit = self.kind == "unit"
+        values, norms = np.empty(max(rows.nonzeros, 1)), np.empty(max(rows.n, 1))
+        cdef double[::1] value = values, norm2 = norms
+        cdef Py_ssize_t first = 0 if dense else rows.start[0]
+        rows.check()
+        if learning and not unit:
+            self.grow(rows.features)
+        known = len(self.count)
+        with nogil:
+            for i in range(rows.n):
+                begin = i * rows.features if dense else rows.start[i] - first
+                end = begin + rows.features if dense else rows.start[i + 1] - first
+                length = sqrt(rows.norm2[i])
+                for j in range(begin, end):
+                    column = j - begin if dense else rows.index[first + j]
+                    x = rows.value[first + j]
+                    if unit:
+                        x = x / length if length > 0 else 0
+                    else:
+                        x = self.see(column, x, learning) if column < known else 0
+                    value[j] = min(max(x, -LIMIT), LIMIT)
+                norm2[i] = sum_of_squares(&value[begin], end - begin) if end > begin else 0
+        return rows.revalued(values, norms)

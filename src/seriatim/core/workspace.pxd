@@ -1,0 +1,47 @@
+"""The memory in which the rows of a block are put together."""
+
+from seriatim.core.row cimport sum_of_squares
+from seriatim.core.rows cimport Rows
+
+
+cdef class Workspace:
+    cdef double* y
+    cdef int* name                     # the number of a label that is not a number, or -1
+    cdef double* norm2
+    cdef long long* start
+    cdef int* index
+    cdef double* value
+    cdef Py_ssize_t rows_room, values_room
+
+    cdef int reserve_rows(self, Py_ssize_t n) noexcept nogil
+    cdef int reserve_values(self, Py_ssize_t n) noexcept nogil
+
+
+cdef class Block:
+    cdef Workspace workspace
+    cdef readonly Rows rows
+    cdef readonly object y             # labels or targets, numbers where they are numbers
+    cdef readonly Py_ssize_t lines
+    cdef readonly list bad             # (line within the block, column, problem) of the first of them
+    cdef readonly Py_ssize_t bad_count
+
+
+cdef struct Position:
+    Py_ssize_t rows, values            # of the rows that are whole
+    const char* where                  # in a text: the end of the line, or the place of a problem
+    int features
+    bint named                         # a label is a name
+    bint unsorted
+
+
+cdef Workspace new_workspace(Py_ssize_t length)
+cdef Block finish(Workspace work, Position* at, list labels, Py_ssize_t lines, list bad, Py_ssize_t bad_count,
+                  object names=*)
+
+
+cdef inline void add_row(Workspace work, Position* at, Py_ssize_t end) noexcept nogil:
+    """What has been read up to value number `end` is a row."""
+    work.norm2[at.rows] = sum_of_squares(work.value + at.values, end - at.values)
+    at.values = end
+    at.rows += 1
+    work.start[at.rows] = end

@@ -1,0 +1,154 @@
+"""Examples kept on disk in binary form, to be gone through again, in order or not."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from seriatim.core.ahead import ahead
+from seriatim.core.rows import Rows
+from seriatim.core.vocabulary import Vocabulary
+from seriatim.errors import DataError
+from seriatim.features.names import Names
+
+PART = 1 << 16  # values of a part of rows in another order
+
+# One file each, flat: the length of each row, its columns, values, target, and the number of a label that is a name.
+KINDS = {"length": np.int32, "index": np.int32, "value": np.float64, "y": np.float64, "label": np.int32}
+
+Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]  # start, index and value of a CSR matrix
+
+
+class Cache:
+    """Files without a name, gone when it is; 12 bytes a value and 16 a row."""
+
+    def __init__(self) -> None:
+        self.files = {name: tempfile.TemporaryFile(prefix="seriatim-") for name in KINDS}  # noqa: SIM115, see close
+        self.vocabulary: Vocabulary | None = None
+        self.names: Names | None = None
+        self.labels: dict[str, int] = {}
+        self.blocks: list[tuple[int, int]] = []  # rows and values of each
+        self.features = 0
+
+    def add(self, rows: Rows, y: np.ndarray) -> None:
+        """Append a block."""
+        if rows.names is not None:
+            self.vocabulary = Vocabulary() if self.vocabulary is None else self.vocabulary
+            rows = self.vocabulary.translate(rows.check(), True)
+        start, index, value = sparse(rows)
+        label = np.full(len(y), -1, dtype=np.int32)
+        if y.dtype == object:
+            label = np.array(
+                [self.labels.setdefault(one, len(self.labels)) if isinstance(one, str) else -1 for one in y], np.int32
+            )
+            y = np.array([0.0 if isinstance(one, str) else one for one in y], dtype=np.float64)
+        try:
+            for name, array in zip(KINDS, (np.diff(start), index, value, y, label), strict=True):
+                self.files[name].write(np.ascontiguousarray(array, KINDS[name]).data)
+        except OSError as error:
+            raise DataError(
+                f"no room for the examples in {tempfile.gettempdir()}: {error.strerror}; TMPDIR names another folder"
+            ) from None
+        self.blocks.append((rows.n, len(index)))
+        self.features = max(self.features, rows.features)
+
+    def close(self) -> None:
+        for file in self.files.values():
+            file.close()
+
+    def ready(self) -> None:
+        """All has been added."""
+        for file in self.files.values():
+            file.flush()
+        if self.vocabulary is not None:
+            self.names = Names(self.vocabulary.names)
+
+    def read(self, name: str, begin: int, n: int) -> np.ndarray:
+        array = np.empty(n, dtype=KINDS[name])
+        room, offset = memoryview(array.data).cast("B") if n else memoryview(b""), begin * array.itemsize
+        while room:
+            got = os.preadv(self.files[name].fileno(), [room], offset)
+            if not got:
+                raise DataError("the examples kept on disk have been cut short")
+            room, offset = room[got:], offset + got
+        return array
+
+    def targets(self, y: np.ndarray, label: np.ndarray) -> np.ndarray:
+        if not self.labels:
+            return y
+        names = list(self.labels)
+        mixed = y.astype(object)
+        for i in np.flatnonzero(label >= 0):
+            mixed[i] = names[label[i]]
+        return mixed
+
+    def rows(self, start: np.ndarray, index: np.ndarray, value: np.ndarray) -> Rows:
+        rows = Rows.sparse(start, index, value, self.features)
+        if self.names is not None:
+            rows = rows.in_any_order()
+            rows.names = self.names
+        return rows.check()
+
+    def __iter__(self) -> Iterator[tuple[Rows, np.ndarray]]:
+        """All blocks as they were, read ahead on another core."""
+
+        def block(place: tuple[int, int, int, int]) -> tuple[Rows, np.ndarray]:
+            row, n, at, values = place
+            start = np.concatenate([[0], np.cumsum(self.read("length", row, n))])
+            rows = self.rows(start, self.read("index", at, values), self.read("value", at, values))
+            return rows, self.targets(self.read("y", row, n), self.read("label", row, n) if self.labels else start)
+
+        def places() -> Iterator[tuple[int, int, int, int]]:
+            row = at = 0
+            for n, values in self.blocks:
+                yield row, n, at, values
+                row, at = row + n, at + values
+
+        yield from ahead(block, places())
+
+    def permuted(self, rng: np.random.Generator) -> Iterator[tuple[Rows, np.ndarray]]:
+        """All rows in a random order; 24 bytes of memory a row."""
+        n, values = (sum(block[k] for block in self.blocks) for k in (0, 1))
+        if not n:
+            return
+        start = np.concatenate([[0], np.cumsum(self.read("length", 0, n), dtype=np.int64)])
+        index, value, y, label = (
+            np.memmap(self.files[k], KINDS[k], "r") if values or k in ("y", "label") else np.empty(0, KINDS[k])
+            for k in ("index", "value", "y", "label")
+        )
+        order = rng.permutation(n)
+        ends = np.cumsum(np.diff(start)[order])
+        begin = 0
+        while begin < n:
+            end = max(begin + 1, int(np.searchsorted(ends, (ends[begin - 1] if begin else 0) + PART, "right")))
+            some = order[begin:end]
+            yield self.rows(*picked(start, index, value, some)), self.targets(y[some], label[some])
+            begin = end
+
+
+def sparse(rows: Rows) -> Arrays:
+    """The arrays of rows, dense or not."""
+    if len(rows.arrays) == 3:
+        return rows.arrays  # type: ignore[return-value]
+    X: Any = rows.arrays[0]
+    n, features = X.shape
+    return np.arange(n + 1) * features, np.tile(np.arange(features, dtype=np.int32), n), X.reshape(-1)
+
+
+def joined(parts: list[Arrays]) -> Arrays:
+    """Blocks as one matrix."""
+    ends = np.cumsum([part[0][-1] for part in parts])
+    start = np.concatenate([[0], *(part[0][1:] + end - part[0][-1] for part, end in zip(parts, ends, strict=True))])
+    return start, np.concatenate([part[1] for part in parts]), np.concatenate([part[2] for part in parts])
+
+
+def picked(start: np.ndarray, index: np.ndarray, value: np.ndarray, order: np.ndarray) -> Arrays:
+    """These rows of a matrix, in this order."""
+    length = start[order + 1] - start[order]
+    begin = np.concatenate([[0], np.cumsum(length)])
+    place = np.repeat(start[order] - begin[:-1], length) + np.arange(begin[-1])
+    return begin, index[place], value[place]

@@ -1,0 +1,515 @@
+"""What is in a stream: its rows, features, labels and scales, and what may trouble those who learn from it.
+
+One pass. What is kept grows with the different features, about 100 bytes each besides their names, and not with the
+rows, except for 16 bytes for each different row, up to 160 MB.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from shlex import quote
+from typing import Any
+
+import numpy as np
+
+from seriatim.core.rows import LIMIT, Rows
+from seriatim.core.vocabulary import Vocabulary
+from seriatim.data.cache import joined, sparse
+from seriatim.errors import DataError
+from seriatim.features import Features
+from seriatim.labels import label_order
+
+BATCH = 1 << 18  # values and rows that are looked at together
+SHOWN = 10  # features
+LABELS_SHOWN = 20
+MOST_CLASSES = 1000  # more different numbers than this are targets, not labels
+MOST_LABELS = 1 << 16  # different labels that are counted
+MOST_HASHES = 10_000_000  # different rows that are told apart; of more a sample
+ENOUGH = 10  # rows from which the scale of a feature is told
+MANY = 20  # categories, or changes of the label, from which they tell something
+WIDE = 1000  # how much scales may differ
+RARE = 0.01  # the share below which a label is rare
+
+Batch = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # start, index and value of a CSR matrix; codes of labels
+
+
+@dataclass
+class Description:
+    """What a stream holds. A value of 0 is as good as none: figures are of the values that are not 0.
+
+    features : as many as a model will have, by their names or the highest number; `used` of them have a value.
+    labels : of the 20 most frequent the label, its rows and its share; `different_labels` is None beyond 65,536.
+    targets : instead of labels where they are many different numbers: min, mean, deviation and max.
+    duplicates : rows with the features and the label of an earlier row.
+    contradictions : rows with the features of earlier rows, and a label that none of those has.
+    exact : whether these two are counted, and not estimated to within about 0.1% of the rows.
+    heaviest : the features that most rows have, those of the largest sum of absolute values first among equals.
+    warnings : what may trouble a learner and what to do about it, as a kind and a text each.
+    """
+
+    name: str
+    rows: int = 0
+    features: int = 0
+    used: int = 0
+    nonzeros: int = 0
+    density: float = 0.0
+    per_row: dict[str, float] = field(default_factory=dict)
+    empty_rows: int = 0
+    values: dict[str, float] | None = None
+    labels: list[dict[str, Any]] | None = None
+    different_labels: int | None = None
+    targets: dict[str, float] | None = None
+    unlabelled: int = 0
+    duplicates: int = 0
+    contradictions: int = 0
+    exact: bool = True
+    heaviest: list[dict[str, Any]] = field(default_factory=list)
+    warnings: list[dict[str, str]] = field(default_factory=list)
+    interrupted: bool = False
+
+    def summary(self) -> dict[str, Any]:
+        """All of it as plain numbers, strings, lists and dicts."""
+        return asdict(self)
+
+
+def describe(stream: Iterable[tuple[Rows, np.ndarray]], *, watch: Callable[[int], None] | None = None) -> Description:
+    """Go through a stream once and say what is in it.
+
+    Labels may be missing. `watch` is called now and then with the number of rows so far. Ctrl-C ends the reading, and
+    `interrupted` says so; the figures are of the rows until then.
+
+    >>> from seriatim import data
+    >>> about = describe(data.stream("spam"))
+    >>> about.rows, about.features, [label["rows"] for label in about.labels]
+    (4601, 57, [2788, 1813])
+    """
+    survey = Survey(stream, watch)
+    for batch in batches(survey.blocks()):
+        survey.add(*batch)
+    if not survey.rows and not survey.interrupted:
+        raise DataError(f"{survey.name}: no examples")
+    return survey.description()
+
+
+def batches(blocks: Iterable[Batch]) -> Iterator[Batch]:
+    """Blocks cut anew, at places that depend on the rows alone: so sums are rounded alike, whatever the blocks."""
+    parts: list[Batch] = []
+    held = 0
+    for block in blocks:
+        parts.append(block)
+        held += len(block[1]) + len(block[3])
+        if held < BATCH:
+            continue
+        start, index, value = joined([part[:3] for part in parts])
+        y = np.concatenate([part[3] for part in parts])
+        ends = start[1:] + np.arange(1, len(y) + 1)
+        begin = used = 0
+        while held >= BATCH:
+            end = int(np.searchsorted(ends, used + BATCH)) + 1
+            yield cut(start, index, value, y, begin, end)
+            begin, used = end, int(ends[end - 1])
+            held = int(ends[-1]) - used
+        parts = [cut(start, index, value, y, begin, len(y))]
+    if held:
+        yield *joined([part[:3] for part in parts]), np.concatenate([part[3] for part in parts])
+
+
+def cut(start: np.ndarray, index: np.ndarray, value: np.ndarray, y: np.ndarray, begin: int, end: int) -> Batch:
+    first, last = start[begin], start[end]
+    return start[begin : end + 1] - first, index[first:last], value[first:last], y[begin:end]
+
+
+class Survey:
+    """All that has been seen of a stream so far."""
+
+    def __init__(self, stream: Iterable[tuple[Rows, np.ndarray]], watch: Callable[[int], None] | None) -> None:
+        self.stream, self.watch = stream, watch
+        self.name = getattr(stream, "name", "the stream")
+        self.vocabulary: Vocabulary | None = None
+        self.labels, self.columns, self.hashes = Labels(), Columns(), Hashes()
+        self.read = self.rows = self.nonzeros = self.empty = self.ones = self.negative = self.longest = self.width = 0
+        self.shortest = 1 << 62
+        self.interrupted = False
+
+    def blocks(self) -> Iterator[Batch]:
+        """The blocks of the stream, with one numbering of features and labels."""
+        try:
+            for rows, y in self.stream:
+                rows = rows.check()
+                if not self.read and rows.names is not None:
+                    self.vocabulary = Vocabulary()
+                if (rows.names is None) != (self.vocabulary is None):
+                    raise DataError(f"{self.name}: some features have names, and some only numbers")
+                if self.vocabulary is not None:
+                    rows = self.vocabulary.translate(rows, True)
+                self.read += rows.n
+                self.width = max(self.width, rows.features)
+                yield *sparse(rows), self.labels.codes(y)
+                if self.watch is not None:
+                    self.watch(self.read)
+        except KeyboardInterrupt:
+            self.interrupted = True
+
+    def add(self, start: np.ndarray, index: np.ndarray, value: np.ndarray, y: np.ndarray) -> None:
+        slot = self.columns.slots(index)
+        there = value != 0
+        if not there.all():
+            start = np.concatenate([[0], np.cumsum(there)])[start]
+            slot, index, value = slot[there], index[there], value[there]
+        length = np.diff(start)
+        self.rows += len(length)
+        self.nonzeros += len(value)
+        self.empty += int(np.count_nonzero(length == 0))
+        self.longest = max(self.longest, int(length.max()))
+        self.shortest = int(length.min(initial=self.shortest))
+        self.ones += int(np.count_nonzero(value == 1))
+        self.negative += int(np.count_nonzero(value < 0))
+        self.labels.add(y)
+        self.columns.add(slot, value)
+        self.hashes.add(row_hashes(start, index, value), y)
+
+    def named(self, feature: int) -> str:
+        """The name of a feature by its number among those seen; without names its number in the file, from 1."""
+        column = int(self.columns.column[feature])
+        return str(column + 1) if self.vocabulary is None else self.vocabulary.names[column]
+
+    def description(self) -> Description:
+        columns, labels, rows = self.columns, self.labels, self.rows
+        used = np.flatnonzero(columns.count[: columns.n])
+        features = self.width if self.vocabulary is None else len(self.vocabulary)
+        about = Description(self.name, rows, features, len(used), self.nonzeros, interrupted=self.interrupted)
+        about.density = self.nonzeros / max(rows * features, 1)
+        about.per_row = {"min": self.shortest if rows else 0, "mean": self.nonzeros / max(rows, 1), "max": self.longest}
+        about.empty_rows = self.empty
+        if len(used):
+            about.values = {
+                "min": float(columns.low[used].min()),
+                "max": float(columns.high[used].max()),
+                "ones": self.ones / self.nonzeros,
+                "negative": self.negative / self.nonzeros,
+            }
+        labels.describe(about)
+        about.duplicates, about.contradictions, about.exact = self.hashes.repeats(rows)
+        about.heaviest = [self.feature(j) for j in columns.heaviest(used)]
+        about.warnings = [{"kind": kind, "text": text} for kind, text in self.warnings(about, used)]
+        return about
+
+    def feature(self, j: int) -> dict[str, Any]:
+        columns = self.columns
+        return {
+            "name": self.named(j),
+            "rows": int(columns.count[j]),
+            "share": float(columns.count[j] / self.rows),
+            "min": float(columns.low[j]),
+            "mean": float(columns.mean[j]),
+            "max": float(columns.high[j]),
+            "deviation": float(columns.deviation(j)),
+        }
+
+    # ---- what may trouble a learner
+
+    def warnings(self, about: Description, used: np.ndarray) -> Iterator[tuple[str, str]]:
+        """(kind, what is found and what to do about it)."""
+        how = Features.of(getattr(self.stream, "features", None))
+        yield from self.labels.warnings(about)
+        if how.normalize not in ("standard", "max"):
+            yield from self.scales(used[self.columns.count[used] >= ENOUGH])
+        if self.vocabulary is not None:
+            yield from self.categories(how)
+        columns = self.columns
+        same = (columns.count == self.rows) & (columns.low == columns.high) | (columns.count == 0)
+        constant = np.flatnonzero(same[: columns.n])
+        if len(constant) and self.rows > 1:
+            names = ", ".join(
+                f"{self.named(j)!r} ({columns.low[j] if columns.count[j] else 0:g})" for j in constant[:SHOWN]
+            )
+            more = f" and {len(constant) - SHOWN:,} more" if len(constant) > SHOWN else ""
+            yield (
+                "constant",
+                f"one value in all rows tells nothing: {names}{more}; --drop leaves out a column of a table",
+            )
+
+    def scales(self, features: np.ndarray) -> Iterator[tuple[str, str]]:
+        # The square of a tiny value may vanish, and the value must not.
+        size = np.hypot(self.columns.mean[features], self.columns.deviation(features)).clip(5e-324)
+        if len(size) and size.max() > WIDE * size.min():
+            large, small = int(size.argmax()), int(size.argmin())
+            ratio = float(size[large]) / float(size[small])
+            yield (
+                "scales",
+                f"scales differ by {ratio:,.0f} times: the root mean square of {self.named(features[large])!r} is "
+                f"{size[large]:.3g}, that of {self.named(features[small])!r} {size[small]:.3g}; --normalize standard "
+                f"or --normalize max makes them alike",
+            )
+
+    def categories(self, how: Features) -> Iterator[tuple[str, str]]:
+        """Columns, told by the names k=c of their features, of which a category occurs hardly more than once."""
+        assert self.vocabulary is not None
+        categories: Counter[str] = Counter()
+        occurrences: Counter[str] = Counter()
+        counts = self.columns.count[: self.columns.n].tolist()
+        for number, count in zip(self.columns.column.tolist(), counts, strict=False):
+            column, is_category, _ = (name := self.vocabulary.names[number]).partition("=")
+            if is_category and count and column not in how.text and not (how.cross and "*" in name):
+                categories[column] += 1
+                occurrences[column] += count
+        for column, n in categories.items():
+            if n >= MANY and 2 * n > occurrences[column]:
+                yield (
+                    "categories",
+                    f"column {column!r} has {n:,} categories in {occurrences[column]:,} rows, too few rows of each to "
+                    f"learn from; --text {quote(column)} takes it as words, --drop {quote(column)} leaves it out",
+                )
+
+
+class Labels:
+    """The labels: how many rows each has, and how often it changes from one row to the next.
+
+    A label is told by a code of 64 bits: a number by its own, a name by its hash.
+    """
+
+    MISSING = np.float64("nan").view(np.uint64)
+
+    def __init__(self) -> None:
+        self.names = Codes()
+        self.code, self.count = np.empty(0, np.uint64), np.empty(0, np.int64)
+        self.counting = self.whole = True
+        self.labelled = self.missing = self.changes = 0
+        self.last: np.ndarray = np.empty(0, np.uint64)
+        self.mean = self.spread = 0.0
+        self.low, self.high = np.inf, -np.inf
+        self.rarest: list[tuple[int, Any]] = []
+
+    def codes(self, y: np.ndarray) -> np.ndarray:
+        if y.dtype.kind not in "fiub":
+            return np.fromiter(map(self.names.__getitem__, y.tolist()), np.uint64, len(y))
+        numbers = y.astype(np.float64) + 0.0  # which makes 0 of -0
+        return np.where(np.isnan(numbers), self.MISSING, numbers.view(np.uint64))
+
+    def add(self, codes: np.ndarray) -> None:
+        known = codes[codes != self.MISSING]
+        self.missing += len(codes) - len(known)
+        if not len(known):
+            return
+        row = np.concatenate([self.last, known])
+        self.changes += int(np.count_nonzero(row[1:] != row[:-1]))
+        self.last = known[-1:]
+        if not self.names:
+            self.add_numbers(known.view(np.float64))
+        self.labelled += len(known)
+        if self.counting:
+            code, count = np.unique(known, return_counts=True)
+            self.code, place = np.unique(np.concatenate([self.code, code]), return_inverse=True)
+            self.count = np.bincount(place, np.concatenate([self.count, count])).astype(np.int64)
+            self.counting = len(self.code) <= MOST_LABELS
+
+    def add_numbers(self, y: np.ndarray) -> None:
+        """Chan, Golub and LeVeque (1983): the mean and the squared differences from it, of two parts together."""
+        self.low, self.high = min(self.low, float(y.min())), max(self.high, float(y.max()))
+        self.whole = self.whole and bool((y == np.rint(y)).all())
+        y = y.clip(-LIMIT, LIMIT)  # squares beyond would not be finite, and no learner takes such targets
+        n, mean = len(y), float(y.mean())
+        shift, share = mean - self.mean, n / (n + self.labelled)
+        self.spread += float(((y - mean) ** 2).sum()) + shift**2 * share * self.labelled
+        self.mean += shift * share
+
+    def are_targets(self) -> bool:
+        """Whether they are many different numbers."""
+        different = len(self.code)
+        many = different > MOST_CLASSES or 10 * different > self.labelled or not self.whole
+        return not self.names and different > LABELS_SHOWN and many
+
+    def describe(self, about: Description) -> None:
+        about.unlabelled = self.missing
+        about.different_labels = len(self.code) if self.counting else None
+        if self.are_targets():
+            deviation = (self.spread / self.labelled) ** 0.5
+            about.targets = {"min": self.low, "mean": self.mean, "deviation": deviation, "max": self.high}
+        elif self.counting:
+            names = {code: name for name, code in self.names.items()}
+            codes, numbers = self.code.tolist(), map(as_label, self.code.view(np.float64).tolist())
+            labels = [names.get(code, number) for code, number in zip(codes, numbers, strict=True)]
+            ranked = sorted(
+                zip(self.count.tolist(), labels, strict=True), key=lambda one: (-one[0], label_order(one[1]))
+            )
+            about.labels = [
+                {"label": label, "rows": n, "share": n / self.labelled} for n, label in ranked[:LABELS_SHOWN]
+            ]
+            self.rarest = ranked[-1:]
+
+    def warnings(self, about: Description) -> Iterator[tuple[str, str]]:
+        n = self.labelled
+        if not n:
+            yield "unlabelled", "no row has a label; in a table or JSON lines --label COLUMN says where it is"
+        if about.labels is None or n < 2:
+            return
+        share = self.count / n
+        if share.min() < min(RARE, 0.5 / len(share)):
+            ((count, label),) = self.rarest
+            rare = np.count_nonzero(share < RARE)
+            others = f", and {rare - 1:,} more labels have less than 1%" if rare > 1 else ""
+            yield (
+                "rare label",
+                f"label {label!r} has {count:,} of {n:,} rows{others}: the mistake rate will hardly show how it fares",
+            )
+        expected = (n - 1) * (1 - float((share * (self.count - 1) / (n - 1)).sum()))
+        if expected >= MANY and 10 * self.changes < expected:
+            yield (
+                "sorted",
+                f"the rows look sorted by label: it changes {self.changes:,} times from row to row, in a random order "
+                f"about {expected:,.0f} times; --shuffle SEED mixes them",
+            )
+
+
+def as_label(number: float) -> int | float:
+    return int(number) if number.is_integer() else number
+
+
+class Codes(dict[Any, int]):
+    """The codes of labels that are objects; those of names are kept."""
+
+    def __missing__(self, label: Any) -> int:
+        if not isinstance(label, str):
+            number = np.float64(label) + 0.0
+            return int(Labels.MISSING if np.isnan(number) else number.view(np.uint64))
+        code = hash(label) & 0xFFFFFFFFFFFFFFFF
+        if len(self) <= MOST_LABELS:
+            self[label] = code
+        return code
+
+
+class Columns:
+    """Figures of each feature: its column, in how many rows it is not 0, and what its values are there."""
+
+    WHOLE, REAL = ("column", "count"), ("mean", "spread", "absolute", "low", "high")
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.column = self.count = self.mean = self.spread = self.absolute = self.low = self.high = np.empty(0)
+        self.table = np.zeros(0, np.int32)  # column -> feature, from 1; the system gives memory to the pages in use
+        self.grow(64)
+
+    def grow(self, n: int) -> None:
+        """Make room for n features."""
+        for name in self.WHOLE + self.REAL:
+            array = np.full(n, {"low": np.inf, "high": -np.inf}.get(name, 0), float if name in self.REAL else int)
+            array[: self.n] = getattr(self, name)[: self.n]
+            setattr(self, name, array)
+
+    def slots(self, index: np.ndarray) -> np.ndarray:
+        """The features of columns, which are taken in if they are new."""
+        width = int(index.max(initial=-1)) + 1
+        if width > len(self.table):
+            self.table = np.zeros(1 << (width - 1).bit_length(), np.int32)
+            self.table[self.column[: self.n]] = np.arange(1, self.n + 1)
+        slot = self.table.take(index)
+        new = slot == 0
+        if new.any():
+            fresh = np.unique(index[new])
+            if self.n + len(fresh) > len(self.column):
+                self.grow(max(self.n + len(fresh), 2 * self.n))
+            self.column[self.n : self.n + len(fresh)] = fresh
+            self.table[fresh] = np.arange(self.n + 1, self.n + len(fresh) + 1)
+            self.n += len(fresh)
+            slot = self.table.take(index)
+        return slot - np.intp(1)  # in the type of an index: NumPy would make it one again and again
+
+    def add(self, slot: np.ndarray, value: np.ndarray) -> None:
+        """Merge the figures of some values by Chan's formulas."""
+        np.minimum.at(self.low, slot, value)
+        np.maximum.at(self.high, slot, value)
+        here: Any = slice(self.n)
+        place, m = slot, self.n
+        if m > len(value):  # of many features only those that are here should cost anything
+            mark = np.zeros(m, bool)
+            mark[slot] = True
+            here = np.flatnonzero(mark)
+            number = np.empty(m, np.intp)
+            number[here] = np.arange(len(here))
+            place, m = number.take(slot), len(here)
+        n, total = np.bincount(place, minlength=m), np.bincount(place, value, m)
+        mean, before = total / np.maximum(n, 1), self.count[here]
+        shift, share = mean - self.mean[here], n / np.maximum(before + n, 1)
+        self.spread[here] += np.bincount(place, (value - mean.take(place)) ** 2, m) + shift**2 * share * before
+        self.count[here] += n  # changes `before`, where that is a view
+        self.mean[here] += shift * share
+        negative = value.min(initial=0) < 0
+        self.absolute[here] += np.bincount(place, np.abs(value), m) if negative else total
+
+    def deviation(self, which: Any) -> Any:
+        return np.sqrt(self.spread[which] / self.count[which])
+
+    def heaviest(self, used: np.ndarray) -> np.ndarray:
+        count = self.count[used]
+        if len(used) > SHOWN:
+            used = used[count >= np.partition(count, -SHOWN)[-SHOWN]]
+        return used[np.lexsort((self.column[used], -self.absolute[used], -self.count[used]))][:SHOWN]
+
+
+class Hashes:
+    """Which rows have been there before, told by hashes of 64 bits of their features, and of features and label.
+
+    Where there are too many, half of all hashes are left out, then half of the others, and so on: what is kept then
+    stands for 2^halvings times as many.
+    """
+
+    TOP = np.uint64(0xFFFF << 48)  # bits that both hashes of a row have in common: they are kept or left out together
+
+    def __init__(self) -> None:
+        self.known = [np.empty(0, np.uint64), np.empty(0, np.uint64)]
+        self.waiting: list[list[np.ndarray]] = [[], []]
+        self.waiting_count = self.halvings = 0
+
+    def add(self, features: np.ndarray, codes: np.ndarray) -> None:
+        both = mixed(features + mixed(codes.copy()))
+        both = features & self.TOP | both & ~self.TOP
+        for kept, hashes in zip(self.waiting, (features, both), strict=True):
+            kept.append(hashes[hashes >> np.uint64(64 - self.halvings) == 0] if self.halvings else hashes)
+        self.waiting_count += len(self.waiting[0][-1])
+        if self.waiting_count >= max(1 << 20, len(self.known[1])):
+            self.merge()
+
+    def merge(self) -> None:
+        self.known = [
+            distinct(np.concatenate([*kept, known])) for kept, known in zip(self.waiting, self.known, strict=True)
+        ]
+        self.waiting, self.waiting_count = [[], []], 0
+        while len(self.known[1]) > MOST_HASHES:
+            self.halvings += 1
+            limit = np.uint64(1 << (64 - self.halvings))
+            self.known = [known[: np.searchsorted(known, limit)].copy() for known in self.known]
+
+    def repeats(self, rows: int) -> tuple[int, int, bool]:
+        """Duplicates, contradictions, and whether they are exact."""
+        self.merge()
+        features, both = (min(len(known) << self.halvings, rows) for known in self.known)
+        return rows - both, max(both - features, 0), not self.halvings
+
+
+def distinct(hashes: np.ndarray) -> np.ndarray:
+    """Sorted, each once."""
+    hashes.sort()
+    return hashes[np.concatenate([[True], hashes[1:] != hashes[:-1]])] if len(hashes) else hashes
+
+
+def row_hashes(start: np.ndarray, index: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """A hash of each row, whatever the order of its features: the sum of those of its pairs of column and value."""
+    sums = np.zeros(len(index) + 1, np.uint64)
+    sums[1:] = index
+    sums[1:] *= np.uint64(0x9E3779B97F4A7C15)
+    sums[1:] += value.view(np.uint64)
+    mixed(sums[1:])
+    np.cumsum(sums, out=sums)
+    return mixed(sums[start[1:]] - sums[start[:-1]])
+
+
+def mixed(x: np.ndarray) -> np.ndarray:
+    """The numbers, in place, with every bit dependent on every other (the last step of SplitMix64)."""
+    x ^= x >> np.uint64(30)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(27)
+    x *= np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return x

@@ -1,0 +1,94 @@
+"""JSON lines: an object a line, its keys the columns."""
+
+from __future__ import annotations
+
+from mmap import mmap
+from typing import Any
+
+from seriatim.core.rows import LIMIT
+from seriatim.core.workspace import Block
+from seriatim.data.tables import LABELS
+from seriatim.errors import DataError, LimitError
+from seriatim.features.encode import Encoder, Plan
+
+DESCRIBED = 10  # bad lines of a block that are described
+
+
+def parse(
+    buffer: mmap, begin: int, end: int, plan: Plan, label: str | None, skip_bad: bool = False, labelled: bool = True
+) -> Block:
+    """The rows of bytes begin..end of a buffer, whole lines.
+
+    Stops at the first bad line, or skips bad lines. Without `labelled` a label may be missing, and is NaN then.
+    """
+    import msgspec
+
+    decode = msgspec.json.Decoder().decode
+    encoder = Encoder(plan, end - begin)
+    y: list[Any] = []
+    bad: list[tuple[int, int, str]] = []
+    lines = bad_count = 0
+    for text in bytes(memoryview(buffer)[begin:end]).removesuffix(b"\n").split(b"\n") if end > begin else ():
+        lines += 1
+        if not text.strip():
+            continue
+        try:
+            one = decode(text)
+            if not isinstance(one, dict):
+                raise DataError(f"expected an object, found {shortened(text)}")
+            name = label if label is not None else next((usual for usual in LABELS if usual in one), None)
+            target = label_of(one.pop(name, None) if name is not None else None, name, labelled, one)
+            encoder.take(one)
+            y.append(target)
+        except msgspec.MsgspecError as error:
+            problem, column = json_problem(str(error), text)
+        except UnicodeDecodeError:  # its place is that within a string
+            problem, column = utf8_problem(text)
+        except RecursionError:
+            problem, column = "expected an object, found too many objects or lists within one another", 1
+        except (DataError, LimitError) as error:
+            problem, column = str(error), 1
+        else:
+            continue
+        bad_count += 1
+        if len(bad) < DESCRIBED:
+            bad.append((lines, column, problem))
+        if not skip_bad:
+            break
+    return encoder.finish(y, lines, bad, bad_count)
+
+
+def label_of(value: Any, name: str | None, labelled: bool, one: dict[str, Any]) -> float | str:
+    """A label: a number, true or false, or a name."""
+    if isinstance(value, str) and value:
+        return value
+    if isinstance(value, int | float) and -LIMIT <= value <= LIMIT:
+        return float(value)
+    if value is None and not labelled:
+        return float("nan")
+    if value is None and name is None:
+        keys = ", ".join(map(repr, list(one)[:20]))
+        raise DataError(f"which key is the label? Say so by --label (features=Features(label=...)); there are {keys}")
+    found = "none" if value is None else repr(value)[:40]
+    raise DataError(f"expected a label under {name!r}, a number or a string, found {found}")
+
+
+def json_problem(message: str, text: bytes) -> tuple[str, int]:
+    """What is wrong with a line that is no JSON, and where."""
+    what, _, place = message.partition(" (byte ")
+    column = int(place.rstrip(")")) + ("trailing characters" not in what) if place else len(text) + 1  # behind these
+    return f"expected a JSON object: {what}", column
+
+
+def utf8_problem(text: bytes) -> tuple[str, int]:
+    """Which byte of a line is no UTF-8, and where."""
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        return f"expected UTF-8 text, found the byte 0x{text[error.start]:02x}", error.start + 1
+    return "expected UTF-8 text", 1
+
+
+def shortened(text: bytes) -> str:
+    found = text.decode(errors="replace").strip()
+    return repr(found if len(found) <= 40 else found[:40] + "...")

@@ -1,0 +1,512 @@
+"""Records as they stand in files: the cells of tables and objects, and the features of sparse examples by name.
+
+What a cell of text is, its whole column tells: whole numbers, numbers, true and false, or else text. NA, ? and the like
+are missing among numbers, and an empty cell is everywhere. CSV has no types: a column of strings that all look like
+numbers, or like true and false, is taken for such, quotes or not, and its cells come back as the same text only where
+that is how numbers are written: 1.50 comes back as 1.5. Whole numbers with zeros before them, or of more digits than a
+number holds, are text, so that codes and keys stay what they are. A date in a text is a string, and stays one.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from seriatim.core.flatten import DEPTH
+from seriatim.data import bundled, delimited, formats, tables
+from seriatim.data.cache import sparse
+from seriatim.data.delimited import is_flag, is_number, means_missing
+from seriatim.data.drift import generated
+from seriatim.data.lines import InOrder, Ranges
+from seriatim.data.lines import Records as TableLines
+from seriatim.data.objects import json_problem, shortened, utf8_problem
+from seriatim.data.source import Source, look, opened
+from seriatim.data.text import PADDING
+from seriatim.data.unpack import Unpacked, packing
+from seriatim.errors import DataError, ParseError
+from seriatim.features import Features
+from seriatim.features.encode import Plan
+
+TABLES, COLUMNAR, SPARSE = ("csv", "tsv"), ("parquet", "arrow"), ("libsvm", "vw")
+MOST_COLUMNS = 10_000  # of a table that is made of objects or sparse examples
+CELLS = 1 << 20  # in memory at a time, where a row may be wide
+EXACT = 1 << 53  # whole numbers up to here are doubles, too
+WHOLE = re.compile(r"[+-]?[0-9]+")
+TRUTH = {"true": True, "false": False}
+
+Record = dict[str, Any]
+
+
+@dataclass
+class Batch:
+    """Some records of a file, in order: as dicts, or as a piece of an Arrow table."""
+
+    file: str
+    format: str
+    numbers: Sequence[int]  # of their lines (JSON) or of themselves, from 1
+    given: list[Record] | None = None
+    table: Any = None
+    columns: Sequence[str] | None = None  # if the file says which there are
+    named: bool = True  # if its first line names them
+
+    @cached_property
+    def records(self) -> list[Record]:
+        return self.given if self.given is not None else arrow_records(self)
+
+    def place(self, i: int) -> str:
+        return f"{self.file}: {'line' if self.format == 'jsonl' else 'record'} {self.numbers[i]:,}"
+
+    def slice(self, begin: int, end: int) -> Batch:
+        """Records begin..end of these."""
+        given, table = self.given and self.given[begin:end], self.table and self.table.slice(begin, end - begin)
+        return Batch(self.file, self.format, self.numbers[begin:end], given, table, self.columns, self.named)
+
+    def parts(self, width: int) -> Iterator[Batch]:
+        """These records in pieces that are not too many cells in so many columns; one at least."""
+        step = max(1, CELLS // max(width, 1))
+        for begin in range(0, max(len(self.numbers), 1), step):
+            yield self.slice(begin, begin + step)
+
+    def flat(self) -> list[Record]:
+        """The records, with the keys of objects within them joined to their own by dots."""
+        if self.format in TABLES + SPARSE:
+            return self.records
+        found = []
+        for i, record in enumerate(self.records):
+            try:
+                found.append(flat(record))
+            except DataError as error:
+                raise DataError(f"{self.place(i)}: {error}") from None
+        return found
+
+
+def flat(record: Record, before: str = "", depth: int = 0) -> Record:
+    """A record without objects in it; of one without keys nothing is left.
+
+    >>> flat({"user": {"name": "Ada", "born": {"year": 1815}}, "id": 7})
+    {'user.name': 'Ada', 'user.born.year': 1815, 'id': 7}
+    """
+    if not before and dict not in map(type, record.values()):
+        return record
+    if depth > DEPTH:
+        raise DataError(f"key {before!r}: more than {DEPTH} objects within one another")
+    cells: Record = {}
+    for key, value in record.items():
+        name = before + key
+        new = flat(value, f"{name}.", depth + 1) if isinstance(value, dict) else {name: value}
+        for again in new.keys() & cells.keys():
+            raise DataError(f"key {again!r} is there twice: by its own name, and within an object")
+        cells |= new
+    return cells
+
+
+class Records(Source):
+    """The records of some files, batch after batch, for a file of the format `target`. Iterating again reads again.
+
+    `survey` comes first: it tells the columns, and what the cells of text are. What can be read once only is kept in a
+    file without a name.
+    """
+
+    def __init__(self, paths: Any, target: str, limit: int | None = None, **reading: Any) -> None:
+        """target : what is to be written; limit : no more records than so many; reading : as `Source` takes it."""
+        self.target, self.limit = target, limit
+        self.kept: dict[str, Any] = {}
+        self.columns: dict[str, None] = {}
+        self.sorts: dict[str, set[str]] = {}
+        self.kinds: dict[str, str] = {}
+        self.named = False  # whether any file says what its columns are called
+        super().__init__(paths, labelled=False, **reading)
+        for path in self.files:
+            if limit is None and is_generated(path):
+                raise DataError(f"{path} has no end: say by --limit how many examples are wanted")
+
+    def reset(self) -> None:
+        super().reset()
+        self.left = sys.maxsize if self.limit is None else self.limit
+
+    def __iter__(self) -> Iterator[Batch]:  # type: ignore[override]
+        return super().__iter__()  # type: ignore[return-value]
+
+    def file(self, path: str) -> Generator[Batch, None, None]:  # type: ignore[override]
+        """The batches of a file, as far as they are wanted."""
+        with closing(self.batches(path)) as batches:
+            for batch in batches if self.left else ():
+                yield batch if len(batch.numbers) <= self.left else batch.slice(0, self.left)
+                self.left -= min(self.left, len(batch.numbers))
+                if not self.left:
+                    return
+
+    # ---- what must be known before the first record is written
+
+    def survey(self, watch: Callable[[int], None]) -> None:
+        """Go through the files, as far as need be, for their columns and what their cells of text are."""
+        self.reset()
+        met: set[str] = set()
+        for path in self.files:
+            with closing(self.file(path)) as batches:
+                for batch in batches:
+                    met.add(batch.format)
+                    whole = self.needs_all(batch.format)
+                    self.note(batch, whole)
+                    watch(len(batch.numbers))
+                    if not whole:
+                        break
+            self.before += self.size
+        numbers = [name for name in self.columns if name.isdecimal()]
+        if met == {"libsvm"} and len(numbers) == len(self.columns) - 1:
+            self.columns = dict.fromkeys(["label", *sorted(numbers, key=int)])
+        self.kinds = {name: kind_of(sorts) for name, sorts in self.sorts.items()}
+
+    def needs_all(self, format: str) -> bool:
+        """Whether all of a file must be seen: a table of text for its types, objects and examples for the columns."""
+        if format in TABLES:
+            return self.target not in TABLES
+        return self.target in TABLES if format == "jsonl" else format in SPARSE and self.target != "jsonl"
+
+    def note(self, batch: Batch, whole: bool) -> None:
+        """Take in what a batch tells; if it is one of all, its records, too."""
+        self.named |= batch.named
+        if batch.columns is not None:
+            self.columns.update(dict.fromkeys(batch.columns))
+        elif whole:
+            for record in batch.flat():
+                self.columns.update(dict.fromkeys(record))
+            if len(self.columns) > MOST_COLUMNS:
+                raise too_many(self.name)
+        if whole and batch.format in SPARSE:
+            self.sorts |= {name: {"float"} for name in self.columns.keys() - self.sorts.keys() - {"label"}}
+            labels = {record["label"] for record in batch.records} - {None}
+            sorts = {"text" if isinstance(label, str) else sort_of(str(label)) for label in labels}
+            self.sorts["label"] = self.sorts.get("label", set()) | sorts
+        elif whole:
+            for name in batch.columns or ():
+                sorts = self.sorts.setdefault(name, set())
+                if "text" not in sorts:
+                    sorts |= {sort_of(cell) for cell in {record[name] for record in batch.records} - {None}} - {""}
+
+    # ---- one file
+
+    def batches(self, path: str) -> Generator[Batch, None, None]:
+        """All batches of a file; of one that says its columns there is one at least."""
+        if is_generated(path):
+            yield from self.examples(generated(path)(), path, "libsvm", None)  # type: ignore[misc]
+            return
+        name = "standard input" if path == "-" else path
+        known = bundled.find(path)
+        with self.entered(str(known.path) if known else path, name) as file:
+            self.raw, self.size = file, os.fstat(file.fileno()).st_size
+            data: Any = file
+            head = look(file)
+            if packed := packing(head):
+                data = Unpacked(file, packed, name, head)
+                head = look(data)
+            else:
+                file.seek(0)
+            format = self.format or formats.guess(name, head)
+            if format in COLUMNAR:
+                if packed or path in self.kept:
+                    raise DataError(f"{name}: {format} data must be a file, not packed and not from a pipe")
+                yield from arrow_batches(file, format, name)
+                return
+            self.lines = (TableLines if format in TABLES else InOrder if packed else Ranges)(data, name, self.block)
+            if isinstance(self.lines, InOrder) and packed:
+                self.lines.head = head
+            if format in SPARSE:
+                names = known.feature_names if known else None
+                yield from self.examples(self.texts(format, head, name), name, format, names)
+            else:
+                yield from self.cells(name, format, head) if format in TABLES else self.objects(name)
+
+    @contextmanager
+    def entered(self, path: str, name: str) -> Iterator[io.FileIO]:
+        """A file; what is none, a pipe, is copied to one first."""
+        if path != "-" and (not Path(path).exists() or Path(path).is_file()):
+            with opened(path, name) as file:
+                yield file
+            return
+        if path not in self.kept:
+            with opened(path, name) as pipe:
+                self.kept[path] = tempfile.TemporaryFile(prefix="seriatim-")  # noqa: SIM115, it is gone with this
+                shutil.copyfileobj(pipe, self.kept[path])
+                self.kept[path].flush()
+        with io.FileIO(os.dup(self.kept[path].fileno())) as file:
+            file.seek(0)
+            yield file
+
+    def close(self) -> None:
+        for file in self.kept.values():
+            file.close()
+
+    def bad(self, name: str, line: int, column: int, problem: str) -> None:
+        """A line that cannot be read."""
+        error = ParseError(name, line, column, problem)
+        if not self.skip_bad:
+            raise error
+        self.skipped_count += 1
+        if len(self.skipped) < 10:
+            self.skipped.append(str(error))
+
+    def examples(self, blocks: Iterable[Any], name: str, format: str, names: list[str] | None) -> Iterator[Batch]:
+        """Sparse examples: a label, and each feature by its name or its number from 1."""
+        seen = 0
+        for rows, y in blocks:
+            start, index, value = (array.tolist() for array in sparse(rows))
+            called: Any = names or rows.names
+            keys = {j: str(j + 1) if called is None else called[j] for j in set(index)}
+            if "label" in keys.values():
+                raise DataError(f"{name}: a feature is called 'label', as the column of the labels is")
+            cells = [(keys[j], whole(x)) for j, x in zip(index, value, strict=True)]
+            records = [
+                {"label": whole(label), **dict(cells[a:b])}
+                for label, a, b in zip(y.tolist(), start, start[1:], strict=False)
+            ]
+            numbers = range(seen + 1, seen + 1 + len(records))
+            seen += len(records)
+            yield Batch(name, format, numbers, records, columns=names and ["label", *names])
+
+    def objects(self, name: str) -> Iterator[Batch]:
+        """JSON lines."""
+        import msgspec
+
+        decode = msgspec.json.Decoder().decode
+        line = 0
+        for block in self.blocks():
+            records, numbers = [], []
+            for text in block.split(b"\n"):
+                line += 1
+                if not text.strip():
+                    continue
+                try:
+                    record = decode(text)
+                    if isinstance(record, dict):
+                        records.append(record)
+                        numbers.append(line)
+                        continue
+                    problem, column = f"expected an object, found {shortened(text)}", 1
+                except msgspec.MsgspecError as error:
+                    problem, column = json_problem(str(error), text)
+                except UnicodeDecodeError:
+                    problem, column = utf8_problem(text)
+                except RecursionError:
+                    problem, column = "expected an object, found too many objects or lists within one another", 1
+                self.bad(name, line, column, problem)
+            yield Batch(name, "jsonl", numbers, records)
+
+    def blocks(self) -> Iterator[bytes]:
+        """The text of a file in pieces of whole lines, the last newline of each left out."""
+        lines: Any = self.lines
+        for item in lines:
+            buffer, begin, end = lines.text(item)
+            if end > begin:
+                yield bytes(memoryview(buffer)[begin:end]).removesuffix(b"\n")
+            lines.give_back(buffer)
+
+    def cells(self, name: str, format: str, head: bytes) -> Iterator[Batch]:
+        """A table of text: its cells as the survey says; as text before it, and for another table of text."""
+        lines: Any = self.lines
+        lines.delimiter = formats.delimiter(format, head)
+        names, header = self.header_of(name, head, lines.delimiter)
+        plan = Plan(Features(), [(one, "dropped") for one in names])
+        line = seen = 0
+        for buffer, begin, end in lines:
+            if header and not line:
+                length, line = delimited.record_length(buffer, begin, end, lines.delimiter)
+                begin += length
+            rows, taken = self.split(buffer, begin, end, lines.delimiter, plan, name, line)
+            lines.give_back(buffer)
+            line += taken
+            numbers = range(seen + 1, seen + 1 + len(rows))
+            seen += len(rows)
+            yield Batch(name, format, numbers, self.typed(names, rows), columns=names, named=header)
+
+    def header_of(self, name: str, head: bytes, delimiter: str) -> tuple[list[str], bool]:
+        """The names of the columns, told from the beginning of a table, and whether it has them."""
+        text = head.removeprefix(b"\xef\xbb\xbf")
+        end = len(text) if len(head) < formats.HEAD else delimited.cut(text, 0, len(text), delimiter)
+        text = text[:end] + b"\n" * (text[end - 1 : end] != b"\n")
+        first = delimited.cells(text + bytes(PADDING), 0, len(text), delimiter, tables.LOOKED_AT)
+        return tables.column_names(name, first, self.header)
+
+    def split(
+        self, buffer: Any, begin: int, end: int, delimiter: str, plan: Plan, name: str, line: int
+    ) -> tuple[list[list[str | None]], int]:
+        """The good records of a block that begins after so many lines, and how many lines it takes."""
+        block = delimited.parse(buffer, begin, end, plan, delimiter, False, False)
+        problems, lines = block.bad, block.lines
+        block.release()
+        if not problems:
+            return delimited.cells(buffer, begin, end, delimiter, sys.maxsize), lines
+        if not self.skip_bad:
+            self.bad(name, line + problems[0][0], *problems[0][1:])
+        good: list[list[str | None]] = []
+        lines = 0
+        while begin < end:  # one by one
+            length, taken = delimited.record_length(buffer, begin, end, delimiter)
+            block = delimited.parse(buffer, begin, begin + length, plan, delimiter, False, False)
+            for place, column, problem in block.bad:
+                self.bad(name, line + lines + place, column, problem)
+            good += [] if block.bad else delimited.cells(buffer, begin, begin + length, delimiter, 1)
+            block.release()
+            begin, lines = begin + length, lines + taken
+        return good, lines
+
+    def typed(self, names: list[str], rows: list[list[str | None]]) -> list[Record]:
+        columns = [
+            [cell if cell is None else READ[kind](cell) for cell in cells]
+            if (kind := self.kinds.get(name)) in READ
+            else cells
+            for name, cells in zip(names, zip(*rows, strict=True), strict=False)
+        ]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def is_generated(path: str) -> bool:
+    return not Path(path).exists() and generated(path) is not None
+
+
+def too_many(name: str) -> DataError:
+    return DataError(f"{name}: more than {MOST_COLUMNS:,} columns for a table; JSON lines (.jsonl) can hold them")
+
+
+# ---- cells
+
+
+def sort_of(cell: str) -> str:
+    """What a cell may be: "int", "big" if no double is as exact, "float", "flag" or "text"; "" if it means missing.
+
+    >>> [sort_of(cell) for cell in ("12", "007", "1e3", "True", "NA", "red")]
+    ['int', 'text', 'float', 'flag', '', 'text']
+    """
+    text = cell.strip(" \t")
+    if WHOLE.fullmatch(text):
+        digits = text.lstrip("+-")
+        if len(digits) > 19 or (digits[0] == "0" and len(digits) > 1) or not -(1 << 63) <= int(text) < 1 << 63:
+            return "text"
+        return "float" if text == "-0" else "int" if int(float(text)) == int(text) else "big"
+    if means_missing(cell):
+        return ""
+    if is_number(cell):
+        return "text" if math.isinf(float(text)) and text[-1].isdigit() else "float"
+    return "flag" if is_flag(cell) else "text"
+
+
+def kind_of(sorts: set[str]) -> str:
+    """What a column with such cells holds, so that none loses anything."""
+    if sorts == {"flag"}:
+        return "flag"
+    kinds = (("int", {"int", "big"}), ("float", {"int", "float"}))
+    return next((kind for kind, allowed in kinds if sorts and sorts <= allowed), "text")
+
+
+def to_int(cell: str) -> int | None:
+    try:
+        return int(cell)
+    except ValueError:  # it means missing, as the survey has seen
+        return None
+
+
+def to_float(cell: str) -> float | None:
+    try:
+        number = float(cell)
+    except ValueError:
+        return None
+    return number if number == number else None
+
+
+READ: dict[str | None, Callable[[str], Any]] = {
+    "int": to_int,
+    "float": to_float,
+    "flag": lambda cell: TRUTH.get(cell.strip(" \t").lower()),
+}
+
+
+def whole(x: Any) -> Any:
+    """A number of an example, without a type of its own: 1.0 is 1, and NaN, no label, is None."""
+    if not isinstance(x, float):
+        return x
+    return int(x) if x.is_integer() and abs(x) <= EXACT and (x or math.copysign(1, x) > 0) else x if x == x else None
+
+
+# ---- Arrow
+
+
+def arrow_batches(file: Any, format: str, name: str) -> Iterator[Batch]:
+    """The batches of a Parquet or Arrow file; one of no rows if it has none."""
+    from seriatim.data import arrow
+
+    seen = 0
+    for piece in arrow.batches(file, format, name):
+        columns = leaves(name, piece.schema)
+        numbers = range(seen + 1, seen + 1 + len(piece))
+        seen += len(piece)
+        yield from Batch(name, format, numbers, table=piece, columns=columns).parts(len(columns))
+    if not seen:
+        empty = empty_batch(file, format)
+        yield Batch(name, format, (), table=empty, columns=leaves(name, empty.schema))
+
+
+def empty_batch(file: Any, format: str) -> Any:
+    """A piece of no rows of a file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file.seek(0)
+    if format == "parquet":
+        return pa.RecordBatch.from_pylist([], pq.read_schema(file))
+    begin = file.read(6)
+    file.seek(0)
+    return pa.RecordBatch.from_pylist([], (pa.ipc.open_file if begin == b"ARROW1" else pa.ipc.open_stream)(file).schema)
+
+
+def leaves(name: str, fields: Any, before: str = "") -> list[str]:
+    """The columns of a schema; of one of objects their keys, as `flat` has them."""
+    import pyarrow as pa
+
+    columns: list[str] = []
+    for field in fields:
+        inner = [field.type.field(i) for i in range(field.type.num_fields)] if pa.types.is_struct(field.type) else None
+        column = before + field.name
+        columns += [column] if inner is None else leaves(name, inner, f"{column}.")
+    if not before and len({field.name for field in fields}) < len(fields):
+        twice = next(
+            field.name for i, field in enumerate(fields) if field.name in [one.name for one in list(fields)[:i]]
+        )
+        raise DataError(f"{name}: expected a name for each column, found {twice!r} twice")
+    return columns
+
+
+def arrow_records(batch: Batch) -> list[Record]:
+    """The rows of a piece as dicts."""
+    names = batch.table.schema.names
+    columns = []
+    for column, name in zip(batch.table.columns, names, strict=True):
+        try:
+            columns.append(python_values(column))
+        except (ValueError, OverflowError, TypeError) as error:
+            place = f"{batch.file}, records {batch.numbers[0]:,} to {batch.numbers[-1]:,}"
+            raise DataError(f"{place}, column {name!r} of type {column.type}: {error}") from None
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def python_values(column: Any) -> list[Any]:
+    """The values of an Arrow column; times that are finer than Python's as strings."""
+    import pyarrow as pa
+
+    kind = column.type
+    if (pa.types.is_timestamp(kind) or pa.types.is_time(kind)) and kind.unit == "ns":
+        try:
+            column = column.cast(pa.timestamp("us", kind.tz) if pa.types.is_timestamp(kind) else pa.time64("us"))
+        except pa.ArrowInvalid:
+            return [text and text.replace(" ", "T", 1) for text in column.cast(pa.string()).to_pylist()]
+    return column.to_pylist()

@@ -1,0 +1,259 @@
+"""One pass over files: opened, unpacked, their format told, and parsed ahead of their turn on other cores."""
+
+from __future__ import annotations
+
+import glob
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from select import select
+from typing import Any
+
+import numpy as np
+
+from seriatim.core.ahead import THREADS, ahead
+from seriatim.core.rows import Rows
+from seriatim.core.workspace import Block
+from seriatim.data import bundled, delimited, formats, objects, tables
+from seriatim.data.libsvm import parse as parse_libsvm
+from seriatim.data.lines import InOrder, Lines, Ranges, Records, Text
+from seriatim.data.text import PADDING
+from seriatim.data.unpack import Unpacked, packing, undecided
+from seriatim.data.vw import parse as parse_vw
+from seriatim.errors import DataError, ParseError
+from seriatim.features import Features
+from seriatim.features.encode import Plan
+from seriatim.features.names import Names
+
+BLOCK = 1 << 20  # bytes of text
+
+Blocks = Iterator[tuple[Rows, np.ndarray]]
+Parse = Callable[..., Block]
+
+
+class Source:
+    """The examples of some files, of a bundled set, or of standard input, in order. Iterating again reads it again."""
+
+    def __init__(
+        self,
+        paths: str | os.PathLike[str] | list[str | os.PathLike[str]],
+        *,
+        features: Features | dict[str, Any] | None = None,
+        schema: dict[str, str] | None = None,
+        format: str | None = None,
+        header: bool | None = None,
+        labelled: bool = True,
+        skip_bad: bool = False,
+        threads: int = THREADS,
+        block: int = BLOCK,
+    ) -> None:
+        given = paths if isinstance(paths, list | tuple) else [paths]
+        self.features = Features.of(features)
+        self.schema: dict[str, str] = {} if schema is None else schema
+        self.known = dict(self.schema)  # what a model expects of tables
+        if format is not None and format not in formats.FORMATS:
+            raise DataError(f"format {format!r}; there are {', '.join(formats.FORMATS)}")
+        self.format, self.header, self.labelled, self.skip_bad = format, header, labelled, skip_bad
+        self.threads, self.block = threads, max(block, 1)
+        self.files = [one for path in given for one in expanded(path)]
+        self.name = "standard input" if self.files == ["-"] else ", ".join(map(str, given))
+        self.plan: Plan | None = None
+        self.reset()
+
+    def reset(self) -> None:
+        self.raw: io.FileIO | None = None
+        self.size = self.before = 0
+        self.lines: Lines | None = None
+        self.skipped: list[str] = []
+        self.skipped_count = 0
+
+    def __iter__(self) -> Blocks:
+        self.reset()
+        self.schema.clear()
+        self.schema |= self.known
+        for path in self.files:
+            yield from self.file(path)
+            self.before += self.size
+
+    @property
+    def once_only(self) -> bool:
+        """Whether it cannot be read again."""
+        return any(path == "-" or (Path(path).exists() and not Path(path).is_file()) for path in self.files)
+
+    def share_read(self) -> float | None:
+        """How much has been read, from 0 to 1, if that can be told."""
+        try:
+            whole = sum(Path(path).stat().st_size for path in self.files if path != "-")
+        except OSError:
+            return None
+        if not whole or self.raw is None:  # a pipe, or not open yet
+            return None
+        here = self.size if self.raw.closed else min(self.size, self.raw.tell())
+        return min(1.0, (self.before + here) / whole)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it waits for a pipe."""
+        return isinstance(self.lines, InOrder) and self.lines.waiting
+
+    # ---- one file
+
+    def file(self, path: str) -> Blocks:
+        name = "standard input" if path == "-" else path
+        names = None if (known := bundled.find(path)) is None else Names(known.feature_names)
+        with opened(known.path if known else path, name) as file:
+            self.raw, self.size = file, os.fstat(file.fileno()).st_size
+            seekable = file.seekable()
+            start = file.tell() if seekable else 0
+            data: Any = file
+            head = look(file)
+            if packed := packing(head):
+                data = Unpacked(file, packed, name, head)
+                head = look(data)
+            format = self.format or formats.guess(name, head)
+            if format in ("csv", "tsv") and not seekable and not packed:
+                head = look(file, head, lines=2)  # one record tells what is in the columns, better than none
+            if seekable and not packed:
+                file.seek(start)
+            if format in ("parquet", "arrow"):
+                if packed or not seekable:
+                    raise DataError(f"{name}: {format} data must be a file, not packed and not from a pipe")
+                from seriatim.data import arrow
+
+                yield from arrow.blocks(file, format, name, self.features, self.schema, self.labelled)
+                return
+            kind = Records if format in ("csv", "tsv") else InOrder if packed or not seekable else Ranges
+            self.lines = kind(data, name, self.block)
+            if isinstance(self.lines, InOrder) and (packed or not seekable):
+                self.lines.head = head
+            for rows, y in self.texts(format, head, name):
+                if names is not None:
+                    rows.names = names
+                yield rows, y
+
+    def texts(self, format: str, head: bytes, name: str) -> Blocks:
+        """The blocks of a text."""
+        lines: Any = self.lines
+        line = 0
+        items: Any = lines
+        if isinstance(lines, Records):
+            lines.delimiter = formats.delimiter(format, head)
+            parse, header = self.table(head, lines.delimiter, name)
+            if header:
+                items = iter(lines)
+                first, line = without_header(items, lines.delimiter)
+                items = chain(first, items)
+        else:
+            parse = self.parser(format)
+
+        def read(item: Any) -> Block:
+            buffer, begin, end = lines.text(item)
+            block = parse(buffer, begin, end)
+            lines.give_back(buffer)
+            return block
+
+        for block in ahead(read, items, self.threads):
+            if len(block.y):
+                if block.rows.names is not None and isinstance(lines, Records):
+                    block.rows.names.schema = self.schema
+                yield block.rows, block.y
+            block.release()
+            for place, column, problem in block.bad:
+                error = ParseError(name, line + place, column, problem)
+                if not self.skip_bad:
+                    raise error
+                if len(self.skipped) < 10:
+                    self.skipped.append(str(error))
+            self.skipped_count += block.bad_count
+            line += block.lines
+
+    def parser(self, format: str) -> Parse:
+        """What makes a block of lines: a function of a buffer and where in it they begin and end."""
+        if format == "libsvm":
+            return lambda *text: parse_libsvm(*text, self.skip_bad)
+        plan = self.plan_of([])
+        if format == "vw":
+            return lambda *text: parse_vw(*text, plan, self.skip_bad, self.labelled)
+        return lambda *text: objects.parse(*text, plan, self.features.label, self.skip_bad, self.labelled)
+
+    def plan_of(self, columns: list[tuple[str, str]]) -> Plan:
+        """The plan for such columns; what names fall on hashed ones is counted over all files."""
+        if self.plan is None or self.plan.columns_given != columns:
+            self.plan = Plan(self.features, columns, None if self.plan is None else self.plan.crowd)
+        return self.plan
+
+    def table(self, head: bytes, delimiter: str, name: str) -> tuple[Parse, bool]:
+        """What the beginning of a table tells: how its blocks are parsed, and whether its first record holds names."""
+        text = head.removeprefix(b"\xef\xbb\xbf")
+        end = len(text) if len(head) < formats.HEAD else delimited.cut(text, 0, len(text), delimiter)
+        text = text[:end] + b"\n" * (text[end - 1 : end] != b"\n")
+        records = delimited.cells(text + bytes(PADDING), 0, len(text), delimiter, tables.LOOKED_AT)
+        names, header = tables.column_names(name, records, self.header)
+        records = records[header:]
+        label = tables.label_column(name, names, self.features.label, self.labelled and bool(names))
+        tables.check_columns(name, names, self.features, self.schema)
+        kinds = tables.kinds_of(names, records, label, self.features, self.schema)
+        self.schema |= kinds
+        plan = self.plan_of(list(kinds.items()))
+        return lambda *block: delimited.parse(*block, plan, delimiter, self.skip_bad, self.labelled), header
+
+
+def without_header(items: Iterator[Text | None], delimiter: str) -> tuple[list[Text], int]:
+    """The first text without its first record, as a list of one or none; and how many lines that has taken."""
+    for item in items:
+        if item is not None:
+            buffer, begin, end = item
+            length, lines = delimited.record_length(buffer, begin, end, delimiter)
+            return [(buffer, begin + length, end)], lines
+    return [], 0
+
+
+def expanded(path: str | os.PathLike[str]) -> list[str]:
+    """The files that a path stands for: itself, or all that its pattern matches, in the order of their names."""
+    text = os.fspath(path)
+    if not any(mark in text for mark in "*?[") or Path(text).exists():
+        return [text]
+    found = sorted(glob.glob(text, recursive=True))  # noqa: PTH207, a Path has no pattern with a root
+    if not found:
+        raise DataError(f"{text}: no file matches")
+    return found
+
+
+@contextmanager
+def opened(path: str | Path, name: str) -> Iterator[io.FileIO]:
+    """A file, or standard input for -."""
+    if str(path) == "-" and sys.stdin is None:
+        raise DataError("standard input is closed")
+    try:
+        file = io.FileIO(sys.stdin.fileno(), closefd=False) if str(path) == "-" else io.FileIO(path)
+    except OSError as error:
+        hint = "" if os.sep in str(path) else f"; the bundled sets are {', '.join(bundled.datasets())}"
+        raise DataError(f"{name}: {error.strerror or error}{hint}") from None
+    with file:
+        yield file
+
+
+def look(file: Any, head: bytes = b"", lines: int = 1) -> bytes:
+    """The first bytes of a file or of packed data, HEAD of them if there are so many; some are known already.
+
+    Of a pipe what it holds, but so many lines at least, and enough to tell whether it is packed.
+    """
+    pipe = isinstance(file, io.FileIO) and not file.seekable()
+    while len(head) < formats.HEAD:
+        known = packing(head) is not None or (head.count(b"\n") >= lines and not undecided(head))
+        if pipe and known and not select([file], [], [], 0)[0]:
+            break
+        try:
+            more = file.read(formats.HEAD - len(head))
+        except DataError:  # raised again when all before it has been read
+            if head:
+                break
+            raise
+        if not more:
+            break
+        head += more
+    return head

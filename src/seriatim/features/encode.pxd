@@ -1,0 +1,105 @@
+from libc.stdint cimport uint32_t, uint64_t
+
+from seriatim.core.workspace cimport Block, Position, Workspace
+from seriatim.features.names cimport Names
+
+cimport cython
+
+cdef enum Kind:
+    NUMBER
+    FLAG
+    CATEGORY
+    TEXT
+    LABEL
+    DROPPED
+
+cdef enum:
+    MOST_SLOTS = 64
+    MOST_CROSSES = 256
+
+cdef struct Column:
+    const char* name
+    Py_ssize_t length
+    uint32_t hash
+    int kind
+    int slot                           # among the crossed columns; -1: not crossed
+
+cdef enum Trouble:
+    FINE = 0
+    NO_ROOM = -1
+    TOO_WILD = -2
+    TOO_MANY = -3
+
+
+cdef class Crowd:
+    cdef uint32_t* owner               # by column: the hash of the first name that fell on it
+    cdef unsigned char* crowd          # by column: 1 if a name fell on it, 2 if several
+    cdef Py_ssize_t size
+
+
+@cython.final
+cdef class Plan:
+    cdef readonly object features
+    cdef readonly list columns_given   # pairs of a name and a kind
+    cdef readonly list names           # of the columns
+    cdef list kept                     # the bytes that the columns point to
+    cdef dict place
+    cdef Column* columns
+    cdef readonly Py_ssize_t n
+    cdef Py_ssize_t room
+    cdef readonly int bits
+    cdef uint32_t mask
+    cdef bint count_missing, lower
+    cdef int ngram
+    cdef object pattern                # None: the usual one
+    cdef dict slots
+    cdef int crosses
+    cdef int[MOST_CROSSES][2] pairs
+    cdef readonly Crowd crowd
+    cdef Py_ssize_t add(self, object name, int kind) except -1
+
+
+@cython.final
+cdef class Encoder:
+    cdef Plan plan
+    cdef Workspace work
+    cdef Names names
+    cdef Position at
+    cdef Py_ssize_t k                  # where the next value goes
+    cdef Py_ssize_t known              # names of whole rows
+    cdef uint32_t* hash                # by value, where names are hashed and crossed
+    cdef Py_ssize_t hash_room
+    cdef uint64_t* room                # for sorting a row
+    cdef Py_ssize_t room_size
+    cdef char* cell                    # a cell without its doubled quotes
+    cdef Py_ssize_t cell_size
+    cdef char* scratch
+    cdef Py_ssize_t scratch_size
+    cdef Py_ssize_t* token             # where the words of a text begin and end
+    cdef Py_ssize_t tokens_room
+    cdef Py_ssize_t[MOST_SLOTS] slot_begin
+    cdef Py_ssize_t[MOST_SLOTS] slot_end
+
+    cdef int reserve_scratch(self, Py_ssize_t n) noexcept nogil
+    cdef int reserve_tokens(self, Py_ssize_t n) noexcept nogil
+    cdef int reserve_cell(self, Py_ssize_t n) noexcept nogil
+    cdef int begin_row(self) noexcept nogil
+    cdef int end_row(self) noexcept nogil
+    cdef int cross(self) noexcept nogil
+    cdef int add(self, const char* prefix, Py_ssize_t before, char mark, const char* name, Py_ssize_t length,
+                 uint32_t hash, double x) noexcept nogil
+    cdef int number(self, Py_ssize_t column, double x) noexcept nogil
+    cdef int string(self, Py_ssize_t column, const char* text, Py_ssize_t n) noexcept nogil
+    cdef int category(self, const Column* c, const char* text, Py_ssize_t n) noexcept nogil
+    cdef int part(self, const Column* c, const char* what, Py_ssize_t what_length, const char* text, Py_ssize_t n) \
+        noexcept nogil
+    cdef int date(self, const Column* c, const char* text, Py_ssize_t n) noexcept nogil
+    cdef int words(self, const Column* c, const char* text, Py_ssize_t n) noexcept nogil
+    cdef Py_ssize_t ascii_tokens(self, const char* text, Py_ssize_t n) noexcept nogil
+    cdef Py_ssize_t other_tokens(self, const char* text, Py_ssize_t n) except -2
+    cdef int missing(self, Py_ssize_t column) noexcept nogil
+    cdef int take_string(self, Py_ssize_t column, str value) except -1
+    cdef int take_number(self, Py_ssize_t column, value) except -1
+    cdef Block block(self, list labels, Py_ssize_t lines, list bad, Py_ssize_t bad_count)
+
+cdef bint is_date(const char* text, Py_ssize_t n) noexcept nogil

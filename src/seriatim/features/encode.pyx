@@ -1,0 +1,604 @@
+"""Rows put together from cells: numbers, categories, words, and what they are crossed with.
+
+Everything that has names comes through here: tables, frames, objects, Vowpal Wabbit's text. A feature's name becomes
+its number among the block's names, which the model then knows by its own; or, with bits, its hash is its column.
+"""
+
+import re
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.unicode cimport PyUnicode_AsUTF8AndSize
+from libc.math cimport NAN
+from libc.stdint cimport uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+from seriatim.core.memory cimport resize
+from seriatim.core.workspace cimport Block, add_row, finish, new_workspace
+from seriatim.features.murmur cimport murmur3
+from seriatim.features.names cimport Names
+from seriatim.features.order cimport put_in_order
+
+from seriatim.core.flatten import flatten
+from seriatim.core.rows import LIMIT as LARGEST, refuse
+from seriatim.errors import DataError, LimitError
+from seriatim.features.spec import TOKEN
+
+KINDS = {"number": NUMBER, "flag": FLAG, "category": CATEGORY, "text": TEXT, "label": LABEL, "dropped": DROPPED}
+
+cdef double LIMIT = LARGEST
+cdef Py_ssize_t MOST_PRODUCTS = 1 << 20    # features of a cross in one row
+cdef enum:
+    PADDING = 64                       # readable bytes behind a text
+
+
+cdef class Crowd:
+    """Which hashed columns several names have fallen on, told by their whole hashes; shared by all threads.
+
+    Two names that come at once to a column may both be taken for the first; it shows when one of them comes again.
+    """
+
+    def __cinit__(self, int bits):
+        self.size = <Py_ssize_t> 1 << bits
+        self.owner = <uint32_t*> calloc(self.size, sizeof(uint32_t))
+        self.crowd = <unsigned char*> calloc(self.size, 1)
+        if self.owner == NULL or self.crowd == NULL:
+            raise MemoryError(f"no memory for {self.size} columns")
+
+    def __dealloc__(self):
+        free(self.owner)
+        free(self.crowd)
+
+    def share(self):
+        """The share of the columns in use that several names have fallen on."""
+        crowd = np.asarray(<unsigned char[:self.size]> self.crowd)
+        return float(np.count_nonzero(crowd == 2) / max(np.count_nonzero(crowd), 1))
+
+
+cdef class Plan:
+    """What becomes of each column; shared by all who read blocks of one table."""
+
+    def __init__(self, features, columns=(), Crowd crowd=None):
+        """`columns` are pairs of a name and a kind; more are met on the way where examples are objects."""
+        self.features, self.columns_given = features, list(columns)
+        self.names, self.kept, self.place = [], [], {}
+        self.count_missing, self.lower, self.ngram = features.missing == "count", features.lower, features.ngram
+        self.pattern = None if features.token == TOKEN else re.compile(features.token)
+        self.bits = features.bits or 0
+        if self.bits:
+            self.mask = (<uint32_t> 1 << self.bits) - 1
+            self.crowd = Crowd(self.bits) if crowd is None else crowd
+        self.slots = {}
+        if len(features.cross) > MOST_CROSSES:
+            raise LimitError(f"{len(features.cross)} crosses; the limit is {MOST_CROSSES}")
+        for a, b in features.cross:
+            self.pairs[self.crosses][0] = self.slots.setdefault(a, len(self.slots))
+            self.pairs[self.crosses][1] = self.slots.setdefault(b, len(self.slots))
+            self.crosses += 1
+        for name, kind in self.columns_given:
+            self.add(name, KINDS[kind])
+
+    def __dealloc__(self):
+        free(self.columns)
+
+    cdef Py_ssize_t add(self, object name, int kind) except -1:
+        """The number of a new column."""
+        cdef Column* c
+        if self.n == self.room:
+            if resize(<void**> &self.columns, 2 * self.room + 16, sizeof(Column)) < 0:
+                raise MemoryError("no memory for columns")
+            self.room = 2 * self.room + 16
+        text = name.encode("utf-8", "surrogatepass")
+        c = &self.columns[self.n]
+        c.name, c.length, c.kind, c.slot = text, len(text), kind, self.slots.get(name, -1)
+        c.hash = murmur3(c.name, c.length, 0)
+        self.kept.append(text)
+        self.names.append(name)
+        self.place[name] = self.n
+        self.n += 1
+        return self.n - 1
+
+
+cdef class Encoder:
+    """Puts the rows of one block together."""
+
+    def __cinit__(self, Plan plan, Py_ssize_t size=0):
+        """`size` is about that of the text."""
+        cdef Py_ssize_t i
+        cdef Column* c
+        self.plan = plan
+        self.work = new_workspace(size)
+        memset(&self.at, 0, sizeof(self.at))
+        if plan.bits:
+            self.at.features = 1 << plan.bits
+            return
+        self.names = Names()
+        for i in range(plan.n):        # all numbers first, in the order of the table
+            c = &plan.columns[i]
+            if (c.kind == NUMBER or c.kind == FLAG) and self.names.number(NULL, 0, 0, c.name, c.length, c.hash) < 0:
+                raise MemoryError("no memory for names")
+        self.known = self.names.n
+
+    def __dealloc__(self):
+        free(self.hash)
+        free(self.room)
+        free(self.cell)
+        free(self.scratch)
+        free(self.token)
+
+    cdef int reserve_scratch(self, Py_ssize_t n) noexcept nogil:
+        if n + PADDING > self.scratch_size:
+            if resize(<void**> &self.scratch, 2 * n + PADDING, 1) < 0:
+                return NO_ROOM
+            self.scratch_size = 2 * n + PADDING
+        return FINE
+
+    cdef int reserve_cell(self, Py_ssize_t n) noexcept nogil:
+        if n + PADDING > self.cell_size:
+            if resize(<void**> &self.cell, 2 * n + PADDING, 1) < 0:
+                return NO_ROOM
+            self.cell_size = 2 * n + PADDING
+        return FINE
+
+    cdef int reserve_tokens(self, Py_ssize_t n) noexcept nogil:
+        if 2 * n > self.tokens_room:
+            if resize(<void**> &self.token, 4 * n, sizeof(Py_ssize_t)) < 0:
+                return NO_ROOM
+            self.tokens_room = 4 * n
+        return FINE
+
+    # ---- rows
+
+    cdef int begin_row(self) noexcept nogil:
+        """What was put together since the last whole row is forgotten."""
+        cdef int i
+        while self.k > self.at.values:
+            self.k -= 1
+            if self.plan.bits == 0:
+                self.names.last[self.work.index[self.k]] = -1
+        if self.plan.bits == 0 and self.names.n > self.known:
+            self.names.forget(self.known)
+        for i in range(<int> (MOST_SLOTS if self.plan.crosses else 0)):
+            self.slot_begin[i] = self.slot_end[i] = 0
+        if self.at.rows == self.work.rows_room and self.work.reserve_rows(2 * self.at.rows) < 0:
+            return NO_ROOM
+        self.work.y[self.at.rows], self.work.name[self.at.rows] = NAN, -1    # until its label comes
+        return FINE
+
+    cdef int end_row(self) noexcept nogil:
+        """The row is whole."""
+        cdef Py_ssize_t n
+        cdef int trouble
+        if self.plan.crosses:
+            trouble = self.cross()
+            if trouble:
+                return trouble
+        n = self.k - self.at.values
+        if self.plan.bits:
+            if 3 * n > self.room_size:
+                if resize(<void**> &self.room, 6 * n, sizeof(uint64_t)) < 0:
+                    return NO_ROOM
+                self.room_size = 6 * n
+            n = put_in_order(self.work.index + self.at.values, self.work.value + self.at.values, n, self.room)
+        else:
+            self.known = self.names.n
+            self.at.features = <int> self.names.n
+        add_row(self.work, &self.at, self.at.values + n)
+        return FINE
+
+    cdef int cross(self) noexcept nogil:
+        """Add the products of crossed columns."""
+        cdef Py_ssize_t i, j, a, b, begin_a, end_a, begin_b, end_b, n, m, at
+        cdef uint32_t hash
+        cdef double x
+        cdef int pair, trouble
+        for pair in range(self.plan.crosses):
+            a, b = self.plan.pairs[pair][0], self.plan.pairs[pair][1]
+            begin_a, end_a, begin_b, end_b = self.slot_begin[a], self.slot_end[a], self.slot_begin[b], self.slot_end[b]
+            if (end_a - begin_a) * (end_b - begin_b) > MOST_PRODUCTS:
+                return TOO_MANY
+            for i in range(begin_a, end_a):
+                for j in range(i + 1 if a == b else begin_b, end_b):
+                    x = self.work.value[i] * self.work.value[j]
+                    if not -LIMIT <= x <= LIMIT:
+                        return TOO_WILD
+                    if self.plan.bits:
+                        hash = self.hash[i] * 0x01000193u ^ self.hash[j]
+                        trouble = self.add(NULL, 0, 0, NULL, 0, hash, x)
+                    else:
+                        n = self.names.end[self.work.index[i] + 1] - self.names.end[self.work.index[i]]
+                        m = self.names.end[self.work.index[j] + 1] - self.names.end[self.work.index[j]]
+                        hash = self.names.hash[self.work.index[i]] * 0x01000193u ^ self.names.hash[self.work.index[j]]
+                        at = self.work.index[i]
+                        if self.reserve_scratch(n + m):
+                            return NO_ROOM
+                        memcpy(self.scratch, self.names.text + self.names.end[at], n)
+                        memcpy(self.scratch + n, self.names.text + self.names.end[self.work.index[j]], m)
+                        trouble = self.add(self.scratch, n, 42, self.scratch + n, m, hash, x)    # *
+                    if trouble:
+                        return trouble
+        return FINE
+
+    cdef int add(self, const char* prefix, Py_ssize_t before, char mark, const char* name, Py_ssize_t length,
+                 uint32_t hash, double x) noexcept nogil:
+        """Append a feature to the row; one that it has already gets the sum."""
+        cdef Py_ssize_t again, k = self.k
+        cdef double* value
+        cdef unsigned char* crowd
+        cdef int column
+        if k == self.work.values_room and self.work.reserve_values(2 * k) < 0:
+            return NO_ROOM
+        if self.plan.bits:
+            column = <int> (hash & self.plan.mask)
+            crowd = self.plan.crowd.crowd
+            if crowd[column] == 0:
+                self.plan.crowd.owner[column] = hash
+                crowd[column] = 1
+            elif self.plan.crowd.owner[column] != hash:
+                crowd[column] = 2
+            if self.plan.crosses:
+                if k >= self.hash_room:
+                    if resize(<void**> &self.hash, 2 * k + 64, sizeof(uint32_t)) < 0:
+                        return NO_ROOM
+                    self.hash_room = 2 * k + 64
+                self.hash[k] = hash
+        else:
+            column = self.names.number(prefix, before, mark, name, length, hash)
+            if column < 0:
+                return NO_ROOM
+            again = self.names.last[column]
+            if again >= self.at.values:
+                value = self.work.value
+                value[again] += x
+                return FINE
+            self.names.last[column] = k
+        self.work.index[k] = column
+        self.work.value[k] = x
+        self.k = k + 1
+        return FINE
+
+    # ---- cells
+
+    cdef int number(self, Py_ssize_t column, double x) noexcept nogil:
+        cdef const Column* c = &self.plan.columns[column]
+        cdef int trouble
+        if c.slot >= 0:
+            self.slot_begin[c.slot] = self.k
+        trouble = self.add(NULL, 0, 0, c.name, c.length, c.hash, x)
+        if c.slot >= 0:
+            self.slot_end[c.slot] = self.k
+        return trouble
+
+    cdef int string(self, Py_ssize_t column, const char* text, Py_ssize_t n) noexcept nogil:
+        """A category, a date or, in a column of texts, words; PADDING bytes behind it must be readable."""
+        cdef const Column* c = &self.plan.columns[column]
+        cdef int trouble
+        if c.slot >= 0 and self.slot_end[c.slot] <= self.slot_begin[c.slot]:
+            self.slot_begin[c.slot] = self.k
+        if c.kind == TEXT:
+            trouble = self.words(c, text, n)
+        elif is_date(text, n):
+            trouble = self.date(c, text, n)
+        else:
+            trouble = self.category(c, text, n)
+        if c.slot >= 0:
+            self.slot_end[c.slot] = self.k
+        return trouble
+
+    cdef int missing(self, Py_ssize_t column) noexcept nogil:
+        """Nothing, or the feature "column?"."""
+        cdef const Column* c = &self.plan.columns[column]
+        if not self.plan.count_missing:
+            return FINE
+        if self.reserve_scratch(c.length + 1):
+            return NO_ROOM
+        memcpy(self.scratch, c.name, c.length)
+        self.scratch[c.length] = 63
+        return self.add(NULL, 0, 0, self.scratch, c.length + 1, murmur3(self.scratch, c.length + 1, 0), 1)
+
+    cdef int category(self, const Column* c, const char* text, Py_ssize_t n) noexcept nogil:
+        """The feature "column=text"."""
+        return self.add(c.name, c.length, 61, text, n, murmur3(text, n, c.hash), 1)
+
+    cdef int part(self, const Column* c, const char* what, Py_ssize_t what_length, const char* text, Py_ssize_t n) \
+            noexcept nogil:
+        """The feature "column.what=text"."""
+        cdef Py_ssize_t length = c.length + what_length
+        if self.reserve_scratch(length):
+            return NO_ROOM
+        memcpy(self.scratch, c.name, c.length)
+        memcpy(self.scratch + c.length, what, what_length)
+        return self.add(self.scratch, length, 61, text, n, murmur3(text, n, murmur3(self.scratch, length, 0)), 1)
+
+    cdef int date(self, const Column* c, const char* text, Py_ssize_t n) noexcept nogil:
+        """Year, month, day, weekday and, if it has one, hour."""
+        cdef const char* days = b"SunMonTueWedThuFriSat"
+        cdef int trouble
+        trouble = self.part(c, b".year", 5, text, 4)
+        if trouble == FINE:
+            trouble = self.part(c, b".month", 6, text + 5, 2)
+        if trouble == FINE:
+            trouble = self.part(c, b".day", 4, text + 8, 2)
+        if trouble == FINE:
+            trouble = self.part(c, b".weekday", 8, days + 3 * weekday(text), 3)
+        if trouble == FINE and n > 10:
+            trouble = self.part(c, b".hour", 5, text + 11, 2)
+        return trouble
+
+    cdef int words(self, const Column* c, const char* text, Py_ssize_t n) noexcept nogil:
+        """The words of a text and the runs of up to `ngram` of them, counted."""
+        cdef Py_ssize_t i, last, tokens = -1
+        cdef const char* begin
+        cdef Py_ssize_t length
+        cdef int trouble
+        if self.reserve_scratch(n):
+            return NO_ROOM
+        if self.plan.pattern is None:
+            tokens = self.ascii_tokens(text, n)
+        if tokens == -1:
+            with gil:
+                try:
+                    tokens = self.other_tokens(text, n)
+                except Exception:      # memory alone can fail: that it is UTF-8 has been checked
+                    tokens = -2
+        if tokens < 0:
+            return NO_ROOM
+        for i in range(tokens):
+            for last in range(i, min(i + self.plan.ngram, tokens)):
+                begin = self.scratch + self.token[2 * i]
+                length = self.token[2 * last + 1] - self.token[2 * i]
+                trouble = self.add(c.name, c.length, 61, begin, length, murmur3(begin, length, c.hash), 1)
+                if trouble:
+                    return trouble
+        return FINE
+
+    cdef Py_ssize_t ascii_tokens(self, const char* text, Py_ssize_t n) noexcept nogil:
+        """How many words there are, in `scratch` with a space between them; -1 if the text is not ASCII, -2: no room.
+
+        As the usual pattern finds them, only faster.
+        """
+        cdef Py_ssize_t i, k = 0, tokens = 0
+        cdef unsigned char c
+        cdef bint inside = False
+        for i in range(n):
+            c = <unsigned char> text[i]
+            if c >= 128:
+                return -1
+            if 65 <= c <= 90 or 97 <= c <= 122 or 48 <= c <= 57 or c == 95:
+                if not inside:
+                    if self.reserve_tokens(tokens + 1):
+                        return -2
+                    self.token[2 * tokens] = k
+                    inside = True
+                self.scratch[k] = c | 32 if self.plan.lower and 65 <= c <= 90 else c
+                k += 1
+            elif inside:
+                self.token[2 * tokens + 1] = k
+                tokens += 1
+                self.scratch[k] = 32
+                k += 1
+                inside = False
+        if inside:
+            self.token[2 * tokens + 1] = k
+            tokens += 1
+        return tokens
+
+    cdef Py_ssize_t other_tokens(self, const char* text, Py_ssize_t n) except -2:
+        """The same for any text and any pattern."""
+        cdef Py_ssize_t i, k = 0
+        cdef bytes joined
+        words = text[:n].decode()
+        if self.plan.lower:
+            words = words.lower()
+        found = [word for word in (self.plan.pattern or USUAL).findall(words) if word]
+        joined = " ".join(found).encode()
+        if self.reserve_tokens(len(found)) or self.reserve_scratch(len(joined)):
+            raise MemoryError
+        memcpy(self.scratch, <const char*> joined, len(joined))
+        for i, word in enumerate(found):
+            self.token[2 * i] = k
+            k += len(word.encode())
+            self.token[2 * i + 1] = k
+            k += 1
+        return len(found)
+
+    # ---- objects
+
+    def take(self, x):
+        """Append a row of a dict, or raise a DataError and leave all as it was."""
+        cdef Py_ssize_t column
+        expect(self.begin_row())
+        for key, value in flatten(x, dates=False).items():
+            if not isinstance(key, str):
+                raise DataError(f"the feature name {key!r} is a {type(key).__name__}; names are strings")
+            column = self.plan.place.get(key, -1)
+            if column < 0:
+                kind = TEXT if key in self.plan.features.text else CATEGORY
+                column = self.plan.add(key, DROPPED if key in self.plan.features.drop else kind)
+            if self.plan.columns[column].kind >= LABEL:
+                continue
+            if value is None:
+                expect(self.missing(column))
+            elif isinstance(value, str):
+                self.take_string(column, value)
+            elif isinstance(value, (list, tuple, set, frozenset)):
+                for word in sorted(value) if isinstance(value, (set, frozenset)) else value:
+                    if not isinstance(word, str):
+                        raise DataError(f"feature {key!r}: {word!r} in a bag; a bag holds strings")
+                    self.take_string(column, word)
+            else:
+                self.take_number(column, value)
+        expect(self.end_row())
+
+    cdef int take_string(self, Py_ssize_t column, str value) except -1:
+        cdef Py_ssize_t n
+        cdef bytes text
+        cdef const char* p
+        try:
+            text = value.encode() + bytes(PADDING)
+        except UnicodeEncodeError:
+            raise DataError(f"feature {self.plan.names[column]!r}: the string {value!r} is not Unicode text") from None
+        p, n = text, len(text) - PADDING
+        expect(self.string(column, p, n))
+        return 0
+
+    cdef int take_number(self, Py_ssize_t column, value) except -1:
+        cdef double x
+        name = self.plan.names[column]
+        try:
+            x = value
+        except (TypeError, ValueError, OverflowError):
+            raise DataError(
+                f"feature {name!r}: the value {value!r} of type {type(value).__name__}; a value is a number, a string, "
+                f"or a list or set of strings"
+            ) from None
+        if not -LIMIT <= x <= LIMIT:
+            refuse(f"feature {name!r}", x)
+        expect(self.number(column, x))
+        return 0
+
+    # ---- columns
+
+    def take_columns(self, list columns, Py_ssize_t n):
+        """Append n rows of a table. A column is an array of numbers, of which NaN is missing, or strings as
+        (offsets, bytes, valid): string i is bytes[offsets[i]:offsets[i + 1]] where valid[i]."""
+        cdef Py_ssize_t i, j, m = len(columns)
+        cdef const double[::1] numbers
+        cdef const long long[::1] offsets
+        cdef const unsigned char[::1] text, valid
+        cdef const double** number = <const double**> calloc(m, sizeof(void*))
+        cdef const long long** offset = <const long long**> calloc(m, sizeof(void*))
+        cdef const char** bytes_ = <const char**> calloc(m, sizeof(void*))
+        cdef const unsigned char** known = <const unsigned char**> calloc(m, sizeof(void*))
+        cdef int trouble = FINE
+        cdef double x
+        try:
+            if number == NULL or offset == NULL or bytes_ == NULL or known == NULL:
+                raise MemoryError
+            for j, column in enumerate(columns):
+                if isinstance(column, tuple):
+                    offsets, text, valid = column
+                    if len(offsets) != n + 1 or len(valid) != n or len(text) < offsets[n] + PADDING:
+                        raise ValueError(f"column {j}: its arrays do not fit")
+                    offset[j], bytes_[j], known[j] = &offsets[0], <const char*> &text[0], &valid[0] if n else NULL
+                else:
+                    numbers = column
+                    if len(numbers) != n:
+                        raise ValueError(f"column {j} has {len(numbers)} of {n} values")
+                    number[j] = &numbers[0] if n else NULL
+            with nogil:
+                for i in range(n):
+                    trouble = self.begin_row()
+                    for j in range(m):
+                        if trouble:
+                            break
+                        if number[j] != NULL:
+                            x = number[j][i]
+                            if x != x:
+                                trouble = self.missing(j)
+                            elif -LIMIT <= x <= LIMIT:
+                                trouble = self.number(j, x)
+                            else:
+                                trouble = TOO_WILD
+                        elif known[j] != NULL and known[j][i]:
+                            trouble = self.string(j, bytes_[j] + offset[j][i], offset[j][i + 1] - offset[j][i])
+                        else:
+                            trouble = self.missing(j)
+                    if trouble == FINE:
+                        trouble = self.end_row()
+                    if trouble:
+                        break
+            if trouble == TOO_WILD:
+                where = f"row {self.at.rows}"
+                for j in range(m):
+                    if number[j] != NULL and not -LIMIT <= number[j][self.at.rows] <= LIMIT:
+                        refuse(f"{where}, column {self.plan.names[j]!r}", number[j][self.at.rows])
+                raise DataError(f"{where}: a product of crossed columns is beyond +-{LIMIT:g}")
+            expect(trouble)
+        finally:
+            free(number)
+            free(offset)
+            free(bytes_)
+            free(known)
+
+    cdef Block block(self, list labels, Py_ssize_t lines, list bad, Py_ssize_t bad_count):
+        """The rows that are whole."""
+        return finish(self.work, &self.at, labels, lines, bad, bad_count, self.names)
+
+    def rows(self):
+        """The rows that are whole."""
+        return self.block([], 0, [], 0).rows
+
+    def finish(self, list y, Py_ssize_t lines, list bad, Py_ssize_t bad_count):
+        """The block of the rows that are whole, with these labels."""
+        cdef Block block = self.block([], lines, bad, bad_count)
+        block.y = np.array(y, dtype=object if any(isinstance(label, str) for label in y) else np.float64)
+        return block
+
+
+USUAL = re.compile(TOKEN)
+
+
+cdef int expect(int trouble) except -1:
+    if trouble == NO_ROOM:
+        raise MemoryError("no memory for a row")
+    if trouble == TOO_WILD:
+        raise DataError(f"a product of crossed columns is beyond +-{LIMIT:g}")
+    if trouble == TOO_MANY:
+        raise LimitError(f"crossed columns with more than {MOST_PRODUCTS} products in one row")
+    return 0
+
+
+cdef inline bint two(const char* p, int low, int high) noexcept nogil:
+    """Whether two digits stand here, of a number from `low` to `high`."""
+    return 48 <= p[0] <= 57 and 48 <= p[1] <= 57 and low <= 10 * (p[0] - 48) + p[1] - 48 <= high
+
+
+cdef bint is_date(const char* p, Py_ssize_t n) noexcept nogil:
+    """Whether a text is a date such as 2026-11-16 or 2026-11-16T08:30:00Z."""
+    cdef const char* end = p + n
+    cdef int days, month, year
+    if n < 10 or n == 11 or p[4] != 45 or p[7] != 45:
+        return False
+    if not (two(p, 0, 99) and two(p + 2, 0, 99) and two(p + 5, 1, 12) and two(p + 8, 1, 31)):
+        return False
+    year = 1000 * (p[0] - 48) + 100 * (p[1] - 48) + 10 * (p[2] - 48) + p[3] - 48
+    month = 10 * (p[5] - 48) + p[6] - 48
+    days = 31 - (month == 4 or month == 6 or month == 9 or month == 11)
+    if month == 2:
+        days = 29 if (year % 4 == 0 and year % 100 != 0) or year % 400 == 0 else 28
+    if year == 0 or not two(p + 8, 1, days):
+        return False
+    if n == 10:
+        return True
+    if n < 16 or (p[10] != 84 and p[10] != 32) or p[13] != 58 or not (two(p + 11, 0, 23) and two(p + 14, 0, 59)):
+        return False
+    p += 16
+    if end - p >= 3 and p[0] == 58:    # seconds
+        if not two(p + 1, 0, 59):
+            return False
+        p += 3
+        if end - p >= 2 and p[0] == 46 and 48 <= p[1] <= 57:
+            days = 0
+            p += 1
+            while p < end and 48 <= p[0] <= 57 and days < 9:
+                p += 1
+                days += 1
+    if end - p == 1 and p[0] == 90:    # Z
+        return True
+    if end - p >= 5 and (p[0] == 43 or p[0] == 45) and two(p + 1, 0, 99):
+        p += 3
+        p += p[0] == 58
+        return end - p == 2 and two(p, 0, 99)
+    return p == end
+
+
+cdef int weekday(const char* p) noexcept nogil:
+    """The day of the week of a date, Sunday 0 (Sakamoto's way)."""
+    cdef const char* shift = b"\x00\x03\x02\x05\x00\x03\x05\x01\x04\x06\x02\x04"
+    cdef int year = 1000 * (p[0] - 48) + 100 * (p[1] - 48) + 10 * (p[2] - 48) + p[3] - 48
+    cdef int month = 10 * (p[5] - 48) + p[6] - 48, day = 10 * (p[8] - 48) + p[9] - 48
+    year -= month < 3
+    return (year + year // 4 - year // 100 + year // 400 + shift[month - 1] + day) % 7

@@ -1,0 +1,137 @@
+"""Frames of pandas, polars, Arrow and their like, by narwhals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from seriatim.core.rows import Rows
+from seriatim.errors import DataError
+from seriatim.features.encode import Encoder, Plan
+from seriatim.features.names import Names
+from seriatim.features.spec import Features
+
+PADDING = 64  # bytes behind the strings of a column
+Strings = tuple[np.ndarray, np.ndarray, np.ndarray]  # offsets, bytes, whether each is there
+
+
+def frame_rows(X: Any, features: Features, schema: dict[str, str]) -> Rows:
+    """The rows of a frame, in columns that have names; `schema` is what is known of them from others before.
+
+    NaN is a missing value, as pandas has it.
+    """
+    import narwhals.stable.v1 as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    kinds = {name: kind_of(name, dtype, features) for name, dtype in frame.schema.items()}
+    check_schema(kinds, schema)
+    if not len(frame) or not kinds:
+        raise DataError(
+            f"Found array with 0 sample(s) or feature(s) (shape={frame.shape}); a minimum of 1 is required."
+        )
+    if "objects" in kinds.values():
+        return object_rows(frame.rows(named=True), features)
+    taken = {name: kind for name, kind in kinds.items() if kind != "dropped"}
+    columns = [column(frame[name], kind) for name, kind in taken.items()]
+    if not features.bits and not features.cross and all(isinstance(one, np.ndarray) for one in columns):
+        X = np.column_stack(columns)
+        if not np.isnan(X).any():
+            rows = Rows.dense(X)
+            rows.names = Names(taken)
+            rows.names.schema = taken
+            return rows
+    encoder = Encoder(Plan(features, taken.items()), 16 * len(frame))
+    encoder.take_columns(columns, len(frame))
+    rows = encoder.rows()
+    if rows.names is not None:
+        rows.names.schema = taken
+    return rows
+
+
+def check_schema(kinds: dict[str, str], schema: dict[str, str]) -> None:
+    """Every column that is known must be there, and of its kind; others are new features."""
+    missing = [name for name, kind in schema.items() if name not in kinds and kind not in ("label", "dropped")]
+    if missing:
+        raise DataError(f"no column {', '.join(map(repr, missing))}, which the model has learned from")
+    for name, kind in kinds.items():
+        known = schema.get(name, kind)
+        if {kind, known} not in ({kind}, {"number", "flag"}):
+            raise DataError(f"column {name!r} is of kind {kind}; the model has learned it as {known}")
+
+
+def kind_of(name: str, dtype: Any, features: Features) -> str:
+    """What becomes of a column."""
+    import narwhals.stable.v1 as nw
+
+    if name in features.drop:
+        return "dropped"
+    if dtype.is_numeric():
+        return "number"
+    if dtype == nw.Boolean:
+        return "flag"
+    if dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Date, nw.Datetime):
+        return "text" if name in features.text else "category"
+    if dtype in (nw.List, nw.Array, nw.Struct):
+        return "objects"
+    raise DataError(f"column {name!r} has type {dtype}; a column holds numbers, strings, dates, booleans or lists")
+
+
+def column(series: Any, kind: str) -> np.ndarray | Strings:
+    """The values of a column as the encoder takes them."""
+    import narwhals.stable.v1 as nw
+
+    if kind in ("number", "flag"):
+        return np.ascontiguousarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    if series.dtype in (nw.Date, nw.Datetime):
+        series = series.dt.to_string("%Y-%m-%d" if series.dtype == nw.Date else "%Y-%m-%dT%H:%M:%S")
+    elif series.dtype in (nw.Categorical, nw.Enum):
+        series = series.cast(nw.String)
+    native = series.to_native()
+    if type(native).__module__.partition(".")[0] == "pyarrow":
+        return arrow_strings(native)
+    return strings(series.name, series.to_list())
+
+
+def strings(name: str, values: list[Any]) -> Strings:
+    """Strings one after another in one piece of memory; None and NaN are missing."""
+    valid = np.ones(len(values), dtype=np.uint8)
+    texts = []
+    for i, value in enumerate(values):
+        if value is None or value != value:
+            valid[i] = 0
+            texts.append(b"")
+        elif isinstance(value, str):
+            texts.append(value.encode())
+        else:
+            raise DataError(f"row {i}, column {name!r}: {value!r} among strings; a column holds values of one kind")
+    offsets = np.zeros(len(values) + 1, dtype=np.int64)
+    np.cumsum([len(text) for text in texts], out=offsets[1:])
+    return offsets, np.frombuffer(b"".join(texts) + bytes(PADDING), dtype=np.uint8), valid
+
+
+def arrow_strings(array: Any) -> Strings:
+    """The same from Arrow's memory."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    array = pc.cast(array, pa.large_string())
+    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    if isinstance(array, pa.ChunkedArray):  # as it is for none or several chunks in some versions
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], pa.large_string())
+    valid = np.asarray(array.is_valid()).astype(np.uint8)
+    _, offset_memory, text = array.buffers()
+    offsets = np.frombuffer(offset_memory, dtype=np.int64)[array.offset : array.offset + len(array) + 1]
+    memory = b"" if text is None else bytes(text[int(offsets[0]) : int(offsets[-1])])
+    return offsets - offsets[0], np.frombuffer(memory + bytes(PADDING), dtype=np.uint8), valid
+
+
+def object_rows(objects: Any, features: Features) -> Rows:
+    """The rows of a table with lists or objects in it."""
+    encoder = Encoder(Plan(features))
+    for number, one in enumerate(objects):
+        try:
+            encoder.take({name: None if value != value else value for name, value in one.items()})
+        except DataError as error:
+            raise DataError(f"row {number}: {error}") from None
+    return encoder.rows()

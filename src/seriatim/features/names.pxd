@@ -1,0 +1,20 @@
+from libc.stdint cimport uint32_t
+
+cimport cython
+
+
+@cython.final
+cdef class Names:
+    cdef char* text                    # all names, one after another
+    cdef Py_ssize_t* end               # where each ends
+    cdef uint32_t* hash
+    cdef Py_ssize_t* last              # for whoever puts rows together: the place of each one's last value, first -1
+    cdef int* slot                     # the number of a name + 1 at the place of its hash or after it; 0 is free
+    cdef public dict schema            # of the table that the rows come from: the kind of each column
+    cdef Py_ssize_t n, used, room, text_room, slots
+
+    cdef int grow(self, Py_ssize_t length) noexcept nogil
+    cdef Py_ssize_t place(self, uint32_t hash) noexcept nogil
+    cdef int number(self, const char* prefix, Py_ssize_t before, char mark, const char* name, Py_ssize_t length,
+                    uint32_t hash) noexcept nogil
+    cdef void forget(self, Py_ssize_t n) noexcept nogil

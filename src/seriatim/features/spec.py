@@ -1,0 +1,109 @@
+"""What becomes of what users have: which columns, which words, which names, at which scale."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from seriatim.errors import ParameterError
+
+TOKEN = r"\w+"
+SCALES = ("standard", "max", "unit")
+MOST_BITS = 28
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Features:
+    """How examples become features; the same for files, frames and dicts.
+
+    A number is a feature of its column's name. A category c of column k is the feature "k=c", a date its year, month,
+    day, weekday and hour as such categories, a list of strings a bag of them, true and false are 1 and 0.
+
+    label : the column of the label; "label", "class", "target" or "y" is found without being told.
+    drop : columns to leave out.
+    text : columns of words, each a feature "k=word" that counts them.
+    ngram : count runs of up to so many words, too.
+    lower : in lower case.
+    token : what a word is, as a regular expression.
+    missing : "skip" leaves out what is missing; "count" makes it the feature "k?".
+    cross : pairs of columns; the product of each feature of one and each of the other is a feature.
+    bits : hash names to 2^bits columns instead of keeping them.
+    normalize : "standard" by the running mean and deviation of each feature, "max" by its running maximum, "unit"
+        makes each row as long as 1.
+
+    >>> from seriatim import PA
+    >>> model = PA(features=Features(text=["mail"])).learn_one({"mail": "Cheap, cheap watches"}, "spam")
+    >>> model.feature_names_in_.tolist()
+    ['mail=cheap', 'mail=watches']
+    """
+
+    label: str | None = None
+    drop: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
+    ngram: int = 1
+    lower: bool = True
+    token: str = TOKEN
+    missing: str = "skip"
+    cross: tuple[tuple[str, str], ...] = ()
+    bits: int | None = None
+    normalize: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("drop", "text"):
+            given = getattr(self, name)
+            self._expect(not isinstance(given, str), name, "a list of column names")
+            object.__setattr__(self, name, tuple(given))
+            self._expect(all(isinstance(k, str) for k in getattr(self, name)), name, "a list of column names")
+        try:
+            pairs = [tuple(pair) for pair in self.cross if not isinstance(pair, str)]
+            good = len(pairs) == len(self.cross) and all([*map(type, pair)] == [str, str] for pair in pairs)
+        except TypeError:
+            pairs, good = [], False
+        self._expect(good, "cross", "a list of pairs of column names")
+        object.__setattr__(self, "cross", tuple(pairs))
+        self._expect(len({name for pair in self.cross for name in pair}) <= 64, "cross", "of at most 64 columns")
+        self._expect(self.label is None or isinstance(self.label, str), "label", "a column name")
+        self._expect(type(self.ngram) is int and 1 <= self.ngram <= 10, "ngram", "a whole number from 1 to 10")
+        self._expect(type(self.lower) is bool, "lower", "True or False")
+        self._expect(self.missing in ("skip", "count"), "missing", "'skip' or 'count'")
+        self._expect(
+            self.bits is None or (type(self.bits) is int and 1 <= self.bits <= MOST_BITS),
+            "bits",
+            f"a whole number from 1 to {MOST_BITS}",
+        )
+        self._expect(self.normalize in (None, *SCALES), "normalize", " or ".join(map(repr, SCALES)))
+        try:
+            groups = re.compile(self.token).groups
+        except (re.error, TypeError, RecursionError, OverflowError):
+            groups = -1
+        self._expect(groups == 0 and len(self.token) <= 1000, "token", "a regular expression without groups")
+
+    def _expect(self, good: bool, name: str, wanted: str) -> None:
+        if not good:
+            raise ParameterError(f"{name}={getattr(self, name)!r}: must be {wanted}")
+
+    def __repr__(self) -> str:
+        return f"Features({', '.join(f'{name}={value!r}' for name, value in self.as_dict().items())})"
+
+    @classmethod
+    def of(cls, value: Any) -> Features:
+        """What a user may give for it: nothing, a dict, or one of these."""
+        if isinstance(value, Features):
+            return value
+        if value is None:
+            return cls()
+        known = [field.name for field in fields(cls)]
+        if not isinstance(value, dict) or not set(value) <= set(known):
+            raise ParameterError(f"features={value!r}: must be a Features, or a dict of some of {', '.join(known)}")
+        return cls(**value)
+
+    def as_dict(self) -> dict[str, Any]:
+        """What is not as it is by default."""
+        usual = asdict(Features())
+        return {name: value for name, value in asdict(self).items() if value != usual[name]}
+
+    @property
+    def plain(self) -> bool:
+        """Whether a dict's features are those that it has without any of this."""
+        return set(self.as_dict()) <= {"label", "ngram", "lower", "token"}
