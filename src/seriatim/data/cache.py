@@ -13,7 +13,7 @@ from seriatim.core.ahead import ahead
 from seriatim.core.rows import Rows
 from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import DataError
-from seriatim.features.names import Names
+from seriatim.core.names import Names
 
 PART = 1 << 16  # values of a part of rows in another order
 

@@ -16,7 +16,8 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -182,8 +183,7 @@ class Records(Source):
         elif whole:
             for record in batch.flat():
                 self.columns.update(dict.fromkeys(record))
-            if len(self.columns) > MOST_COLUMNS:
-                raise too_many(self.name)
+            check_width(self.name, self.columns)
         if whole and batch.format in SPARSE:
             self.sorts |= {name: {"float"} for name in self.columns.keys() - self.sorts.keys() - {"label"}}
             labels = {record["label"] for record in batch.records} - {None}
@@ -362,12 +362,10 @@ class Records(Source):
         return good, lines
 
     def typed(self, names: list[str], rows: list[list[str | None]]) -> list[Record]:
-        columns = [
-            [cell if cell is None else READ[kind](cell) for cell in cells]
-            if (kind := self.kinds.get(name)) in READ
-            else cells
-            for name, cells in zip(names, zip(*rows, strict=True), strict=False)
-        ]
+        columns: list[Any] = []
+        for name, cells in zip(names, zip(*rows, strict=True), strict=False):
+            read = READ.get(self.kinds.get(name, "text"))
+            columns.append(cells if read is None else [None if cell is None else read(cell) for cell in cells])
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
@@ -375,8 +373,9 @@ def is_generated(path: str) -> bool:
     return not Path(path).exists() and generated(path) is not None
 
 
-def too_many(name: str) -> DataError:
-    return DataError(f"{name}: more than {MOST_COLUMNS:,} columns for a table; JSON lines (.jsonl) can hold them")
+def check_width(name: str, columns: Collection[str]) -> None:
+    if len(columns) > MOST_COLUMNS:
+        raise DataError(f"{name}: more than {MOST_COLUMNS:,} columns for a table; JSON lines (.jsonl) can hold them")
 
 
 # ---- cells
@@ -424,7 +423,7 @@ def to_float(cell: str) -> float | None:
     return number if number == number else None
 
 
-READ: dict[str | None, Callable[[str], Any]] = {
+READ: dict[str, Callable[[str], Any]] = {
     "int": to_int,
     "float": to_float,
     "flag": lambda cell: TRUTH.get(cell.strip(" \t").lower()),
@@ -478,11 +477,9 @@ def leaves(name: str, fields: Any, before: str = "") -> list[str]:
         inner = [field.type.field(i) for i in range(field.type.num_fields)] if pa.types.is_struct(field.type) else None
         column = before + field.name
         columns += [column] if inner is None else leaves(name, inner, f"{column}.")
-    if not before and len({field.name for field in fields}) < len(fields):
-        twice = next(
-            field.name for i, field in enumerate(fields) if field.name in [one.name for one in list(fields)[:i]]
-        )
-        raise DataError(f"{name}: expected a name for each column, found {twice!r} twice")
+    for twice, times in Counter(field.name for field in fields).items():
+        if times > 1:
+            raise DataError(f"{name}: expected a name for each column, found {before + twice!r} twice")
     return columns
 
 

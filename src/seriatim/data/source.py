@@ -27,7 +27,7 @@ from seriatim.data.vw import parse as parse_vw
 from seriatim.errors import DataError, ParseError
 from seriatim.features import Features
 from seriatim.features.encode import Plan
-from seriatim.features.names import Names
+from seriatim.core.names import Names
 
 BLOCK = 1 << 20  # bytes of text
 

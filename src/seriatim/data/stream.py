@@ -16,7 +16,7 @@ from seriatim.data.cache import Arrays, Cache, joined, picked, sparse
 from seriatim.data.drift import generated
 from seriatim.data.source import Blocks, Source
 from seriatim.errors import DataError, ParameterError
-from seriatim.features.names import Names
+from seriatim.core.names import Names
 
 
 class Stream:

@@ -15,7 +15,7 @@ from seriatim.data.text cimport (
     label_between, note, number, token_end,
 )
 from seriatim.features.encode cimport Encoder, Plan
-from seriatim.features.murmur cimport murmur3
+from seriatim.core.murmur cimport murmur3
 
 from seriatim.data.text import PADDING
 

@@ -31,17 +31,7 @@ from seriatim.core.scale import Scaler
 from seriatim.core.vocabulary import Vocabulary
 from seriatim.data import formats
 from seriatim.data.cache import Cache, sparse
-from seriatim.data.records import (
-    COLUMNAR,
-    MOST_COLUMNS,
-    SPARSE,
-    TABLES,
-    Batch,
-    Record,
-    Records,
-    is_generated,
-    too_many,
-)
+from seriatim.data.records import COLUMNAR, SPARSE, TABLES, Batch, Record, Records, check_width, is_generated
 from seriatim.data.source import Blocks, expanded
 from seriatim.data.stream import Stream
 from seriatim.data.tables import shown
@@ -303,14 +293,17 @@ def write_arrow(batches: Iterator[Batch], path: Path | None, format: str, source
         return []
     schema = schema_of(first, source)
     waiting: list[Any] = []
+    size = 0
     try:
         with pq.ParquetWriter(path, schema) if format == "parquet" else pa.ipc.new_file(str(path), schema) as writer:
             for piece in chain.from_iterable(pieces(batch, schema) for batch in chain(first, batches)):
                 waiting.append(piece)
-                if sum(one.nbytes for one in waiting) > GROUP:
+                size += piece.nbytes
+                if size > GROUP:
                     writer.write_table(pa.Table.from_batches(waiting, schema))
-                    waiting = []
-            writer.write_table(pa.Table.from_batches(waiting, schema))
+                    waiting, size = [], 0
+            if size:
+                writer.write_table(pa.Table.from_batches(waiting, schema))
     except pa.ArrowException as error:
         raise DataError(f"{source.name}: {format} cannot hold it: {str(error).partition(chr(10))[0]}") from None
     return schema.names
@@ -328,12 +321,11 @@ def schema_of(first: list[Batch], source: Records) -> Any:
         return schema
     if first[0].format != "jsonl":
         types = {"int": pa.int64(), "float": pa.float64(), "flag": pa.bool_(), "text": pa.string()}
-        return pa.schema([(name, types[source.kinds[name]]) for name in source.columns])
+        return pa.schema([(name, types[source.kinds[name]]) for name in source.columns if name in source.kinds])
     owners = [(batch, i) for batch in first for i in range(len(batch.numbers))][:FIRST]
     records = [batch.records[i] for batch, i in owners]
     columns = dict.fromkeys(key for record in records for key in record)
-    if len(columns) > MOST_COLUMNS:
-        raise too_many(source.name)
+    check_width(source.name, columns)
     arrays = {name: column(records, name, lambda i: owners[i][0].place(owners[i][1])) for name in columns}
     return pa.schema([(name, array.type) for name, array in arrays.items()])
 
@@ -427,6 +419,7 @@ class Examples:
         self.done, self.stream, self.scaler = done, stream, None if normalize is None else Scaler(normalize)
         self.vocabulary = Vocabulary()
         self.named: bool | None = None  # not known yet
+        self.written = 0
 
     def __iter__(self) -> Blocks:
         for rows, y in self.stream:
@@ -441,6 +434,28 @@ class Examples:
     @property
     def names(self) -> list[str]:
         return self.vocabulary.names
+
+    def lines(
+        self, rows: Rows, y: np.ndarray, numbers: np.ndarray | None = None
+    ) -> Iterator[tuple[str, list[int], list[str]]]:
+        """Of each example its label, and the columns and values that are not 0, as text.
+
+        The columns are counted from 1; or they are their numbers[j], and in order.
+        """
+        start, index, value = sparse(rows)
+        there = np.flatnonzero(value)
+        start, index, value = np.searchsorted(there, start), index[there] + 1, value[there]
+        if numbers is not None:
+            index = numbers[index - 1]
+        order = np.lexsort((index, np.repeat(np.arange(len(y)), np.diff(start))))
+        places, texts = index[order].tolist(), [plain(x) for x in value[order].tolist()]
+        for label, a, b in zip(y.tolist(), start.tolist(), start[1:].tolist(), strict=False):
+            self.written += 1
+            try:
+                word = label_text(label, self.done.target, a < b)
+            except DataError as error:
+                raise DataError(f"{self.stream.name}: example {self.written:,}: {error}") from None
+            yield word, places[a:b], texts[a:b]
 
 
 def write_examples(
@@ -473,20 +488,6 @@ def write_names(done: Conversion, path: Path) -> None:
     path.write_text("".join(f"{name}\n" for name in done.columns), encoding="utf-8")
 
 
-def entries(rows: Rows, numbers: np.ndarray | None = None) -> tuple[list[int], list[int], list[str]]:
-    """Where each row begins, the columns of the values that are not 0, and these as text.
-
-    The columns are counted from 1; or they are their numbers[j], and in order.
-    """
-    start, index, value = sparse(rows)
-    there = np.flatnonzero(value)
-    start, index, value = np.searchsorted(there, start), index[there] + 1, value[there]
-    if numbers is not None:
-        index = numbers[index - 1]
-    order = np.lexsort((index, np.repeat(np.arange(len(start) - 1), np.diff(start))))
-    return start.tolist(), index[order].tolist(), [plain(x) for x in value[order].tolist()]
-
-
 def libsvm_lines(done: Conversion, examples: Examples) -> Iterator[str]:
     """The lines of each block. Of names it must be known first whether all of them are numbers."""
     blocks = iter(examples)
@@ -495,7 +496,7 @@ def libsvm_lines(done: Conversion, examples: Examples) -> Iterator[str]:
         return
     blocks = chain([first], blocks)
     if not examples.named:
-        yield from (libsvm_text(rows, y, None) for rows, y in blocks)
+        yield from (libsvm_text(examples.lines(rows, y)) for rows, y in blocks)
         return
     cache = Cache()
     try:
@@ -505,7 +506,7 @@ def libsvm_lines(done: Conversion, examples: Examples) -> Iterator[str]:
         cache.ready()
         numbers = own_numbers(examples.names)
         done.numbered = numbers is None
-        yield from (libsvm_text(rows, y, numbers) for rows, y in cache)
+        yield from (libsvm_text(examples.lines(rows, y, numbers)) for rows, y in cache)
     finally:
         cache.close()
 
@@ -522,15 +523,12 @@ def own_numbers(names: list[str]) -> np.ndarray | None:
     return np.array([int(word) for word in words], dtype=np.int64)
 
 
-def libsvm_text(rows: Rows, y: np.ndarray, numbers: np.ndarray | None) -> str:
-    start, index, values = entries(rows, numbers)
-    pairs = [f"{j}:{x}" for j, x in zip(index, values, strict=True)]
-    labels = [label_text(label, "libsvm", a < b) for label, a, b in zip(y.tolist(), start, start[1:], strict=False)]
-    ends = zip(labels, start, start[1:], strict=False)
-    return "".join(" ".join([label, *pairs[a:b]]) + "\n" for label, a, b in ends)
+def libsvm_text(lines: Iterable[tuple[str, list[int], list[str]]]) -> str:
+    pairs = ((label, [f"{j}:{x}" for j, x in zip(columns, values, strict=True)]) for label, columns, values in lines)
+    return "".join(" ".join([label, *words]) + "\n" for label, words in pairs)
 
 
-def label_text(label: Any, format: str, followed: bool = True) -> str:
+def label_text(label: Any, format: str, followed: bool) -> str:
     """A label as a word; "" for none."""
     if isinstance(label, str):
         if NO_LABEL[format].search(label) or (not followed and format == "libsvm" and re.search("[,;]", label)):
@@ -556,25 +554,22 @@ def vw_lines(examples: Examples) -> Iterator[str]:
     known: list[tuple[str, str]] = []
     for rows, y in examples:
         new = examples.names[len(known) :]
-        bad = [name for name in new if NO_NAME.search(name)]
+        bad = [f"{name!r:.40}" for name in new if NO_NAME.search(name)]
         if bad:
-            some = ", ".join(f"{name!r:.40}" for name in bad[:5]) + (
-                f" and {len(bad) - 5} more" if len(bad) > 5 else ""
-            )
+            some = ", ".join(bad[:5]) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
             raise DataError(
-                f"the feature names {some}: Vowpal Wabbit's text has no place for spaces, colons and bars in a "
-                f"name; count words by --text, or hash names by --bits"
+                f"{examples.stream.name}: the feature names {some}: Vowpal Wabbit's text has no place for spaces, "
+                f"colons and bars in a name; count words by --text, or hash names by --bits"
             )
         known += map(spaced, new)
-        start, index, values = entries(rows)
-        names = [known[j - 1] if examples.named else ("", str(j)) for j in index]
-        lines = zip(y.tolist(), start, start[1:], strict=False)
-        yield "".join(vw_line(label, names[a:b], values[a:b]) for label, a, b in lines)
+        yield "".join(
+            vw_line(label, [known[j - 1] if examples.named else ("", str(j)) for j in columns], values)
+            for label, columns, values in examples.lines(rows, y)
+        )
 
 
-def vw_line(label: Any, names: list[tuple[str, str]], values: list[str]) -> str:
-    text = label_text(label, "vw")
-    words = [text] if text else []
+def vw_line(label: str, names: list[tuple[str, str]], values: list[str]) -> str:
+    words = [label] if label else []
     last: str | None = None
     for (space, word), value in zip(names, values, strict=True):
         if space != last:

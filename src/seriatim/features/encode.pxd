@@ -1,7 +1,8 @@
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint32_t
 
 from seriatim.core.workspace cimport Block, Position, Workspace
-from seriatim.features.names cimport Names
+from seriatim.core.names cimport Names
+from seriatim.features.row_sums cimport RowSums
 
 cimport cython
 
@@ -23,6 +24,7 @@ cdef struct Column:
     uint32_t hash
     int kind
     int slot                           # among the crossed columns; -1: not crossed
+    int place                          # among the names of a block, for numbers; -1: must be looked up
 
 cdef enum Trouble:
     FINE = 0
@@ -31,10 +33,20 @@ cdef enum Trouble:
     TOO_MANY = -3
 
 
+cdef enum:
+    SEVERAL = 0xFFFFFFFFu
+
+
+@cython.final
 cdef class Crowd:
-    cdef uint32_t* owner               # by column: the hash of the first name that fell on it
-    cdef unsigned char* crowd          # by column: 1 if a name fell on it, 2 if several
+    cdef uint32_t* owner               # by column: 1 + the rest of the hash of the first name on it, or SEVERAL
     cdef Py_ssize_t size
+
+    cdef inline void meet(self, int column, uint32_t rest) noexcept nogil:
+        """A name has fallen on a column."""
+        cdef uint32_t known = self.owner[column]
+        if known != rest + 1 and known != SEVERAL:
+            self.owner[column] = SEVERAL if known else rest + 1
 
 
 @cython.final
@@ -69,8 +81,7 @@ cdef class Encoder:
     cdef Py_ssize_t known              # names of whole rows
     cdef uint32_t* hash                # by value, where names are hashed and crossed
     cdef Py_ssize_t hash_room
-    cdef uint64_t* room                # for sorting a row
-    cdef Py_ssize_t room_size
+    cdef RowSums row
     cdef char* cell                    # a cell without its doubled quotes
     cdef Py_ssize_t cell_size
     cdef char* scratch

@@ -9,7 +9,7 @@ import re
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.math cimport NAN
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint32_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
@@ -17,9 +17,9 @@ import numpy as np
 
 from seriatim.core.memory cimport resize
 from seriatim.core.workspace cimport Block, add_row, finish, new_workspace
-from seriatim.features.murmur cimport murmur3
-from seriatim.features.names cimport Names
-from seriatim.features.order cimport put_in_order
+from seriatim.core.murmur cimport murmur3
+from seriatim.core.names cimport Names
+from seriatim.features.row_sums cimport RowSums
 
 from seriatim.core.flatten import flatten
 from seriatim.core.rows import LIMIT as LARGEST, refuse
@@ -35,7 +35,7 @@ cdef enum:
 
 
 cdef class Crowd:
-    """Which hashed columns several names have fallen on, told by their whole hashes; shared by all threads.
+    """Which hashed columns several names have fallen on, told by the rest of their hashes; shared by all threads.
 
     Two names that come at once to a column may both be taken for the first; it shows when one of them comes again.
     """
@@ -43,18 +43,16 @@ cdef class Crowd:
     def __cinit__(self, int bits):
         self.size = <Py_ssize_t> 1 << bits
         self.owner = <uint32_t*> calloc(self.size, sizeof(uint32_t))
-        self.crowd = <unsigned char*> calloc(self.size, 1)
-        if self.owner == NULL or self.crowd == NULL:
+        if self.owner == NULL:
             raise MemoryError(f"no memory for {self.size} columns")
 
     def __dealloc__(self):
         free(self.owner)
-        free(self.crowd)
 
     def share(self):
         """The share of the columns in use that several names have fallen on."""
-        crowd = np.asarray(<unsigned char[:self.size]> self.crowd)
-        return float(np.count_nonzero(crowd == 2) / max(np.count_nonzero(crowd), 1))
+        owner = np.asarray(<uint32_t[:self.size]> self.owner)
+        return float(np.count_nonzero(owner == <uint32_t> SEVERAL) / max(np.count_nonzero(owner), 1))
 
 
 cdef class Plan:
@@ -92,7 +90,7 @@ cdef class Plan:
             self.room = 2 * self.room + 16
         text = name.encode("utf-8", "surrogatepass")
         c = &self.columns[self.n]
-        c.name, c.length, c.kind, c.slot = text, len(text), kind, self.slots.get(name, -1)
+        c.name, c.length, c.kind, c.slot, c.place = text, len(text), kind, self.slots.get(name, -1), -1
         c.hash = murmur3(c.name, c.length, 0)
         self.kept.append(text)
         self.names.append(name)
@@ -110,6 +108,7 @@ cdef class Encoder:
         cdef Column* c
         self.plan = plan
         self.work = new_workspace(size)
+        self.row = RowSums()
         memset(&self.at, 0, sizeof(self.at))
         if plan.bits:
             self.at.features = 1 << plan.bits
@@ -117,13 +116,14 @@ cdef class Encoder:
         self.names = Names()
         for i in range(plan.n):        # all numbers first, in the order of the table
             c = &plan.columns[i]
-            if (c.kind == NUMBER or c.kind == FLAG) and self.names.number(NULL, 0, 0, c.name, c.length, c.hash) < 0:
-                raise MemoryError("no memory for names")
+            if c.kind == NUMBER or c.kind == FLAG:
+                c.place = self.names.number(NULL, 0, 0, c.name, c.length, c.hash)
+                if c.place < 0:
+                    raise MemoryError("no memory for names")
         self.known = self.names.n
 
     def __dealloc__(self):
         free(self.hash)
-        free(self.room)
         free(self.cell)
         free(self.scratch)
         free(self.token)
@@ -177,11 +177,10 @@ cdef class Encoder:
                 return trouble
         n = self.k - self.at.values
         if self.plan.bits:
-            if 3 * n > self.room_size:
-                if resize(<void**> &self.room, 6 * n, sizeof(uint64_t)) < 0:
-                    return NO_ROOM
-                self.room_size = 6 * n
-            n = put_in_order(self.work.index + self.at.values, self.work.value + self.at.values, n, self.room)
+            n = self.row.summed(self.work.index + self.at.values, self.work.value + self.at.values, n)
+            if n < 0:
+                return NO_ROOM
+            self.k = self.at.values + n
         else:
             self.known = self.names.n
             self.at.features = <int> self.names.n
@@ -226,18 +225,12 @@ cdef class Encoder:
         """Append a feature to the row; one that it has already gets the sum."""
         cdef Py_ssize_t again, k = self.k
         cdef double* value
-        cdef unsigned char* crowd
         cdef int column
         if k == self.work.values_room and self.work.reserve_values(2 * k) < 0:
             return NO_ROOM
         if self.plan.bits:
             column = <int> (hash & self.plan.mask)
-            crowd = self.plan.crowd.crowd
-            if crowd[column] == 0:
-                self.plan.crowd.owner[column] = hash
-                crowd[column] = 1
-            elif self.plan.crowd.owner[column] != hash:
-                crowd[column] = 2
+            self.plan.crowd.meet(column, hash >> self.plan.bits)
             if self.plan.crosses:
                 if k >= self.hash_room:
                     if resize(<void**> &self.hash, 2 * k + 64, sizeof(uint32_t)) < 0:
@@ -263,9 +256,15 @@ cdef class Encoder:
 
     cdef int number(self, Py_ssize_t column, double x) noexcept nogil:
         cdef const Column* c = &self.plan.columns[column]
+        cdef Py_ssize_t k = self.k
         cdef int trouble
         if c.slot >= 0:
-            self.slot_begin[c.slot] = self.k
+            self.slot_begin[c.slot] = k
+        elif c.place >= 0 and k < self.work.values_room and self.names.last[c.place] < self.at.values:
+            self.names.last[c.place] = k    # as `add` does it, where the name need not be looked up
+            self.work.index[k], self.work.value[k] = c.place, x
+            self.k = k + 1
+            return FINE
         trouble = self.add(NULL, 0, 0, c.name, c.length, c.hash, x)
         if c.slot >= 0:
             self.slot_end[c.slot] = self.k

@@ -9,7 +9,7 @@ import numpy as np
 from seriatim.core.rows import Rows
 from seriatim.errors import DataError
 from seriatim.features.encode import Encoder, Plan
-from seriatim.features.names import Names
+from seriatim.core.names import Names
 from seriatim.features.spec import Features
 
 PADDING = 64  # bytes behind the strings of a column

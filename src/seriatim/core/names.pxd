@@ -15,6 +15,8 @@ cdef class Names:
 
     cdef int grow(self, Py_ssize_t length) noexcept nogil
     cdef Py_ssize_t place(self, uint32_t hash) noexcept nogil
+    cdef int find(self, const char* prefix, Py_ssize_t before, char mark, const char* name, Py_ssize_t length,
+                  uint32_t hash) noexcept nogil
     cdef int number(self, const char* prefix, Py_ssize_t before, char mark, const char* name, Py_ssize_t length,
                     uint32_t hash) noexcept nogil
     cdef void forget(self, Py_ssize_t n) noexcept nogil

@@ -4,7 +4,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
 from seriatim.core.memory cimport resize
-from seriatim.features.murmur cimport murmur3
+from seriatim.core.murmur cimport murmur3
 
 
 cdef class Names:
@@ -71,21 +71,32 @@ cdef class Names:
             at = (at + 1) & (self.slots - 1)
         return at
 
+    cdef int find(self, const char* prefix, Py_ssize_t before, char mark, const char* name, Py_ssize_t length,
+                  uint32_t hash) noexcept nogil:
+        """The number of a name; -1 if it is not there."""
+        cdef Py_ssize_t at, i, whole = length + before + (before > 0)
+        cdef char* text
+        if self.slots == 0:
+            return -1
+        at = hash & (self.slots - 1)
+        while self.slot[at]:
+            i = self.slot[at] - 1
+            if self.hash[i] == hash and self.end[i + 1] - self.end[i] == whole:
+                text = self.text + self.end[i]
+                if (memcmp(text + whole - length, name, length) == 0
+                        and (before == 0 or (text[before] == mark and memcmp(text, prefix, before) == 0))):
+                    return <int> i
+            at = (at + 1) & (self.slots - 1)
+        return -1
+
     cdef int number(self, const char* prefix, Py_ssize_t before, char mark, const char* name, Py_ssize_t length,
                     uint32_t hash) noexcept nogil:
         """The number of a name, which is taken in if it is new; -1 if there is no memory."""
-        cdef Py_ssize_t at, i, whole = length + before + (before > 0)
+        cdef Py_ssize_t whole = length + before + (before > 0)
         cdef char* text
-        if self.slots:
-            at = hash & (self.slots - 1)
-            while self.slot[at]:
-                i = self.slot[at] - 1
-                if self.hash[i] == hash and self.end[i + 1] - self.end[i] == whole:
-                    text = self.text + self.end[i]
-                    if (memcmp(text + whole - length, name, length) == 0
-                            and (before == 0 or (text[before] == mark and memcmp(text, prefix, before) == 0))):
-                        return <int> i
-                at = (at + 1) & (self.slots - 1)
+        cdef int known = self.find(prefix, before, mark, name, length, hash)
+        if known >= 0:
+            return known
         if self.grow(whole) < 0:
             return -1
         text = self.text + self.used
