@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test bench lint fuzz stubs clean
 
 demo: $(VENV)/installed
-	$(BIN)/seriatim run spam -a pa -p C=0.01
+	$(BIN)/seriatim run spam -a pa --normalize max
 	$(BIN)/seriatim run digits -a averaged-perceptron
 
 test: $(VENV)/tests
@@ -19,7 +19,7 @@ lint: $(VENV)/lint
 	$(BIN)/mypy
 
 # Ratios to the peers, measured in one run; see SPEED.md.
-bench: $(VENV)/installed .venv-peers/installed
+bench: $(VENV)/tests .venv-peers/installed
 	$(BIN)/python -m compileall -q src    # as pip does with what it installs
 	$(BIN)/python -m bench
 
@@ -50,7 +50,7 @@ $(VENV)/lint: $(VENV)/tests
 
 .venv-peers/installed: pyproject.toml
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet vowpalwabbit scikit-learn river scipy
+	.venv-peers/bin/python -m pip install --quiet vowpalwabbit scikit-learn river scipy pyarrow
 	touch $@
 
 clean:

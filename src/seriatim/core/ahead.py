@@ -4,7 +4,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from queue import Empty, SimpleQueue
-from threading import Lock, Thread
+from threading import Event, Lock, Semaphore, Thread
 from typing import Any, Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -111,3 +111,40 @@ def drain(queue: SimpleQueue[Any]) -> None:
             queue.get_nowait()
     except Empty:
         pass
+
+
+def prefetched(items: Iterable[Item], depth: int = 2) -> Iterator[Item]:
+    """The items, up to so many of them got beforehand on a thread of its own. An error is raised in its turn.
+
+    >>> list(prefetched(range(3)))
+    [0, 1, 2]
+    """
+    queue: SimpleQueue[tuple[Any, BaseException | None, bool]] = SimpleQueue()
+    room, stopped = Semaphore(depth), Event()
+
+    def get() -> None:
+        try:
+            for item in items:
+                room.acquire()
+                if stopped.is_set():
+                    return
+                queue.put((item, None, False))
+            queue.put((None, None, True))
+        except BaseException as error:
+            queue.put((None, error, True))
+
+    thread = Thread(target=get, daemon=True)
+    thread.start()
+    try:
+        while True:
+            item, error, ended = queue.get()
+            if error is not None:
+                raise error
+            if ended:
+                return
+            yield item
+            room.release()
+    finally:
+        stopped.set()
+        room.release()
+        thread.join()

@@ -42,6 +42,45 @@ cdef class Rows:
         return rows
 
     @staticmethod
+    def stacked(list columns):
+        """The rows of a table given column by column, checked; None where a value is NaN or beyond the limit."""
+        cdef Py_ssize_t i = 0, j, k, few, m = len(columns), n = len(columns[0])
+        cdef const double[::1] column
+        cdef const double** values = <const double**> malloc(m * sizeof(void*))
+        cdef double* norm2 = <double*> malloc(max(n, 1) * sizeof(double))
+        cdef bint good = True
+        cdef double* out
+        cdef Rows rows
+        try:
+            if values == NULL or norm2 == NULL:
+                raise MemoryError(f"no memory for {n} rows")
+            for j, one in enumerate(columns):
+                column = one
+                if len(column) != n:
+                    raise ValueError(f"column {j} has {len(column)} of {n} values")
+                values[j] = &column[0] if n else NULL
+            rows = Rows.dense(np.empty((n, m)))
+            out = <double*> rows.value
+            with nogil:
+                while i < n:           # some rows at a time, so that what is read of each column is near
+                    few = min(8, n - i)
+                    for j in range(m):
+                        for k in range(few):
+                            out[k * m + j] = values[j][i + k]
+                    for k in range(few):
+                        norm2[i + k] = sum_of_squares(out + k * m, m)
+                        good = good and norm2[i + k] <= NORM2_LIMIT
+                    out += few * m
+                    i += few
+            if good:
+                rows.norm2, rows.owns_norm2 = norm2, True
+                norm2 = NULL
+        finally:
+            free(values)
+            free(norm2)
+        return rows if good else None
+
+    @staticmethod
     def sparse(start, index, value, Py_ssize_t features):
         """The rows of a CSR matrix."""
         cdef Rows rows = Rows.__new__(Rows)
@@ -79,11 +118,33 @@ cdef class Rows:
         rows.norm2, rows.ascending = norm2, norm2 != NULL
         return rows
 
-    def in_any_order(self):
-        """These rows, of which the columns are known to be distinct, and stay in the order in which they stand."""
+    def in_any_order(self, norms=None):
+        """These rows, of which the columns are known to be distinct, and stay in the order in which they stand.
+
+        With `norms`, which others like them had, they count as checked.
+        """
+        cdef double[::1] norm2
         self.ascending = True
         self.check_columns()
+        if norms is not None and self.n:
+            norm2 = norms
+            if len(norm2) != self.n:
+                raise ValueError(f"{len(norm2)} norms for {self.n} rows")
+            self.owner = (self.owner, norms)
+            self.norm2 = &norm2[0]
         return self
+
+    @property
+    def norms(self):
+        """|x|^2 of each row, without the constant; a copy."""
+        self.check()
+        return np.array(<double[:self.n]> self.norm2) if self.n else np.empty(0)
+
+    def give_up(self):
+        """Their memory is wanted for others; says whether it may be taken, for no part of them has been handed out."""
+        if not self.shared:
+            self.forget()
+        return not self.shared
 
     cdef Rows replaced(self, start, index, value, Py_ssize_t features):
         """Checked rows with the norms of these and other columns, each row in any order; not to outlive these."""

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
+from seriatim.core.ahead import prefetched
 from seriatim.core.rows import Rows
 from seriatim.data.tables import check_columns, known_label, label_column
 from seriatim.errors import DataError
 from seriatim.features import Features
-from seriatim.features.frames import frame_rows
+from seriatim.features.encode import Crowd
+from seriatim.features.frames import arrow_column, frame_kinds, object_rows, table_rows
 
-BATCH = 1 << 14  # rows
+BATCH = 1 << 16  # rows
 
 
 def batches(file: Any, format: str, name: str) -> Iterator[Any]:
@@ -25,49 +28,70 @@ def batches(file: Any, format: str, name: str) -> Iterator[Any]:
         raise DataError(f"{name}: {format} files are read by pyarrow: pip install 'seriatim[arrow]'") from None
 
     try:
-        if format == "parquet":
-            import pyarrow.parquet as pq
-
-            for batch in pq.ParquetFile(file).iter_batches(batch_size=BATCH):
+        with pa.OSFile(file) if isinstance(file, str) else nullcontext(file) as opened:
+            for batch in parquet_batches(opened) if format == "parquet" else arrow_batches(opened):
                 batch.validate(full=True)  # as text that is no UTF-8, which pyarrow takes as it is
                 yield batch
-            return
-        begin = file.read(6)
-        file.seek(0)
-        reader = pa.ipc.open_file(file) if begin == b"ARROW1" else pa.ipc.open_stream(file)
-        count = reader.num_record_batches if begin == b"ARROW1" else None
-        for batch in reader if count is None else map(reader.get_batch, range(count)):
-            batch.validate(full=True)
-            for start in range(0, batch.num_rows, BATCH):
-                yield batch.slice(start, BATCH)
     except (pa.ArrowException, OSError, EOFError) as error:  # pyarrow's messages may be long
         raise DataError(f"{name}: damaged {format} data: {str(error).partition(chr(10))[0]}") from None
 
 
+def parquet_batches(file: Any) -> Iterator[Any]:
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(file).iter_batches(batch_size=BATCH)
+
+
+def arrow_batches(file: Any) -> Iterator[Any]:
+    """Of a file, or of a stream, which has no table of its batches."""
+    import pyarrow as pa
+
+    begin = file.read(6)
+    file.seek(0)
+    reader = pa.ipc.open_file(file) if begin == b"ARROW1" else pa.ipc.open_stream(file)
+    for batch in map(reader.get_batch, range(reader.num_record_batches)) if begin == b"ARROW1" else reader:
+        for start in range(0, batch.num_rows, BATCH):
+            yield batch.slice(start, BATCH)
+
+
 def blocks(
-    file: Any, format: str, name: str, features: Features, schema: dict[str, str], labelled: bool
+    file: Any,
+    format: str,
+    name: str,
+    features: Features,
+    schema: dict[str, str],
+    labelled: bool,
+    crowd: Crowd | None = None,
 ) -> Iterator[tuple[Rows, np.ndarray]]:
-    """(rows, y) of each batch. The schema is filled on the way."""
+    """(rows, y) of each batch, read ahead on a thread. The schema is filled on the way."""
+    import narwhals.stable.v1 as nw
     import pyarrow as pa
 
     seen = 0
-    for batch in batches(file, format, name):
+    label, kinds = None, {}
+    for batch in prefetched(batches(file, format, name)):
         table = typed(pa.Table.from_batches([batch]), schema)
-        label = known_label(
-            table.column_names, label_column(name, table.column_names, features.label, labelled), schema
-        )
-        if not seen:
-            check_columns(name, table.column_names, features, schema)
+        names = table.column_names
+        if not seen:  # it is the same for all batches
+            label = known_label(names, label_column(name, names, features.label, labelled), schema)
+            check_columns(name, names, features, schema)
         try:
+            if not seen:
+                inputs = table if label is None else table.drop_columns([label])
+                kinds = frame_kinds(nw.from_native(inputs), features, schema)
+                schema |= {**kinds, **({} if label is None else {label: "label"})}
             y = np.full(len(table), np.nan) if label is None else labels(table[label], label, labelled)
-            rows = frame_rows(table if label is None else table.drop_columns([label]), features, schema).check()
+            if "objects" in kinds.values():
+                rows = object_rows(table.select(list(kinds)).to_pylist(), features, crowd)
+            else:
+                columns = [arrow_column(table[k], kind) for k, kind in kinds.items()]
+                rows = table_rows(columns, kinds, len(table), features, crowd)
         except DataError as error:
             raise DataError(f"{name}: {placed(str(error), seen, len(table))}") from None
         if rows.names is not None:
-            rows.names.schema = {**(rows.names.schema or {}), **({} if label is None else {label: "label"})}
-            schema |= rows.names.schema
+            rows.names.schema = schema
         seen += len(table)
-        yield rows, y
+        yield rows.check(), y
 
 
 def placed(problem: str, seen: int, n: int) -> str:

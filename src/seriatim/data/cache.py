@@ -17,14 +17,22 @@ from seriatim.core.names import Names
 
 PART = 1 << 16  # values of a part of rows in another order
 
-# One file each, flat: the length of each row, its columns, values, target, and the number of a label that is a name.
-KINDS = {"length": np.int32, "index": np.int32, "value": np.float64, "y": np.float64, "label": np.int32}
+# One file each, flat: of each row where it ends, its columns, values and norm, its target, and the number of a label
+# that is a name.
+KINDS = {
+    "end": np.int64,
+    "index": np.int32,
+    "value": np.float64,
+    "norm2": np.float64,
+    "y": np.float64,
+    "label": np.int32,
+}
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]  # start, index and value of a CSR matrix
 
 
 class Cache:
-    """Files without a name, gone when it is; 12 bytes a value and 16 a row."""
+    """Files without a name, gone when it is; 12 bytes a value and 28 a row."""
 
     def __init__(self) -> None:
         self.files = {name: tempfile.TemporaryFile(prefix="seriatim-") for name in KINDS}  # noqa: SIM115, see close
@@ -32,7 +40,7 @@ class Cache:
         self.names: Names | None = None
         self.labels: dict[str, int] = {}
         self.blocks: list[tuple[int, int]] = []  # rows and values of each
-        self.features = 0
+        self.features = self.values = 0
 
     def add(self, rows: Rows, y: np.ndarray) -> None:
         """Append a block."""
@@ -47,13 +55,15 @@ class Cache:
             )
             y = np.array([0.0 if isinstance(one, str) else one for one in y], dtype=np.float64)
         try:
-            for name, array in zip(KINDS, (np.diff(start), index, value, y, label), strict=True):
+            arrays = (start[1:] + self.values, index, value, rows.check().norms, y, label)
+            for name, array in zip(KINDS, arrays, strict=True):
                 self.files[name].write(np.ascontiguousarray(array, KINDS[name]).data)
         except OSError as error:
             raise DataError(
                 f"no room for the examples in {tempfile.gettempdir()}: {error.strerror}; TMPDIR names another folder"
             ) from None
         self.blocks.append((rows.n, len(index)))
+        self.values += len(index)
         self.features = max(self.features, rows.features)
 
     def close(self) -> None:
@@ -67,8 +77,12 @@ class Cache:
         if self.vocabulary is not None:
             self.names = Names(self.vocabulary.names)
 
-    def read(self, name: str, begin: int, n: int) -> np.ndarray:
-        array = np.empty(n, dtype=KINDS[name])
+    def read(self, name: str, begin: int, n: int, memory: dict[str, np.ndarray] | None = None) -> np.ndarray:
+        """Numbers begin..begin + n of a file, in memory that is kept for it."""
+        memory = {} if memory is None else memory
+        if name not in memory or len(memory[name]) < n:
+            memory[name] = np.empty(n, dtype=KINDS[name])
+        array = memory[name][:n]
         room, offset = memoryview(array.data).cast("B") if n else memoryview(b""), begin * array.itemsize
         while room:
             got = os.preadv(self.files[name].fileno(), [room], offset)
@@ -86,21 +100,23 @@ class Cache:
             mixed[i] = names[label[i]]
         return mixed
 
-    def rows(self, start: np.ndarray, index: np.ndarray, value: np.ndarray) -> Rows:
-        rows = Rows.sparse(start, index, value, self.features)
-        if self.names is not None:
-            rows = rows.in_any_order()
-            rows.names = self.names
-        return rows.check()
+    def rows(self, start: np.ndarray, index: np.ndarray, value: np.ndarray, norms: np.ndarray) -> Rows:
+        rows = Rows.sparse(start, index, value, self.features).in_any_order(norms)
+        rows.names = self.names
+        return rows
 
     def __iter__(self) -> Iterator[tuple[Rows, np.ndarray]]:
-        """All blocks as they were, read ahead on another core."""
+        """All blocks as they were, read ahead on another core. What one was read into serves for a later one."""
+        free: list[dict[str, np.ndarray]] = []
 
-        def block(place: tuple[int, int, int, int]) -> tuple[Rows, np.ndarray]:
+        def block(place: tuple[int, int, int, int]) -> tuple[Rows, np.ndarray, dict[str, np.ndarray]]:
             row, n, at, values = place
-            start = np.concatenate([[0], np.cumsum(self.read("length", row, n))])
-            rows = self.rows(start, self.read("index", at, values), self.read("value", at, values))
-            return rows, self.targets(self.read("y", row, n), self.read("label", row, n) if self.labels else start)
+            memory = free.pop() if free else {}
+            start = np.concatenate([[at], self.read("end", row, n, memory)]) - at
+            wanted = (("index", at, values), ("value", at, values), ("norm2", row, n))
+            rows = self.rows(start, *(self.read(name, begin, count, memory) for name, begin, count in wanted))
+            label = self.read("label", row, n) if self.labels else start
+            return rows, self.targets(self.read("y", row, n), label), memory
 
         def places() -> Iterator[tuple[int, int, int, int]]:
             row = at = 0
@@ -108,17 +124,20 @@ class Cache:
                 yield row, n, at, values
                 row, at = row + n, at + values
 
-        yield from ahead(block, places())
+        for rows, y, memory in ahead(block, places()):
+            yield rows, y
+            if rows.give_up():
+                free.append(memory)
 
     def permuted(self, rng: np.random.Generator) -> Iterator[tuple[Rows, np.ndarray]]:
         """All rows in a random order; 24 bytes of memory a row."""
-        n, values = (sum(block[k] for block in self.blocks) for k in (0, 1))
+        n = sum(rows for rows, _ in self.blocks)
         if not n:
             return
-        start = np.concatenate([[0], np.cumsum(self.read("length", 0, n), dtype=np.int64)])
-        index, value, y, label = (
-            np.memmap(self.files[k], KINDS[k], "r") if values or k in ("y", "label") else np.empty(0, KINDS[k])
-            for k in ("index", "value", "y", "label")
+        start = np.concatenate([[0], self.read("end", 0, n)])
+        index, value, norms, y, label = (
+            np.memmap(self.files[k], KINDS[k], "r") if self.values or k not in ("index", "value") else np.empty(0, KINDS[k])
+            for k in ("index", "value", "norm2", "y", "label")
         )
         order = rng.permutation(n)
         ends = np.cumsum(np.diff(start)[order])
@@ -126,15 +145,16 @@ class Cache:
         while begin < n:
             end = max(begin + 1, int(np.searchsorted(ends, (ends[begin - 1] if begin else 0) + PART, "right")))
             some = order[begin:end]
-            yield self.rows(*picked(start, index, value, some)), self.targets(y[some], label[some])
+            yield self.rows(*picked(start, index, value, some), norms[some]), self.targets(y[some], label[some])
             begin = end
 
 
 def sparse(rows: Rows) -> Arrays:
     """The arrays of rows, dense or not."""
-    if len(rows.arrays) == 3:
-        return rows.arrays  # type: ignore[return-value]
-    X: Any = rows.arrays[0]
+    arrays: Any = rows.arrays
+    if len(arrays) == 3:
+        return arrays
+    X = arrays[0]
     n, features = X.shape
     return np.arange(n + 1) * features, np.tile(np.arange(features, dtype=np.int32), n), X.reshape(-1)
 

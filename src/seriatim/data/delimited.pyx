@@ -10,7 +10,7 @@ from libc.string cimport memchr, memcmp, memcpy
 from seriatim.data.text cimport (
     BAD_UTF8, BAD_VALUE, HIGHEST, NO_LABEL, NO_MEMORY, NONE, WILD_VALUE, blank, is_utf8, label_between, number,
 )
-from seriatim.features.encode cimport DROPPED, FLAG, LABEL, NUMBER, TOO_MANY, TOO_WILD, Encoder, Plan
+from seriatim.features.encode cimport ANY, CATEGORY, DROPPED, FLAG, LABEL, NUMBER, TOO_MANY, TOO_WILD, Encoder, Plan
 
 from seriatim.core.rows import LIMIT
 from seriatim.data.text import PADDING
@@ -111,7 +111,7 @@ cdef int take_cell(
     if cell.escaped and unescape(encoder, cell):
         return NO_MEMORY
     p, end = cell.begin, cell.end
-    if kind == LABEL or kind == NUMBER or kind == FLAG:
+    if kind == LABEL or kind == NUMBER or kind == FLAG or kind == ANY:
         while p < end and blank(p[0]):
             p += 1
         while p < end and blank(end[-1]):
@@ -122,6 +122,14 @@ cdef int take_cell(
         if p < end and number(p, &x) != end:    # a name, with the blanks around it
             p, end = cell.begin, cell.end
         return NONE if label_between(p, end, encoder.work, &encoder.at, labels, numbers) else NO_LABEL
+    if kind == ANY:
+        kind = CATEGORY
+        if flag(p, end - p) >= 0:
+            kind = FLAG
+        elif number(p, &x) == end or (is_missing(p, end - p) and p < end):
+            kind = NUMBER
+        else:
+            p, end = cell.begin, cell.end
     if kind == NUMBER or kind == FLAG:
         if is_missing(p, end - p):
             trouble = encoder.missing(column)

@@ -124,7 +124,9 @@ class Source:
                     raise DataError(f"{name}: {format} data must be a file, not packed and not from a pipe")
                 from seriatim.data import arrow
 
-                yield from arrow.blocks(file, format, name, self.features, self.schema, self.labelled)
+                place = file if path == "-" else path  # pyarrow reads a file faster that it has opened itself
+                crowd = self.plan_of([]).crowd
+                yield from arrow.blocks(place, format, name, self.features, self.schema, self.labelled, crowd)
                 return
             kind = Records if format in ("csv", "tsv") else InOrder if packed or not seekable else Ranges
             self.lines = kind(data, name, self.block)

@@ -119,11 +119,11 @@ def known_label(names: Sequence[str], label: str | None, schema: dict[str, str])
 
 
 def kind_of(cells: list[str]) -> str:
-    """The kind of a column with these cells; one without any is a category.
+    """The kind of a column with these cells; in one without any each cell will tell for itself.
 
-    >>> kind_of(["1", "2.5", "NA"]), kind_of(["true", "false"]), kind_of(["red", "1"])
-    ('number', 'flag', 'category')
+    >>> kind_of(["1", "2.5", "NA"]), kind_of(["true", "false"]), kind_of(["red", "1"]), kind_of(["NA"])
+    ('number', 'flag', 'category', 'any')
     """
     tests: tuple[tuple[str, Callable[[Any], bool]], ...] = (("number", is_number), ("flag", is_flag))
     there = [cell for cell in cells if not means_missing(cell)]
-    return next((kind for kind, test in tests if there and all(map(test, there))), "category")
+    return next((kind for kind, test in tests if all(map(test, there))), "category") if there else "any"

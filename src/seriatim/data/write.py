@@ -302,7 +302,7 @@ def write_arrow(batches: Iterator[Batch], path: Path | None, format: str, source
                 if size > GROUP:
                     writer.write_table(pa.Table.from_batches(waiting, schema))
                     waiting, size = [], 0
-            if size:
+            if waiting:
                 writer.write_table(pa.Table.from_batches(waiting, schema))
     except pa.ArrowException as error:
         raise DataError(f"{source.name}: {format} cannot hold it: {str(error).partition(chr(10))[0]}") from None

@@ -11,6 +11,7 @@ cdef enum Kind:
     FLAG
     CATEGORY
     TEXT
+    ANY
     LABEL
     DROPPED
 

@@ -26,7 +26,9 @@ from seriatim.core.rows import LIMIT as LARGEST, refuse
 from seriatim.errors import DataError, LimitError
 from seriatim.features.spec import TOKEN
 
-KINDS = {"number": NUMBER, "flag": FLAG, "category": CATEGORY, "text": TEXT, "label": LABEL, "dropped": DROPPED}
+KINDS = {
+    "number": NUMBER, "flag": FLAG, "category": CATEGORY, "text": TEXT, "any": ANY, "label": LABEL, "dropped": DROPPED
+}
 
 cdef double LIMIT = LARGEST
 cdef Py_ssize_t MOST_PRODUCTS = 1 << 20    # features of a cross in one row

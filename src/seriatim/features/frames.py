@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from seriatim.core.names import Names
 from seriatim.core.rows import Rows
 from seriatim.errors import DataError
-from seriatim.features.encode import Encoder, Plan
-from seriatim.core.names import Names
+from seriatim.features.encode import Crowd, Encoder, Plan
 from seriatim.features.spec import Features
 
 PADDING = 64  # bytes behind the strings of a column
 Strings = tuple[np.ndarray, np.ndarray, np.ndarray]  # offsets, bytes, whether each is there
 
 
-def frame_rows(X: Any, features: Features, schema: dict[str, str]) -> Rows:
+def frame_rows(X: Any, features: Features, schema: dict[str, str], crowd: Crowd | None = None) -> Rows:
     """The rows of a frame, in columns that have names; `schema` is what is known of them from others before.
 
     NaN is a missing value, as pandas has it.
@@ -24,28 +24,42 @@ def frame_rows(X: Any, features: Features, schema: dict[str, str]) -> Rows:
     import narwhals.stable.v1 as nw
 
     frame = nw.from_native(X, eager_only=True)
-    kinds = {name: kind_of(name, dtype, features) for name, dtype in frame.schema.items()}
-    check_schema(kinds, schema)
+    kinds = frame_kinds(frame, features, schema)
     if not len(frame) or not kinds:
         raise DataError(
             f"Found array with 0 sample(s) or feature(s) (shape={frame.shape}); a minimum of 1 is required."
         )
     if "objects" in kinds.values():
-        return object_rows(frame.rows(named=True), features)
-    taken = {name: kind for name, kind in kinds.items() if kind != "dropped"}
-    columns = [column(frame[name], kind) for name, kind in taken.items()]
-    if not features.bits and not features.cross and all(isinstance(one, np.ndarray) for one in columns):
-        X = np.column_stack(columns)
-        if not np.isnan(X).any():
-            rows = Rows.dense(X)
-            rows.names = Names(taken)
-            rows.names.schema = taken
+        return object_rows(frame.rows(named=True), features, crowd)
+    if type(frame.to_native()).__module__.partition(".")[0] == "pyarrow":
+        columns = [arrow_column(frame[name].to_native(), kind) for name, kind in kinds.items()]
+    else:
+        columns = [column(frame[name], kind) for name, kind in kinds.items()]
+    return table_rows(columns, kinds, len(frame), features, crowd)
+
+
+def frame_kinds(frame: Any, features: Features, schema: dict[str, str]) -> dict[str, str]:
+    """The kind of each column that is not dropped."""
+    kinds = {name: kind_of(name, dtype, features) for name, dtype in frame.schema.items()}
+    check_schema(kinds, schema)
+    return {name: kind for name, kind in kinds.items() if kind != "dropped"}
+
+
+def table_rows(
+    columns: list[np.ndarray | Strings], kinds: dict[str, str], n: int, features: Features, crowd: Crowd | None
+) -> Rows:
+    """The rows of a table given column by column."""
+    if not features.bits and not features.cross and columns and all(isinstance(one, np.ndarray) for one in columns):
+        rows = Rows.stacked(columns)
+        if rows is not None:
+            rows.names = Names(kinds)
+            rows.names.schema = kinds
             return rows
-    encoder = Encoder(Plan(features, taken.items()), 16 * len(frame))
-    encoder.take_columns(columns, len(frame))
+    encoder = Encoder(Plan(features, kinds.items(), crowd), 16 * n)
+    encoder.take_columns(columns, n)
     rows = encoder.rows()
     if rows.names is not None:
-        rows.names.schema = taken
+        rows.names.schema = kinds
     return rows
 
 
@@ -56,7 +70,7 @@ def check_schema(kinds: dict[str, str], schema: dict[str, str]) -> None:
         raise DataError(f"no column {', '.join(map(repr, missing))}, which the model has learned from")
     for name, kind in kinds.items():
         known = schema.get(name, kind)
-        if {kind, known} not in ({kind}, {"number", "flag"}):
+        if {kind, known} not in ({kind}, {"number", "flag"}) and known != "any":
             raise DataError(f"column {name!r} is of kind {kind}; the model has learned it as {known}")
 
 
@@ -110,6 +124,25 @@ def strings(name: str, values: list[Any]) -> Strings:
     return offsets, np.frombuffer(b"".join(texts) + bytes(PADDING), dtype=np.uint8), valid
 
 
+def arrow_column(array: Any, kind: str) -> np.ndarray | Strings:
+    """The same of a column of Arrow; numbers without narwhals, which would take longer than reading them."""
+    import narwhals.stable.v1 as nw
+
+    return arrow_numbers(array) if kind in ("number", "flag") else column(nw.from_native(array, series_only=True), kind)
+
+
+def arrow_numbers(array: Any) -> np.ndarray:
+    """Numbers of Arrow, NaN where there is none; in its own memory where that is how they are."""
+    import pyarrow as pa
+
+    if not pa.types.is_float64(array.type):
+        array = array.cast(pa.float64(), safe=False)  # whole numbers beyond 2^53 are rounded
+    if isinstance(array, pa.ChunkedArray) and array.num_chunks == 1:
+        array = array.chunk(0)
+    options = {} if isinstance(array, pa.ChunkedArray) else {"zero_copy_only": False}
+    return np.ascontiguousarray(array.to_numpy(**options), dtype=np.float64)
+
+
 def arrow_strings(array: Any) -> Strings:
     """The same from Arrow's memory."""
     import pyarrow as pa
@@ -126,9 +159,9 @@ def arrow_strings(array: Any) -> Strings:
     return offsets - offsets[0], np.frombuffer(memory + bytes(PADDING), dtype=np.uint8), valid
 
 
-def object_rows(objects: Any, features: Features) -> Rows:
+def object_rows(objects: Any, features: Features, crowd: Crowd | None) -> Rows:
     """The rows of a table with lists or objects in it."""
-    encoder = Encoder(Plan(features))
+    encoder = Encoder(Plan(features, (), crowd))
     for number, one in enumerate(objects):
         try:
             encoder.take({name: None if value != value else value for name, value in one.items()})
