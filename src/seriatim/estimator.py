@@ -258,13 +258,13 @@ class Estimator:
 
     def _own(self, rows: Rows, learning: bool) -> Rows:
         """Checked rows as the learner sees them: in this model's columns, and scaled."""
+        if learning and rows.schema:
+            self._schema = {**(self._schema or {}), **rows.schema}
         if rows.names is not None:
             vocabulary = self._ready_for_names() if learning else self._vocabulary
             if vocabulary is None:
                 self._fitted()
                 raise self._nameless()
-            if learning and rows.names.schema:
-                self._schema = {**(self._schema or {}), **rows.names.schema}
             rows = vocabulary.translate(rows, learning)
             self._learner.reserve(len(vocabulary))
         elif self._vocabulary is not None and rows.features > len(self._vocabulary):

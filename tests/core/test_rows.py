@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from seriatim import PA
 from seriatim.core.rows import Rows
@@ -57,3 +59,40 @@ def test_rows_without_columns_have_parts():
 def test_text_has_the_digits_of_a_double_at_most(digits):
     with pytest.raises(ValueError, match="digits"):
         format_rows(Rows.dense(np.random.default_rng(0).random((20, 5))), [b"1"] * 20, b"", digits)
+
+
+# ---- tables, column by column
+
+
+@given(st.integers(1, 30), st.integers(1, 9), st.integers(0, 2**32))
+def test_stacked_columns_are_the_dense_rows(n, m, seed):
+    X = np.random.default_rng(seed).standard_normal((n, m))
+    rows = Rows.stacked([np.ascontiguousarray(column) for column in X.T])
+    assert np.array_equal(rows.arrays[0], X)
+    assert np.array_equal(rows.norms, Rows.dense(X).norms)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -1e51])
+def test_columns_with_a_hole_are_not_stacked(bad):
+    columns = [np.arange(20.0), np.arange(20.0)]
+    columns[1][13] = bad
+    assert Rows.stacked(columns) is None
+    with pytest.raises(ValueError, match="column 1 has 19 of 20"):
+        Rows.stacked([columns[0], columns[0][:19]])
+
+
+def test_norms_that_do_not_fit_are_refused():
+    rows = Rows.sparse([0, 1, 2], [0, 5], [1.0, 2.0], 6)
+    with pytest.raises(ValueError, match="1 norms for 2 rows"):
+        rows.in_any_order(np.ones(1))
+    assert np.array_equal(Rows.sparse([0, 2], [5, 0], [1.0, 2.0], 6).in_any_order().check().arrays[1], [5, 0])
+
+
+def test_rows_are_given_up_only_if_nobody_has_a_part_of_them():
+    rows = Rows.dense(np.ones((3, 2)))
+    part = rows.slice(0, 1)
+    assert not rows.give_up() and np.array_equal(part.arrays[0], [[1, 1]])
+    rows = Rows.dense(np.ones((3, 2)))
+    assert rows.give_up()
+    with pytest.raises(ValueError, match="until the next ones"):
+        rows.arrays  # noqa: B018

@@ -10,7 +10,6 @@ cdef class Names:
     cdef uint32_t* hash
     cdef Py_ssize_t* last              # for whoever puts rows together: the place of each one's last value, first -1
     cdef int* slot                     # the number of a name + 1 at the place of its hash or after it; 0 is free
-    cdef public dict schema            # of the table that the rows come from: the kind of each column
     cdef Py_ssize_t n, used, room, text_room, slots
 
     cdef int grow(self, Py_ssize_t length) noexcept nogil

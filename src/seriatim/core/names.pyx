@@ -8,7 +8,7 @@ from seriatim.core.murmur cimport murmur3
 
 
 cdef class Names:
-    """A hash table of UTF-8 strings; a name is a prefix, a mark and a word, or a word alone."""
+    """A hash table of UTF-8 strings; a name is a prefix, a mark and a word, or without a mark a word alone."""
 
     def __init__(self, names=()):
         for name in names:
@@ -74,7 +74,7 @@ cdef class Names:
     cdef int find(self, const char* prefix, Py_ssize_t before, char mark, const char* name, Py_ssize_t length,
                   uint32_t hash) noexcept nogil:
         """The number of a name; -1 if it is not there."""
-        cdef Py_ssize_t at, i, whole = length + before + (before > 0)
+        cdef Py_ssize_t at, i, whole = length + before + (mark != 0)
         cdef char* text
         if self.slots == 0:
             return -1
@@ -84,7 +84,7 @@ cdef class Names:
             if self.hash[i] == hash and self.end[i + 1] - self.end[i] == whole:
                 text = self.text + self.end[i]
                 if (memcmp(text + whole - length, name, length) == 0
-                        and (before == 0 or (text[before] == mark and memcmp(text, prefix, before) == 0))):
+                        and (mark == 0 or (text[before] == mark and memcmp(text, prefix, before) == 0))):
                     return <int> i
             at = (at + 1) & (self.slots - 1)
         return -1
@@ -92,7 +92,7 @@ cdef class Names:
     cdef int number(self, const char* prefix, Py_ssize_t before, char mark, const char* name, Py_ssize_t length,
                     uint32_t hash) noexcept nogil:
         """The number of a name, which is taken in if it is new; -1 if there is no memory."""
-        cdef Py_ssize_t whole = length + before + (before > 0)
+        cdef Py_ssize_t whole = length + before + (mark != 0)
         cdef char* text
         cdef int known = self.find(prefix, before, mark, name, length, hash)
         if known >= 0:
@@ -100,7 +100,7 @@ cdef class Names:
         if self.grow(whole) < 0:
             return -1
         text = self.text + self.used
-        if before:
+        if mark:
             memcpy(text, prefix, before)
             text[before] = mark
         memcpy(text + whole - length, name, length)

@@ -11,6 +11,7 @@ cdef class Rows:
     cdef Py_ssize_t first                  # the number of the first row in the block that these are a part of
     cdef object owner                      # of the memory that the pointers point into
     cdef public object names               # of the columns, as Names; None where columns are the model's own
+    cdef public dict schema                # of the table that they come from: the kind of each of its columns
     cdef const double* value
     cdef const int* index                  # NULL: dense
     cdef const long long* start            # sparse: row i is value[start[i]:start[i + 1]]

@@ -186,7 +186,7 @@ cdef class Rows:
         self.shared = True
         if not 0 <= begin <= end <= self.n:
             raise IndexError(f"rows {begin}..{end} of {self.n}")
-        part.owner, part.names = self, self.names
+        part.owner, part.names, part.schema = self, self.names, self.schema
         part.first = self.first + begin
         part.n, part.features, part.ascending = end - begin, self.features, self.ascending
         part.value, part.index = self.value, self.index

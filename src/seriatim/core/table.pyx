@@ -78,7 +78,8 @@ cdef class Table:
                 times = factor[k] if signed else 1.0
                 if from_ >= 0:
                     for i in range(self.rows):
-                        data[i * width + f * classes + k] = times * old[i * old_width + f * old_classes + from_]
+                        # + 0.0: a zero has no sign, whenever it came
+                        data[i * width + f * classes + k] = times * old[i * old_width + f * old_classes + from_] + 0.0
         free(old)
 
     def get(self, str name):

@@ -25,4 +25,7 @@ cdef class Vocabulary:
     cdef Names translated           # the names last seen when learning, and the columns of the first of them
     cdef int[::1] translation
     cdef int[::1] columns_of(self, Names names, Py_ssize_t n, bint learning)
+    cdef long long[::1] stamps      # by column: when `twice` last met it
+    cdef long long stamp
+    cdef bint twice(self, int[::1] column, Py_ssize_t n) except -1
     cpdef Rows translate(self, Rows rows, bint learning)

@@ -34,6 +34,7 @@ cdef class Vocabulary:
     def __init__(self, names=()):
         self.names = list(names)
         self.keys = []
+        self.stamps = np.zeros(0, np.int64)
         self.number = {name: i for i, name in enumerate(self.names)}
         if len(self.number) != len(self.names):
             raise DataError("a feature name occurs twice")
@@ -236,7 +237,22 @@ cdef class Vocabulary:
                         new_index[k], new_value[k] = to, rows.value[j]
                         k += 1
                 new_start[i + 1] = k
+        if self.twice(column, n):      # two ways to the same name, as in |a^b c and |a b^c
+            return Rows.sparse(start, index[:k], value[:k], len(self.names)).check()
         return rows.replaced(start, index, value, len(self.names))
+
+    cdef bint twice(self, int[::1] column, Py_ssize_t n) except -1:
+        """Whether two of n names have the same column."""
+        cdef Py_ssize_t j
+        if len(self.stamps) < len(self.names):
+            self.stamps, self.stamp = np.zeros(2 * len(self.names) + 64, np.int64), 0
+        self.stamp += 1
+        for j in range(n):
+            if column[j] >= 0:
+                if self.stamps[column[j]] == self.stamp:
+                    return True
+                self.stamps[column[j]] = self.stamp
+        return False
 
 
 cdef bint may_be_more(value) except -1:

@@ -88,8 +88,7 @@ def blocks(
                 rows = table_rows(columns, kinds, len(table), features, crowd)
         except DataError as error:
             raise DataError(f"{name}: {placed(str(error), seen, len(table))}") from None
-        if rows.names is not None:
-            rows.names.schema = schema
+        rows.schema = schema
         seen += len(table)
         yield rows.check(), y
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from seriatim.core.ahead import ahead
+from seriatim.core.names import Names
 from seriatim.core.rows import Rows
 from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import DataError
-from seriatim.core.names import Names
 
 PART = 1 << 16  # values of a part of rows in another order
 
@@ -91,6 +91,12 @@ class Cache:
             room, offset = room[got:], offset + got
         return array
 
+    def mapped(self, name: str) -> np.ndarray:
+        """All of a file; a file of nothing cannot be mapped."""
+        if not self.values and name in ("index", "value"):
+            return np.empty(0, KINDS[name])
+        return np.memmap(self.files[name], KINDS[name], "r")
+
     def targets(self, y: np.ndarray, label: np.ndarray) -> np.ndarray:
         if not self.labels:
             return y
@@ -135,10 +141,7 @@ class Cache:
         if not n:
             return
         start = np.concatenate([[0], self.read("end", 0, n)])
-        index, value, norms, y, label = (
-            np.memmap(self.files[k], KINDS[k], "r") if self.values or k not in ("index", "value") else np.empty(0, KINDS[k])
-            for k in ("index", "value", "norm2", "y", "label")
-        )
+        index, value, norms, y, label = (self.mapped(k) for k in ("index", "value", "norm2", "y", "label"))
         order = rng.permutation(n)
         ends = np.cumsum(np.diff(start)[order])
         begin = 0

@@ -5,7 +5,7 @@ missing; in a column of numbers so are NA, N/A, NaN, null, None and ?.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.string cimport memchr, memcmp, memcpy
+from libc.string cimport memchr, memcmp
 
 from seriatim.data.text cimport (
     BAD_UTF8, BAD_VALUE, HIGHEST, NO_LABEL, NO_MEMORY, NONE, WILD_VALUE, blank, is_utf8, label_between, number,
@@ -156,12 +156,11 @@ cdef int record(
     Py_ssize_t* column
 ) noexcept nogil:
     """Read one record up to the newline that ends it; `column` is where a problem is, or how many cells there are."""
-    cdef int problem, kind
+    cdef int problem
     cdef Py_ssize_t n = encoder.plan.n
     cdef const char* after
     cdef double x = 0
     cdef Cell cell
-    cdef bint has_label = False
     column[0] = 0
     encoder.at.where = p
     if p[0] == 10 or (p[0] == 13 and p[1] == 10):

@@ -47,8 +47,8 @@ def by_name(name: str) -> str | None:
     return ENDINGS.get(endings[-1]) if endings else None
 
 
-def guess(name: str, head: bytes) -> str:
-    """The format of data of this name that begin so.
+def guess(name: str, head: bytes, table: bool = False) -> str:
+    """The format of data of this name that begin so; with `table` a model that has learned from a table wants them.
 
     >>> guess("-", b"1 |words cheap watches"), guess("-", b"-1 3:0.5"), guess("-", b'{"label": 1}')
     ('vw', 'libsvm', 'jsonl')
@@ -69,8 +69,8 @@ def guess(name: str, head: bytes) -> str:
         return "vw"
     mark = delimiter("csv", head)
     if PAIRS.fullmatch(line) and mark not in line.partition("#")[0].partition(" ")[0]:
-        return "libsvm"
-    return "tsv" if mark == "\t" and mark in line else "csv" if mark in line else "libsvm"
+        return "csv" if table and ":" not in line else "libsvm"
+    return "tsv" if mark == "\t" and mark in line else "csv" if mark in line or table else "libsvm"
 
 
 def first_line(head: bytes) -> str:

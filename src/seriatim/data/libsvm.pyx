@@ -21,13 +21,16 @@ from seriatim.data.text cimport (
 from seriatim.data.text import PADDING
 
 cdef extern from "pairs.h":
+    ctypedef struct Window:
+        const char* text
+        Py_ssize_t n, at
+        const uint32_t* place
     const uint64_t* WHOLE_TENS
-    cdef enum:
-        AT_ONCE
     bint have_vectors() nogil
     int digit_run(const char* p, uint64_t* number) noexcept nogil
-    uint64_t digits(const char* p, int n, uint64_t* odd) noexcept nogil
-    Py_ssize_t delimiters(const char* p, Py_ssize_t n, uint32_t* place) noexcept nogil
+    bint plain_label(const char* p, const char* end, double* y) noexcept nogil
+    const char* look_through(Window* window, const char* p, const char* end, char other, bint vectors) noexcept nogil
+    void pass_over(Window* window, const char* newline) noexcept nogil
     bint plain_pairs(
         const char* text, const uint32_t* place, Py_ssize_t* i, Py_ssize_t* k, Py_ssize_t first, Py_ssize_t room,
         int* index, double* value
@@ -46,8 +49,9 @@ def use_vectors(bint wanted):
     return before
 
 
-cdef enum:
-    WINDOW = 1 << 14    # text that is looked through for delimiters at a time
+def vectors_used():
+    """Whether plain lines are read by vector instructions, those of other formats, too."""
+    return vectors
 
 
 cdef int line(const char* p, Workspace work, Position* at, list labels, dict numbers) noexcept nogil:
@@ -120,45 +124,29 @@ cdef int line(const char* p, Workspace work, Position* at, list labels, dict num
     return NONE
 
 
-cdef bint plain_line(
-    const char* text, const uint32_t* place, Py_ssize_t* q, Workspace work, Position* at
-) noexcept nogil:
+cdef bint plain_line(Window* window, Workspace work, Position* at) noexcept nogil:
     """Read the line at `at.where` if nothing about it is unusual: a whole label, pairs in order, a space before each.
 
-    `place` holds the delimiters of the text, those of this line from number q on. Says whether it did; if not, nothing
-    has changed.
+    Says whether it did; if not, nothing has changed.
     """
-    cdef Py_ssize_t i = q[0], k = at.values
-    cdef unsigned int n
-    cdef uint64_t odd = 0
-    cdef const char* p = at.where
-    cdef double x
-    p += p[0] == 43 or p[0] == 45
-    n = <unsigned int> (text + place[i] - p)
-    if n - 1 > 7 or at.rows == work.rows_room:
+    cdef Py_ssize_t i = window.at, k = at.values
+    cdef const char* text = window.text
+    cdef const uint32_t* place = window.place
+    if at.rows == work.rows_room or not plain_label(at.where, text + place[i], &work.y[at.rows]):
         return False
-    x = <double> <long long> digits(p, n, &odd)
-    work.y[at.rows] = -x if at.where[0] == 45 else x
     work.name[at.rows] = -1
-    if odd or not plain_pairs(text, place, &i, &k, at.values, work.values_room, work.index, work.value):
+    if not plain_pairs(text, place, &i, &k, at.values, work.values_room, work.index, work.value):
         return False
     if text[place[i]] == 13 and text[place[i] + 1] == 10:
         i += 1
     if text[place[i]] != 10:
         return False
-    q[0] = i + 1
+    window.at = i + 1
     at.where = text + place[i]
     if k > at.values:
         at.features = max(at.features, work.index[k - 1] + 1)
     add_row(work, at, k)
     return True
-
-
-cdef const char* last_newline(const char* begin, const char* end) noexcept nogil:
-    """Just after the last newline before `end`; `begin` if there is none."""
-    while end > begin and end[-1] != 10:
-        end -= 1
-    return end
 
 
 def parse(buffer, Py_ssize_t begin, Py_ssize_t end_, bint skip_bad=False):
@@ -173,40 +161,32 @@ def parse(buffer, Py_ssize_t begin, Py_ssize_t end_, bint skip_bad=False):
     cdef const char* p = <const char*> &view[begin]
     cdef const char* end = p + length
     cdef const char* safe = <const char*> &view[0] + 16    # a plain line looks at 16 bytes before the end of a pair
-    cdef const char* window
-    cdef const char* stop
-    cdef Py_ssize_t lines = 0, bad_count = 0, places, q
+    cdef const char* stop = p
+    cdef Py_ssize_t lines = 0, bad_count = 0
     cdef int problem = NONE
-    cdef uint32_t[WINDOW + AT_ONCE] place
+    cdef Window window
     cdef Position at
     cdef list labels = [], bad = []
     cdef dict numbers = {}
     cdef Workspace work = new_workspace(length)
     at.rows = at.values = at.features = at.named = at.unsorted = 0
     with nogil:
-        while p < end and problem == NONE:
-            window = p
-            stop = end if end - p <= WINDOW else last_newline(p, p + WINDOW)
-            places = delimiters(window, stop - window, place) if vectors else 0
-            q = 0
-            if stop == window:         # a line longer than the window
-                stop = <const char*> memchr(p, 10, end - p) + 1
-            while p < stop:
-                lines += 1
-                at.where = p
-                if places == 0 or p < safe or not plain_line(window, place, &q, work, &at):
-                    problem = line(p, work, &at, labels, numbers)
-                    if problem != NONE:
-                        bad_count += 1
-                        with gil:
-                            note(bad, problem, lines, p, at.where)
-                        if not skip_bad:
-                            break
-                        problem = NONE
-                    at.where = <const char*> memchr(at.where, 10, end - at.where)
-                    while q < places and window + place[q] <= at.where:
-                        q += 1
-                p = at.where + 1
+        while p < end:
+            if p == stop:
+                stop = look_through(&window, p, end, 58, vectors)    # a colon is one anyway
+            lines += 1
+            at.where = p
+            if window.n == 0 or p < safe or not plain_line(&window, work, &at):
+                problem = line(p, work, &at, labels, numbers)
+                if problem != NONE:
+                    bad_count += 1
+                    with gil:
+                        note(bad, problem, lines, p, at.where)
+                    if not skip_bad:
+                        break
+                at.where = <const char*> memchr(at.where, 10, end - at.where)
+                pass_over(&window, at.where)
+            p = at.where + 1
     return finish(work, &at, labels, lines, bad, bad_count)
 
 

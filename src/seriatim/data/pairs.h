@@ -1,13 +1,32 @@
 /* Many pairs like 17:0.25 at once, by vector instructions: first where they are, then what they are. */
 #include "digits.h"
 
-enum { AT_ONCE = 10 };
+enum { AT_ONCE = 10, WINDOW = 1 << 14 };
+
+/* A part of a text: whole lines, and the places of their delimiters, of which the last is a newline. */
+typedef struct {
+    const char *text;
+    Py_ssize_t n, at;               /* delimiters, and how many of them stand before the line that comes next */
+    int ascii;                      /* nothing else is in it; may be 0 where nobody has looked */
+    uint32_t place[WINDOW + AT_ONCE];
+} Window;
+
+/* A label of up to eight digits, with a sign or without, that ends at `end`. Says whether it is one. */
+static inline int plain_label(const char *p, const char *end, double *y) {
+    uint64_t odd = 0;
+    int negative = *p == '-';
+    p += negative || *p == '+';
+    if (end - p < 1 || end - p > 8) return 0;
+    double x = (double) (int64_t) digits(p, (int) (end - p), &odd);
+    *y = negative ? -x : x;
+    return odd == 0;
+}
 
 #if !defined(__x86_64__) || !defined(__GNUC__)
 static int have_vectors(void) { return 0; }
-static Py_ssize_t delimiters(const char *p, Py_ssize_t n, uint32_t *place) { return 0; }
-static int plain_pairs(const char *text, const uint32_t *place, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t first,
-                       Py_ssize_t room, int *index, double *value) { return 0; }
+static Py_ssize_t delimiters(const char *p, Py_ssize_t n, char other, uint32_t *place, int *ascii) { return 0; }
+static inline int plain_pairs(const char *text, const uint32_t *place, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t first,
+                              Py_ssize_t room, int *index, double *value) { return 0; }
 #else
 #include <immintrin.h>
 #define WITH_VECTORS __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
@@ -53,18 +72,21 @@ static int have_vectors(void) {
         && __builtin_cpu_supports("popcnt");
 }
 
-/* The places of all delimiters in n bytes: colons, blanks and control characters. 63 bytes more must be readable, and
-   n + AT_ONCE places writable: they are written ten at a time, whether there are so many or not, for a loop of
-   unpredictable length costs more. */
-WITH_VECTORS static Py_ssize_t delimiters(const char *p, Py_ssize_t n, uint32_t *place) {
-    const __m256i colon = _mm256_set1_epi8(':'), space = _mm256_set1_epi8(' ');
+/* The places of all delimiters in n bytes: colons, blanks and control characters, and what else is one here. 63 bytes
+   more must be readable, and n + AT_ONCE places writable: they are written ten at a time, whether there are so many or
+   not, for a loop of unpredictable length costs more. Tells as well whether these bytes, with those 63, are ASCII. */
+WITH_VECTORS static Py_ssize_t delimiters(const char *p, Py_ssize_t n, char other, uint32_t *place, int *ascii) {
+    const __m256i colon = _mm256_set1_epi8(':'), space = _mm256_set1_epi8(' '), bar = _mm256_set1_epi8(other);
+    __m256i all = _mm256_setzero_si256();
     uint32_t *end = place;
     for (Py_ssize_t i = 0; i < n; i += 64) {
         uint64_t bits = 0;
         for (int j = 0; j < 64; j += 32) {
             __m256i x = _mm256_loadu_si256((const __m256i *) (p + i + j));
-            x = _mm256_or_si256(_mm256_cmpeq_epi8(x, colon), _mm256_cmpeq_epi8(_mm256_min_epu8(x, space), x));
-            bits |= (uint64_t) (uint32_t) _mm256_movemask_epi8(x) << j;
+            all = _mm256_or_si256(all, x);
+            __m256i low = _mm256_cmpeq_epi8(_mm256_min_epu8(x, space), x);
+            x = _mm256_or_si256(_mm256_cmpeq_epi8(x, colon), _mm256_cmpeq_epi8(x, bar));
+            bits |= (uint64_t) (uint32_t) _mm256_movemask_epi8(_mm256_or_si256(x, low)) << j;
         }
         if (n - i < 64) bits &= ((uint64_t) 1 << (n - i)) - 1;
         int count = __builtin_popcountll(bits);
@@ -73,7 +95,21 @@ WITH_VECTORS static Py_ssize_t delimiters(const char *p, Py_ssize_t n, uint32_t 
                 end[j + k] = (uint32_t) i + (uint32_t) _tzcnt_u64(bits);
         end += count;
     }
+    *ascii = _mm256_movemask_epi8(all) == 0;
     return end - place;
+}
+
+/* How many digits of a value stand after its point, NO_POINT if it has none: of the sixteen bytes that end with it,
+   those after the delimiter before it are looked at. */
+WITH_VECTORS static inline uint32_t decimals_of(__m128i x, uint32_t after) {
+    uint32_t point = (uint32_t) _mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8('.'))) & (0xFFFF0000u >> after);
+    return _lzcnt_u32(point) - 16;
+}
+
+/* Four whole numbers divided by powers of ten. */
+WITH_VECTORS static inline __m256d quotients(__m128i whole, const int *power) {
+    __m256d ten = _mm256_set_pd(POWERS[power[3]], POWERS[power[2]], POWERS[power[1]], POWERS[power[0]]);
+    return _mm256_div_pd(_mm256_cvtepi32_pd(whole), ten);
 }
 
 /* n pairs of an index and the digits of a value, to columns and values; not 0 if the columns are out of order. */
@@ -90,8 +126,7 @@ WITH_VECTORS static inline int convert_pairs(
         disorder |= _mm_movemask_epi8(_mm_cmpgt_epi32(column, before)) ^ 0xFFFF;
         last = _mm_extract_epi32(column, 3);
         _mm_storeu_si128((__m128i *) (index + i), column);
-        __m256d ten = _mm256_set_pd(POWERS[power[i + 3]], POWERS[power[i + 2]], POWERS[power[i + 1]], POWERS[power[i]]);
-        _mm256_storeu_pd(value + i, _mm256_div_pd(_mm256_cvtepi32_pd(_mm256_extracti128_si256(four, 1)), ten));
+        _mm256_storeu_pd(value + i, quotients(_mm256_extracti128_si256(four, 1), power + i));
     }
     for (; i < n; i++) {
         disorder |= pair[i][0] - 1 <= last;
@@ -101,14 +136,14 @@ WITH_VECTORS static inline int convert_pairs(
     return disorder;
 }
 
-/* Read pairs like 17:0.25, 17:-3 or 17:1, each after one space, into index and value from number *k on; the delimiter at
-   place[*i] stands before the first. Ends at a delimiter that is no space. Says whether all were of this form and all
-   columns in order. A function of its own, so that all it needs is in registers. */
-WITH_VECTORS static __attribute__((noinline)) int plain_pairs(
+/* Read pairs like 17:0.25, 17:-3 or 17:1, each after one space, into index and value from number *k on; the delimiter
+   at place[*i] stands before the first. Ends at a delimiter that is no space. Says whether all were of this form and
+   all columns in order. A function of its own, so that all it needs is in registers. */
+WITH_VECTORS static __attribute__((noinline, unused)) int plain_pairs(
     const char *text, const uint32_t *place, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t first, Py_ssize_t room,
     int *index, double *value
 ) {
-    const __m128i zeros = _mm_set1_epi8('0'), points = _mm_set1_epi8('.'), nines = _mm_set1_epi8(9);
+    const __m128i zeros = _mm_set1_epi8('0'), nines = _mm_set1_epi8(9);
     const __m128i tens = _mm_set1_epi16(0x010A), hundreds = _mm_set1_epi32(0x00010064);
     const __m128i myriads = _mm_set1_epi32(0x00012710);
     __m128i highest = nines;
@@ -125,8 +160,7 @@ WITH_VECTORS static __attribute__((noinline)) int plain_pairs(
             uint32_t minus = text[colon + 1] == '-', length = after - minus;    /* both lengths + 1 */
             if (before > 9 || length > LONGEST + 1 || text[colon] != ':') return 0;
             __m128i x = _mm_loadu_si128((const __m128i *) (text + end - 16));
-            uint32_t point = (uint32_t) _mm_movemask_epi8(_mm_cmpeq_epi8(x, points)) & (0xFFFF0000u >> after);
-            uint32_t decimals = _lzcnt_u32(point) - 16;                         /* NO_POINT if there is none */
+            uint32_t decimals = decimals_of(x, after);
             odd |= (length == LONGEST + 1) & (text[colon + 1 + minus] != '0');
             x = _mm_shuffle_epi8(_mm_sub_epi8(x, zeros), _mm_set_epi64x((int64_t) VALUE_SHUFFLE[length][decimals],
                                                                         (int64_t) INDEX_SHUFFLE[before][after]));
@@ -148,3 +182,22 @@ WITH_VECTORS static __attribute__((noinline)) int plain_pairs(
     return !odd;
 }
 #endif
+
+/* Look through the lines from p on that fit into the window, at least one; those of the text end at `end`, with 63
+   bytes more. Returns where they end. Without vectors, and where one line alone does not fit, there are no places. */
+static const char *look_through(Window *window, const char *p, const char *end, char other, int vectors) {
+    const char *stop = end;
+    window->text = p;
+    window->n = window->at = window->ascii = 0;
+    if (!vectors) return end;
+    if (end - p > WINDOW)
+        for (stop = p + WINDOW; stop > p && stop[-1] != '\n'; stop--) {}
+    if (stop == p) return (const char *) memchr(p, '\n', (size_t) (end - p)) + 1;
+    window->n = delimiters(p, stop - p, other, window->place, &window->ascii);
+    return stop;
+}
+
+/* The line that ends at this newline has been read some other way. */
+static inline void pass_over(Window *window, const char *newline) {
+    while (window->at < window->n && window->text + window->place[window->at] <= newline) window->at++;
+}

@@ -32,8 +32,7 @@ from seriatim.data.drift import generated
 from seriatim.data.lines import InOrder, Ranges
 from seriatim.data.lines import Records as TableLines
 from seriatim.data.objects import json_problem, shortened, utf8_problem
-from seriatim.data.source import Source, look, opened
-from seriatim.data.text import PADDING
+from seriatim.data.source import Source, first_records, look, look_further, opened
 from seriatim.data.unpack import Unpacked, packing
 from seriatim.errors import DataError, ParseError
 from seriatim.features import Features
@@ -211,9 +210,11 @@ class Records(Source):
             if packed := packing(head):
                 data = Unpacked(file, packed, name, head)
                 head = look(data)
-            else:
-                file.seek(0)
             format = self.format or formats.guess(name, head)
+            if format in TABLES:
+                head = look_further(data, head, formats.delimiter(format, head))
+            if not packed:
+                file.seek(0)
             if format in COLUMNAR:
                 if packed or path in self.kept:
                     raise DataError(f"{name}: {format} data must be a file, not packed and not from a pipe")
@@ -316,7 +317,7 @@ class Records(Source):
         """A table of text: its cells as the survey says; as text before it, and for another table of text."""
         lines: Any = self.lines
         lines.delimiter = formats.delimiter(format, head)
-        names, header = self.header_of(name, head, lines.delimiter)
+        names, header = tables.column_names(name, first_records(head, lines.delimiter), self.header)
         plan = Plan(Features(), [(one, "dropped") for one in names])
         line = seen = 0
         for buffer, begin, end in lines:
@@ -329,14 +330,6 @@ class Records(Source):
             numbers = range(seen + 1, seen + 1 + len(rows))
             seen += len(rows)
             yield Batch(name, format, numbers, self.typed(names, rows), columns=names, named=header)
-
-    def header_of(self, name: str, head: bytes, delimiter: str) -> tuple[list[str], bool]:
-        """The names of the columns, told from the beginning of a table, and whether it has them."""
-        text = head.removeprefix(b"\xef\xbb\xbf")
-        end = len(text) if len(head) < formats.HEAD else delimited.cut(text, 0, len(text), delimiter)
-        text = text[:end] + b"\n" * (text[end - 1 : end] != b"\n")
-        first = delimited.cells(text + bytes(PADDING), 0, len(text), delimiter, tables.LOOKED_AT)
-        return tables.column_names(name, first, self.header)
 
     def split(
         self, buffer: Any, begin: int, end: int, delimiter: str, plan: Plan, name: str, line: int

@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 
 from seriatim.core.ahead import THREADS, ahead
+from seriatim.core.names import Names
 from seriatim.core.rows import Rows
 from seriatim.core.workspace import Block
 from seriatim.data import bundled, delimited, formats, objects, tables
 from seriatim.data.libsvm import parse as parse_libsvm
-from seriatim.data.lines import InOrder, Lines, Ranges, Records, Text
+from seriatim.data.lines import MAX_LINE, InOrder, Lines, Ranges, Records, Text
 from seriatim.data.text import PADDING
 from seriatim.data.unpack import Unpacked, packing, undecided
 from seriatim.data.vw import parse as parse_vw
 from seriatim.errors import DataError, ParseError
 from seriatim.features import Features
 from seriatim.features.encode import Plan
-from seriatim.core.names import Names
 
 BLOCK = 1 << 20  # bytes of text
 
@@ -114,9 +114,9 @@ class Source:
             if packed := packing(head):
                 data = Unpacked(file, packed, name, head)
                 head = look(data)
-            format = self.format or formats.guess(name, head)
-            if format in ("csv", "tsv") and not seekable and not packed:
-                head = look(file, head, lines=2)  # one record tells what is in the columns, better than none
+            format = self.format or formats.guess(name, head, bool(self.known))
+            if format in ("csv", "tsv"):
+                head = look_further(data, head, formats.delimiter(format, head))
             if seekable and not packed:
                 file.seek(start)
             if format in ("parquet", "arrow"):
@@ -150,7 +150,7 @@ class Source:
                 first, line = without_header(items, lines.delimiter)
                 items = chain(first, items)
         else:
-            parse = self.parser(format)
+            parse = self.parser(format, head)
 
         def read(item: Any) -> Block:
             buffer, begin, end = lines.text(item)
@@ -160,8 +160,8 @@ class Source:
 
         for block in ahead(read, items, self.threads):
             if len(block.y):
-                if block.rows.names is not None and isinstance(lines, Records):
-                    block.rows.names.schema = self.schema
+                if isinstance(lines, Records):
+                    block.rows.schema = self.schema
                 yield block.rows, block.y
             block.release()
             for place, column, problem in block.bad:
@@ -173,14 +173,21 @@ class Source:
             self.skipped_count += block.bad_count
             line += block.lines
 
-    def parser(self, format: str) -> Parse:
+    def parser(self, format: str, head: bytes) -> Parse:
         """What makes a block of lines: a function of a buffer and where in it they begin and end."""
+        if format in ("libsvm", "vw"):
+            allowed = {"normalize"} if format == "libsvm" else {"normalize", "bits"}
+            for option in self.features.as_dict().keys() - allowed:
+                there = "only numbers" if format == "libsvm" else "no columns"
+                raise DataError(f"{self.name}: {option} is of no use for {format} data, where features have {there}")
         if format == "libsvm":
             return lambda *text: parse_libsvm(*text, self.skip_bad)
         plan = self.plan_of([])
         if format == "vw":
             return lambda *text: parse_vw(*text, plan, self.skip_bad, self.labelled)
-        return lambda *text: objects.parse(*text, plan, self.features.label, self.skip_bad, self.labelled)
+        label = self.features.label or objects.label_key(head)
+        skip_bad, labelled = self.skip_bad, self.labelled
+        return lambda text, begin, end: objects.parse(text, begin, end, plan, label, skip_bad, labelled)
 
     def plan_of(self, columns: list[tuple[str, str]]) -> Plan:
         """The plan for such columns; what names fall on hashed ones is counted over all files."""
@@ -190,10 +197,7 @@ class Source:
 
     def table(self, head: bytes, delimiter: str, name: str) -> tuple[Parse, bool]:
         """What the beginning of a table tells: how its blocks are parsed, and whether its first record holds names."""
-        text = head.removeprefix(b"\xef\xbb\xbf")
-        end = len(text) if len(head) < formats.HEAD else delimited.cut(text, 0, len(text), delimiter)
-        text = text[:end] + b"\n" * (text[end - 1 : end] != b"\n")
-        records = delimited.cells(text + bytes(PADDING), 0, len(text), delimiter, tables.LOOKED_AT)
+        records = first_records(head, delimiter)
         names, header = tables.column_names(name, records, self.header)
         records = records[header:]
         label = tables.label_column(name, names, self.features.label, self.labelled and bool(names))
@@ -202,6 +206,14 @@ class Source:
         self.schema |= kinds
         plan = self.plan_of(list(kinds.items()))
         return lambda *block: delimited.parse(*block, plan, delimiter, self.skip_bad, self.labelled), header
+
+
+def first_records(head: bytes, delimiter: str) -> list[tables.Record]:
+    """The whole records at the beginning of a table."""
+    text = head.removeprefix(b"\xef\xbb\xbf")
+    end = len(text) if len(head) < formats.HEAD else delimited.cut(text, 0, len(text), delimiter) or len(text)
+    text = text[:end] + b"\n" * (text[end - 1 : end] != b"\n")
+    return delimited.cells(text + bytes(PADDING), 0, len(text), delimiter, tables.LOOKED_AT)
 
 
 def without_header(items: Iterator[Text | None], delimiter: str) -> tuple[list[Text], int]:
@@ -239,14 +251,15 @@ def opened(path: str | Path, name: str) -> Iterator[io.FileIO]:
         yield file
 
 
-def look(file: Any, head: bytes = b"", lines: int = 1) -> bytes:
-    """The first bytes of a file or of packed data, HEAD of them if there are so many; some are known already.
+def look(file: Any) -> bytes:
+    """The first bytes of a file or of packed data, HEAD of them if there are so many.
 
-    Of a pipe what it holds, but so many lines at least, and enough to tell whether it is packed.
+    Of a pipe what it holds, but a line at least, and enough to tell whether it is packed.
     """
+    head = b""
     pipe = isinstance(file, io.FileIO) and not file.seekable()
     while len(head) < formats.HEAD:
-        known = packing(head) is not None or (head.count(b"\n") >= lines and not undecided(head))
+        known = packing(head) is not None or (b"\n" in head and not undecided(head))
         if pipe and known and not select([file], [], [], 0)[0]:
             break
         try:
@@ -255,6 +268,24 @@ def look(file: Any, head: bytes = b"", lines: int = 1) -> bytes:
             if head:
                 break
             raise
+        if not more:
+            break
+        head += more
+    return head
+
+
+def look_further(file: Any, head: bytes, delimiter: str) -> bytes:
+    """What has been looked at of a table and, as long as it does not hold two records, more: the first may be names."""
+    size = max(formats.HEAD, len(head))
+    while len(head) < MAX_LINE:
+        end = delimited.cut(head, 0, len(head), delimiter) if head else 0
+        if end and len(delimited.cells(head[:end] + bytes(PADDING), 0, end, delimiter, 2)) == 2:
+            break
+        size = 2 * size if len(head) == size else size
+        try:
+            more = file.read(size - len(head))
+        except DataError:  # raised again when all before it has been read
+            break
         if not more:
             break
         head += more

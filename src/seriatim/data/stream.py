@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from seriatim.core.names import Names
 from seriatim.core.rows import Rows
 from seriatim.core.vocabulary import Vocabulary
 from seriatim.data.cache import Arrays, Cache, joined, picked, sparse
 from seriatim.data.drift import generated
 from seriatim.data.source import Blocks, Source
 from seriatim.errors import DataError, ParameterError
-from seriatim.core.names import Names
 
 
 class Stream:

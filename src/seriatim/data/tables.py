@@ -41,12 +41,13 @@ def column_names(name: str, records: Sequence[Record], header: bool | None) -> t
         return [str(i + 1) for i in range(len(records[0]))], False
     names = [cell or str(i + 1) for i, cell in enumerate(records[0])]
     seen: set[str] = set()
-    for one, place in zip(names, records[0].places, strict=True):
+    for one, (line, column) in zip(names, records[0].places, strict=True):
         wrong = [ord(c) - 0xDC00 for c in one if "\udc80" <= c <= "\udcff"]
         if wrong:
-            raise ParseError(name, *place, f"expected the name of a column in UTF-8, found the byte 0x{wrong[0]:02x}")
+            problem = f"expected the name of a column in UTF-8, found the byte 0x{wrong[0]:02x}"
+            raise ParseError(name, line, column, problem)
         if one in seen:
-            raise ParseError(name, *place, f"expected a name for each column, found {one!r} twice")
+            raise ParseError(name, line, column, f"expected a name for each column, found {one!r} twice")
         seen.add(one)
     return names, True
 

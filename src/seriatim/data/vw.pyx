@@ -11,13 +11,36 @@ from libc.stdint cimport uint32_t
 from libc.string cimport memchr
 
 from seriatim.data.text cimport (
-    BAD_IMPORTANCE, BAD_NAME, BAD_UTF8, BAD_VALUE, HIGHEST, NO_BAR, NO_LABEL, NO_MEMORY, NONE, WILD_VALUE, blank, is_utf8,
-    label_between, note, number, token_end,
+    BAD_IMPORTANCE, BAD_NAME, BAD_UTF8, BAD_VALUE, HIGHEST, NO_BAR, NO_LABEL, NO_MEMORY, NONE, WILD_VALUE, blank,
+    is_utf8, label_between, note, number, token_end,
 )
-from seriatim.features.encode cimport Encoder, Plan
+from seriatim.features.encode cimport SEVERAL, Encoder, Plan
 from seriatim.core.murmur cimport murmur3
+from seriatim.core.workspace cimport Workspace, add_row
 
+from seriatim.data.libsvm import vectors_used
 from seriatim.data.text import PADDING
+
+cdef extern from "words.h":
+    ctypedef struct Window:
+        const char* text
+        Py_ssize_t n, at
+        bint ascii
+        const uint32_t* place
+    ctypedef struct Unusual:
+        uint32_t feature, name, colon, end
+    cdef enum:
+        FEATURES
+    bint have_vectors() nogil
+    bint plain_label(const char* p, const char* end, double* y) noexcept nogil
+    const char* look_through(Window* window, const char* p, const char* end, char other, bint vectors) noexcept nogil
+    void pass_over(Window* window, const char* newline) noexcept nogil
+    int plain_words(
+        const char* text, const uint32_t* place, Py_ssize_t* i, Py_ssize_t room, uint32_t seed,
+        uint32_t* hash, double* value, Unusual* unusual, int* unusuals
+    ) noexcept nogil
+
+have_vectors()    # fills the tables
 
 
 cdef inline bint word_end(char c) noexcept nogil:
@@ -79,7 +102,7 @@ cdef int line(const char* p, Encoder encoder, bint labelled, list labels, dict n
     """Read one line up to the newline that ends it."""
     cdef int problem = NONE
     cdef Py_ssize_t space_length = 0
-    cdef uint32_t seed = 0
+    cdef uint32_t seed = 0, hash
     cdef double weight = 1, x
     cdef const char* space = NULL
     cdef const char* begin
@@ -130,8 +153,87 @@ cdef int line(const char* p, Encoder encoder, bint labelled, list labels, dict n
         x *= weight
         if not -HIGHEST <= x <= HIGHEST:
             return WILD_VALUE
-        if encoder.add(space, space_length, 94, begin, end - begin, feature_hash(begin, end - begin, seed), x):
+        hash = feature_hash(begin, end - begin, seed)
+        if encoder.add(space, space_length, 94 if space_length else 0, begin, end - begin, hash, x):
             return NO_MEMORY
+
+
+cdef Py_ssize_t plain_space(
+    const char* text, const uint32_t* place, Py_ssize_t* i, Py_ssize_t k, uint32_t seed, Workspace work
+) noexcept nogil:
+    """Read features of a namespace from value number k on; returns the number of the next, k if there is none.
+
+    Their columns are hashes still. It is k as well where a value is none, and for want of room.
+    """
+    cdef Unusual[FEATURES] unusual
+    cdef const Unusual* u
+    cdef int j, odd = 0
+    cdef double x
+    cdef int n = plain_words(
+        text, place, i, work.values_room - k, seed, <uint32_t*> work.index + k, work.value + k, unusual, &odd
+    )
+    for j in range(odd):
+        u = &unusual[j]
+        work.index[k + u.feature] = <int> feature_hash(text + u.name, u.colon - u.name, seed)
+        if u.end > u.colon:
+            if number(text + u.colon + 1, &x) != text + u.end or not -HIGHEST <= x <= HIGHEST:
+                return k
+            work.value[k + u.feature] = x
+    return k + n
+
+
+cdef bint hashed_row(Encoder encoder, Workspace work, Plan plan, Py_ssize_t end) noexcept nogil:
+    """The values up to number `end`, whose columns are hashes still, are a row; False if there is no memory."""
+    cdef Py_ssize_t i, n, first = encoder.at.values
+    cdef uint32_t hash, known
+    cdef bint news = False
+    for i in range(first, end):        # without branches: their outcomes would have to wait for the memory
+        hash = <uint32_t> work.index[i]
+        known = plan.crowd.owner[hash & plan.mask]
+        news |= (known != (hash >> plan.bits) + 1) & (known != <uint32_t> SEVERAL)
+    for i in range(first, end if news else first):
+        hash = <uint32_t> work.index[i]
+        plan.crowd.meet(<int> (hash & plan.mask), hash >> plan.bits)
+    for i in range(first, end):
+        work.index[i] = <int> (<uint32_t> work.index[i] & plan.mask)
+    n = encoder.row.summed(work.index + first, work.value + first, end - first)
+    if n < 0:
+        return False
+    encoder.k = first + n
+    add_row(work, &encoder.at, encoder.k)
+    return True
+
+
+cdef bint plain_line(Window* window, Encoder encoder, Workspace work) noexcept nogil:
+    """Read the line at `at.where` if nothing about it is unusual; says whether it did. If not, nothing has changed.
+
+    That is a whole label, and namespaces without weights, with one space before each of them and before each feature.
+    """
+    cdef const char* text = window.text
+    cdef const uint32_t* place = window.place
+    cdef Py_ssize_t i = window.at, k = encoder.at.values, next
+    cdef uint32_t seed = 0
+    if encoder.at.rows == work.rows_room or text[place[i]] != 32 or text[place[i] + 1] != 124:
+        return False
+    if not plain_label(encoder.at.where, text + place[i], &work.y[encoder.at.rows]):
+        return False
+    work.name[encoder.at.rows] = -1
+    while text[place[i]] == 32:
+        if text[place[i] + 1] == 124:
+            seed = feature_hash(text + place[i] + 2, place[i + 2] - place[i] - 2, 0)
+            i += 2
+        else:
+            next = plain_space(text, place, &i, k, seed, work)
+            if next == k:
+                return False
+            k = next
+    if text[place[i]] == 13 and text[place[i] + 1] == 10:
+        i += 1
+    if text[place[i]] != 10 or not hashed_row(encoder, work, encoder.plan, k):
+        return False
+    window.at = i + 1
+    encoder.at.where = text + place[i]
+    return True
 
 
 def parse(buffer, Py_ssize_t begin, Py_ssize_t end_, Plan plan, bint skip_bad=False, bint labelled=True):
@@ -144,26 +246,42 @@ def parse(buffer, Py_ssize_t begin, Py_ssize_t end_, Plan plan, bint skip_bad=Fa
         raise ValueError("a block must end with a newline and its padding")
     cdef const char* p = <const char*> &view[begin]
     cdef const char* end = p + (end_ - begin)
+    cdef const char* safe = <const char*> &view[0] + 16    # a plain line looks at 16 bytes before the end of a value
+    cdef const char* stop = p
     cdef const char* newline
+    cdef const char* wrong
     cdef Py_ssize_t lines = 0, bad_count = 0
     cdef int problem = NONE
     cdef list labels = [], bad = []
     cdef dict numbers = {}
     cdef Encoder encoder = Encoder(plan, end_ - begin)
-    cdef bint unicode
+    cdef bint unicode = False, plain = plan.bits and not plan.crosses and vectors_used()
+    cdef Window window
     with nogil:
-        unicode = is_utf8(p, end - p) == NULL
         while p < end:
+            if p == stop:
+                stop = look_through(&window, p, end, 124, plain)
+                unicode = window.ascii or is_utf8(p, stop - p) == NULL
             lines += 1
+            encoder.at.where = p
+            if unicode and window.n and p >= safe and plain_line(&window, encoder, encoder.work):
+                p = encoder.at.where + 1
+                continue
             newline = <const char*> memchr(p, 10, end - p)
-            problem = line(p, encoder, labelled, labels, numbers) if unicode or is_utf8(p, newline - p) == NULL else BAD_UTF8
-            if problem == BAD_UTF8:
-                encoder.at.where = is_utf8(p, newline - p)
+            wrong = NULL
+            if not unicode:
+                wrong = is_utf8(p, newline - p)
+            if wrong != NULL:
+                problem = BAD_UTF8
+                encoder.at.where = wrong
+            else:
+                problem = line(p, encoder, labelled, labels, numbers)
             if problem != NONE:
                 bad_count += 1
                 with gil:
                     note(bad, problem, lines, p, encoder.at.where)
                 if not skip_bad:
                     break
+            pass_over(&window, newline)
             p = newline + 1
     return encoder.block(labels, lines, bad, bad_count)

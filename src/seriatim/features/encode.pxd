@@ -101,7 +101,7 @@ cdef class Encoder:
     cdef int add(self, const char* prefix, Py_ssize_t before, char mark, const char* name, Py_ssize_t length,
                  uint32_t hash, double x) noexcept nogil
     cdef int number(self, Py_ssize_t column, double x) noexcept nogil
-    cdef int string(self, Py_ssize_t column, const char* text, Py_ssize_t n) noexcept nogil
+    cdef int string(self, Py_ssize_t column, const char* text, Py_ssize_t n, bint bag=*) noexcept nogil
     cdef int category(self, const Column* c, const char* text, Py_ssize_t n) noexcept nogil
     cdef int part(self, const Column* c, const char* what, Py_ssize_t what_length, const char* text, Py_ssize_t n) \
         noexcept nogil
@@ -110,7 +110,7 @@ cdef class Encoder:
     cdef Py_ssize_t ascii_tokens(self, const char* text, Py_ssize_t n) noexcept nogil
     cdef Py_ssize_t other_tokens(self, const char* text, Py_ssize_t n) except -2
     cdef int missing(self, Py_ssize_t column) noexcept nogil
-    cdef int take_string(self, Py_ssize_t column, str value) except -1
+    cdef int take_string(self, Py_ssize_t column, str value, bint bag) except -1
     cdef int take_number(self, Py_ssize_t column, value) except -1
     cdef Block block(self, list labels, Py_ssize_t lines, list bad, Py_ssize_t bad_count)
 

@@ -6,8 +6,6 @@ its number among the block's names, which the model then knows by its own; or, w
 
 import re
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.math cimport NAN
 from libc.stdint cimport uint32_t
 from libc.stdlib cimport calloc, free
@@ -272,7 +270,7 @@ cdef class Encoder:
             self.slot_end[c.slot] = self.k
         return trouble
 
-    cdef int string(self, Py_ssize_t column, const char* text, Py_ssize_t n) noexcept nogil:
+    cdef int string(self, Py_ssize_t column, const char* text, Py_ssize_t n, bint bag=False) noexcept nogil:
         """A category, a date or, in a column of texts, words; PADDING bytes behind it must be readable."""
         cdef const Column* c = &self.plan.columns[column]
         cdef int trouble
@@ -280,7 +278,7 @@ cdef class Encoder:
             self.slot_begin[c.slot] = self.k
         if c.kind == TEXT:
             trouble = self.words(c, text, n)
-        elif is_date(text, n):
+        elif not bag and is_date(text, n):
             trouble = self.date(c, text, n)
         else:
             trouble = self.category(c, text, n)
@@ -423,17 +421,18 @@ cdef class Encoder:
             if value is None:
                 expect(self.missing(column))
             elif isinstance(value, str):
-                self.take_string(column, value)
+                self.take_string(column, value, False)
             elif isinstance(value, (list, tuple, set, frozenset)):
                 for word in sorted(value) if isinstance(value, (set, frozenset)) else value:
                     if not isinstance(word, str):
                         raise DataError(f"feature {key!r}: {word!r} in a bag; a bag holds strings")
-                    self.take_string(column, word)
+                    self.take_string(column, word, True)
             else:
                 self.take_number(column, value)
         expect(self.end_row())
 
-    cdef int take_string(self, Py_ssize_t column, str value) except -1:
+    cdef int take_string(self, Py_ssize_t column, str value, bint bag) except -1:
+        """A string, or a word of a bag, which is no date."""
         cdef Py_ssize_t n
         cdef bytes text
         cdef const char* p
@@ -442,7 +441,7 @@ cdef class Encoder:
         except UnicodeEncodeError:
             raise DataError(f"feature {self.plan.names[column]!r}: the string {value!r} is not Unicode text") from None
         p, n = text, len(text) - PADDING
-        expect(self.string(column, p, n))
+        expect(self.string(column, p, n, bag))
         return 0
 
     cdef int take_number(self, Py_ssize_t column, value) except -1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,11 @@ def frame_rows(X: Any, features: Features, schema: dict[str, str], crowd: Crowd 
     """
     import narwhals.stable.v1 as nw
 
-    frame = nw.from_native(X, eager_only=True)
+    try:
+        frame = nw.from_native(X, eager_only=True)
+        _ = frame.schema
+    except nw.exceptions.NarwhalsError as error:  # as two columns of one name
+        raise DataError(f"the frame cannot be taken: {error}") from None
     kinds = frame_kinds(frame, features, schema)
     if not len(frame) or not kinds:
         raise DataError(
@@ -52,14 +57,12 @@ def table_rows(
     if not features.bits and not features.cross and columns and all(isinstance(one, np.ndarray) for one in columns):
         rows = Rows.stacked(columns)
         if rows is not None:
-            rows.names = Names(kinds)
-            rows.names.schema = kinds
+            rows.names, rows.schema = Names(kinds), kinds
             return rows
     encoder = Encoder(Plan(features, kinds.items(), crowd), 16 * n)
     encoder.take_columns(columns, n)
     rows = encoder.rows()
-    if rows.names is not None:
-        rows.names.schema = kinds
+    rows.schema = kinds
     return rows
 
 
@@ -70,7 +73,7 @@ def check_schema(kinds: dict[str, str], schema: dict[str, str]) -> None:
         raise DataError(f"no column {', '.join(map(repr, missing))}, which the model has learned from")
     for name, kind in kinds.items():
         known = schema.get(name, kind)
-        if {kind, known} not in ({kind}, {"number", "flag"}) and known != "any":
+        if {kind, known} not in ({kind}, {"number", "flag"}) and "any" not in (kind, known):
             raise DataError(f"column {name!r} is of kind {kind}; the model has learned it as {known}")
 
 
@@ -88,6 +91,8 @@ def kind_of(name: str, dtype: Any, features: Features) -> str:
         return "text" if name in features.text else "category"
     if dtype in (nw.List, nw.Array, nw.Struct):
         return "objects"
+    if dtype == nw.Unknown:  # as of a column without any value
+        return "any"
     raise DataError(f"column {name!r} has type {dtype}; a column holds numbers, strings, dates, booleans or lists")
 
 
@@ -115,8 +120,8 @@ def strings(name: str, values: list[Any]) -> Strings:
         if value is None or value != value:
             valid[i] = 0
             texts.append(b"")
-        elif isinstance(value, str):
-            texts.append(value.encode())
+        elif isinstance(value, str | date):
+            texts.append(str(value).encode())
         else:
             raise DataError(f"row {i}, column {name!r}: {value!r} among strings; a column holds values of one kind")
     offsets = np.zeros(len(values) + 1, dtype=np.int64)
@@ -135,6 +140,8 @@ def arrow_numbers(array: Any) -> np.ndarray:
     """Numbers of Arrow, NaN where there is none; in its own memory where that is how they are."""
     import pyarrow as pa
 
+    if pa.types.is_decimal(array.type):  # by way of its text: pyarrow's own way is not exact
+        array = array.cast(pa.string())
     if not pa.types.is_float64(array.type):
         array = array.cast(pa.float64(), safe=False)  # whole numbers beyond 2^53 are rounded
     if isinstance(array, pa.ChunkedArray) and array.num_chunks == 1:

@@ -1,0 +1,261 @@
+"""Parquet and Arrow files: read as pyarrow reads them, and what is damaged or cannot be learned from is refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seriatim import data
+from seriatim.data import arrow
+from seriatim.errors import DataError
+from tests.data.reading import WAYS, outcome, refusal, rows_of
+from tests.reference.features import features_of
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+FORMATS = ("parquet", "arrow", "stream")
+ENDINGS = {"parquet": ".parquet", "arrow": ".feather", "stream": ".arrow"}
+
+
+def write(table: Any, path: Path, format: str, rows: int = 1 << 20) -> Path:
+    """The table in batches or row groups of so many rows."""
+    path = path.with_suffix(ENDINGS[format])
+    if format == "parquet":
+        pq.write_table(table, path, row_group_size=rows)
+        return path
+    open_ = pa.ipc.new_file if format == "arrow" else pa.ipc.new_stream
+    with path.open("wb") as file, open_(file, table.schema) as writer:
+        writer.write_table(table, max_chunksize=rows)
+    return path
+
+
+def expected(table: Any, label: str = "label", **how: Any) -> list:
+    """What pyarrow has in the rows of a table; NaN is missing."""
+    rows = []
+    for x in table.to_pylist():
+        y = x.pop(label)
+        x = {k: None if isinstance(value, float) and value != value else value for k, value in x.items()}
+        rows.append((y if isinstance(y, str) else float(y), features_of(x, **how)))
+    return rows
+
+
+NEW_YORK = pa.timestamp("us", tz="America/New_York")
+noon = st.datetimes(dt.datetime(1970, 1, 1), dt.datetime(2037, 1, 1))  # later, pyarrow has no summer time
+word = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
+COLUMNS = {
+    "int8": (pa.int8(), st.integers(-128, 127)),
+    "uint64": (pa.uint64(), st.integers(0, 2**53)),
+    "int64": (pa.int64(), st.integers(-(2**53), 2**53)),
+    "float32": (pa.float32(), st.floats(width=32, allow_infinity=False)),
+    "float64": (pa.float64(), st.one_of(st.floats(-1e50, 1e50), st.just(float("nan")))),
+    "decimal": (pa.decimal128(12, 4), st.integers(-(10**7), 10**7).map(lambda quarters: Decimal(quarters) / 4)),
+    "bool": (pa.bool_(), st.booleans()),
+    "string": (pa.string(), st.one_of(word, st.dates().map(str))),
+    "large_string": (pa.large_string(), word),
+    "dictionary": (pa.dictionary(pa.int8(), pa.string()), st.sampled_from(["red", "", "é,語"])),
+    "date32": (pa.date32(), st.dates()),
+    "timestamp": (pa.timestamp("ms"), noon.map(lambda when: when.replace(microsecond=0))),
+    "zone": (NEW_YORK, noon.map(lambda when: when.replace(tzinfo=dt.UTC))),
+}
+NESTED = {
+    "strings": (pa.list_(pa.string()), st.lists(word, max_size=3)),
+    "numbers": (pa.list_(pa.float64()), st.lists(st.floats(-9, 9), max_size=3)),
+    "object": (
+        pa.struct([("u", pa.int64()), ("v", pa.string())]),
+        st.fixed_dictionaries({"u": st.integers(0, 9), "v": st.one_of(st.none(), word)}),
+    ),
+}
+LABELS = (
+    (pa.int32(), st.integers(-3, 3)), (pa.float64(), st.floats(-3, 3)), (pa.bool_(), st.booleans()),
+    (pa.large_string(), word.filter(bool)), (pa.dictionary(pa.int8(), pa.string()), st.sampled_from("ab")),
+    (pa.decimal128(5, 2), st.decimals(-9, 9, places=2)),
+)  # fmt: skip
+
+
+@st.composite
+def tables(draw, kinds=COLUMNS):
+    n = draw(st.integers(1, 6))
+    chosen = draw(st.lists(st.sampled_from([*kinds]), min_size=1, max_size=5, unique=True))
+
+    def column(kind: Any, values: Any) -> Any:
+        return pa.array(draw(st.lists(values, min_size=n, max_size=n)), kind)
+
+    columns = {k: column(kinds[k][0], st.none() | kinds[k][1]) for k in chosen}
+    return pa.table({**columns, "label": column(*draw(st.sampled_from(LABELS)))})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("arrow")
+
+
+@settings(max_examples=60)
+@given(tables(), st.sampled_from(FORMATS), st.sampled_from([1, 2, 1 << 20]), st.sampled_from(["skip", "count"]))
+def test_tables_are_read_as_pyarrow_reads_them(folder, table, format, rows, missing):
+    path = write(table, folder / "table", format, rows)
+    assert rows_of(path, features={"missing": missing}) == expected(table, missing=missing)
+
+
+@settings(max_examples=40)
+@given(tables(COLUMNS | NESTED), st.sampled_from(FORMATS), st.sampled_from(["skip", "count"]))
+def test_lists_and_objects_are_read_as_pyarrow_reads_them(folder, table, format, missing):
+    path = write(table, folder / "table", format, 2)
+    how = {"missing": missing, "text": ["string"] if "string" in table.column_names else []}
+    assert rows_of(path, features=how) == expected(table, **how)
+
+
+def test_what_pandas_writes(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {"n": [1.5, None, 3.0], "c": pandas.Categorical(["a", None, "b"]), "s": ["x", "y", None],
+         "b": [True, False, True],
+         "when": pandas.to_datetime(["2026-11-16 08:30", None, "2024-02-29 00:00"]), "label": ["p", "q", "p"]}
+    )  # fmt: skip
+    path = tmp_path / "frame.parquet"
+    frame.to_parquet(path)
+    rows = rows_of(path)
+    assert rows == expected(pa.Table.from_pandas(frame))
+    assert rows[1] == ("q", {"s=y": 1.0, "b": 0.0})
+    frame.set_index("s").to_parquet(path)  # an index is a column
+    assert [row for _, row in rows_of(path)] == [row for _, row in rows]
+
+
+# ---- however it is read
+
+
+def large(n: int = 120) -> Any:
+    rng = np.random.default_rng(4)
+    return pa.table(
+        {
+            "n": rng.standard_normal(n),
+            "c": pa.array([None if i % 7 == 0 else f"c{i % 30}" for i in range(n)]).dictionary_encode(),
+            "t": [["the cat", "a DOG", "Äpfel"][i % 3] for i in range(n)],
+            "class": [["a", "b", "c"][k] for k in rng.integers(0, 3, n)],
+        }
+    )
+
+
+@pytest.mark.parametrize("features", [{"text": ["t"], "missing": "count"}, {"bits": 8, "cross": [("c", "n")]}])
+def test_a_run_does_not_depend_on_how_it_is_read(folder, monkeypatch, features):
+    table = large()
+    runs = []
+    for batch in (1 << 14, 100, 1):
+        monkeypatch.setattr(arrow, "BATCH", batch)
+        for format in FORMATS:
+            path = write(table, folder / "run", format, {1: 120, 100: 33}.get(batch, 1 << 20))
+            runs += [outcome(path, block=block, threads=threads, features=features) for block, threads in WAYS[-2:]]
+    assert all(run == runs[0] for run in runs)
+
+
+# ---- refusals
+
+FAR = {"n": pa.array([0.0] * 250), "label": pa.array([1, 0] * 125)}
+INF = [0.0] * 220 + [float("inf")] * 30
+BAD_TEXT = pa.Array.from_buffers(pa.string(), 2, pa.array([b"ok", b"\xff"]).buffers())
+NO_LABEL = "row {}, column 'label': expected a label, found none"
+NO_KIND = "rows 1 to 1: column {} has type {}"
+REFUSED = {
+    "inf": ({**FAR, "n": INF}, "row 221, column .*: the value inf is not finite"),
+    "-inf and a null": (
+        {"n": [None, float("-inf")], "label": [1, 2]},
+        "row 2, column 'n': the value -inf is not finite",
+    ),
+    "1e60": ({"n": [1.0, 1e60], "label": [1, 2]}, r"row 2, column .*: the value 1e\+60 is beyond \+-1e\+50"),
+    "no column": ({"n": [1], "m": [2]}, r"which column is the label\? Say so by --label .*; 'n', 'm'"),
+    "a null label": ({**FAR, "label": [1] * 210 + [None] * 40}, NO_LABEL.format(211)),
+    "a NaN label": ({"n": [1, 2], "label": [1.0, float("nan")]}, NO_LABEL.format(2)),
+    "an empty label": ({"n": [1, 2], "label": ["a", ""]}, NO_LABEL.format(2)),
+    "no labels": ({"n": [1, 2], "label": pa.nulls(2)}, NO_LABEL.format(1)),
+    "a large label": ({"n": [1], "label": [2**60 + 1]}, "rows 1 to 1: column 'label': no label: Integer value"),
+    "a list for a label": (
+        {"n": [1], "label": [[1]]},
+        NO_KIND.format("'label'", "list.*; labels are numbers or strings"),
+    ),
+    "a date for a label": ({"n": [1], "label": [dt.date(2026, 1, 1)]}, NO_KIND.format("'label'", "date32")),
+    "a time": ({"t": [dt.time(1)], "label": [1]}, NO_KIND.format("'t'", "Time; a column holds numbers")),
+    "bytes": ({"t": [b"x"], "label": [1]}, NO_KIND.format("'t'", "Binary; a column holds numbers")),
+    "no UTF-8": ({"t": BAD_TEXT, "label": [1, 2]}, "damaged .* data: .*UTF8"),
+    "no UTF-8 in a label": ({"t": [1, 2], "label": BAD_TEXT}, "damaged .* data: .*UTF8"),
+}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused(tmp_path, monkeypatch, case, format):
+    monkeypatch.setattr(arrow, "BATCH", 100)
+    columns, problem = REFUSED[case]
+    path = write(pa.table(columns), tmp_path / "table", format)
+    found = str(refusal(path))
+    assert re.match(re.escape(str(path)) + ": " + problem, found), found
+
+
+LEARNED = "column {} is of kind {}; the model has learned it as {}"
+UNFIT = {
+    "no column": ({"c": ["a"], "label": [1]}, "no column 'n', which the model has learned from"),
+    "another kind": ({"c": ["a"], "n": ["1"], "label": [1]}, LEARNED.format("'n'", "category", "number")),
+    "a number": ({"c": [1], "n": [1], "label": [1]}, LEARNED.format("'c'", "number", "category")),
+}
+
+
+@pytest.mark.parametrize("case", UNFIT)
+def test_columns_must_be_those_of_the_model(tmp_path, case):
+    columns, problem = UNFIT[case]
+    path = write(pa.table(columns), tmp_path / "table", "parquet")
+    assert problem in str(refusal(path, schema={"n": "number", "c": "category", "label": "label"}))
+
+
+def test_a_model_knows_its_label(tmp_path):
+    """It was told as the last column; where it is missing or stands elsewhere the others are features still."""
+    for columns, label in (({"c": ["a"], "n": [1]}, None), ({"spam": ["no"], "c": ["a"], "n": [1]}, "no")):
+        path = write(pa.table(columns), tmp_path / "table", "parquet")
+        schema = {"n": "number", "c": "category", "spam": "label"}
+        ((found, row),) = rows_of(path, features={"label": "-1"}, schema=schema, labelled=False)
+        assert (found if label else None, row) == (label, {"c=a": 1.0, "n": 1.0})
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_column_of_nulls_has_the_kind_it_is_known_by(tmp_path, format):
+    table = pa.table({"n": pa.nulls(2), "c": pa.nulls(2), "label": [1, 2]})
+    path = write(table, tmp_path / "table", format, 1)
+    for schema in ({}, {"n": "number", "c": "category"}):
+        rows = rows_of(path, features={"missing": "count"}, schema=schema)
+        assert rows == [(1.0, {"n?": 1.0, "c?": 1.0}), (2.0, {"n?": 1.0, "c?": 1.0})]
+
+
+def test_columns_of_one_name(tmp_path):
+    table = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array([3])], ["a", "a", "label"])
+    path = write(table, tmp_path / "table", "arrow")
+    assert str(refusal(path)) == f"{path}: expected a name for each column, found 'a' twice"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_files_that_are_cut_short_or_damaged(tmp_path, format):
+    whole = write(large(300), tmp_path / "table", format, 100).read_bytes()
+    path = tmp_path / f"cut{ENDINGS[format]}"
+    rng = random.Random(0)
+    for length in {1, 3, 5, 8, 12, *rng.sample(range(len(whole)), 25), len(whole) - 1, len(whole) - 4, len(whole) - 9}:
+        path.write_bytes(whole[:length])
+        seen = 0
+        with pytest.raises(DataError, match=rf"{path.name}: (damaged|its name says)"):
+            for rows, _ in data.stream(path):
+                seen += rows.n
+        assert seen in ((0, 100, 200, 300) if format == "stream" else (0,))
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_tables_without_rows(tmp_path, format):
+    table = pa.table({"n": pa.array([], pa.int64()), "label": pa.array([], pa.string())})
+    path = write(table, tmp_path / "table", format)
+    assert rows_of(path) == []
+    table = pa.concat_tables([table, pa.table({"n": [1], "label": ["a"]}), table])
+    assert rows_of(write(table, tmp_path / "table", format)) == [("a", {"n": 1.0})]
