@@ -78,7 +78,10 @@ WITH_VECTORS static inline int plain_value(
     const char *text, uint32_t colon, uint32_t end, uint64_t *value, int *power
 ) {
     uint32_t after = end - colon, minus = text[colon + 1] == '-', length = after - minus;       /* both lengths + 1 */
-    if (length > LONGEST + 1) return 1;
+    if (__builtin_expect(length > LONGEST + 1, 0)) {
+        *value = *power = 0;
+        return 1;
+    }
     __m128i x = _mm_loadu_si128((const __m128i *) (text + end - 16));
     uint32_t decimals = decimals_of(x, after);
     x = _mm_sub_epi8(x, _mm_set1_epi8('0'));
@@ -106,12 +109,13 @@ WITH_VECTORS static __attribute__((noinline)) int plain_words(
         uint32_t colon = delimiter[1], end = colon;
         if (colon == here + 1) break;
         int strange = plain_name(text + here + 1, colon - here - 1, &name[n], &length[n]);
-        whole[n] = ONE;
-        power[n] = 2 * NO_POINT;
         if (text[colon] == ':') {
             end = delimiter[2];
             strange |= plain_value(text, colon, end, &whole[n], &power[n]);
             delimiter++;
+        } else {
+            whole[n] = ONE;
+            power[n] = 2 * NO_POINT;
         }
         if (__builtin_expect(strange, 0)) unusual[odd++] = (Unusual) {(uint32_t) n, here + 1, colon, end};
         delimiter++;

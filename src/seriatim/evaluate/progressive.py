@@ -67,11 +67,11 @@ class Run:
         """Go on with the curve by the running sums of mistakes or losses of the next examples."""
         first = self.examples + 1
         self.examples += len(sums)
+        while self.examples // self.spacing > CURVE_POINTS:
+            self.spacing *= 2
+        self.curve = [point for point in self.curve if point[0] % self.spacing == 0]
         places = range(-(-first // self.spacing) * self.spacing, self.examples + 1, self.spacing)
         self.curve += [(t, float(sums[t - first] / t)) for t in places]
-        while len(self.curve) > CURVE_POINTS:
-            self.spacing *= 2
-            self.curve = [point for point in self.curve if point[0] % self.spacing == 0]
 
 
 def progressive(

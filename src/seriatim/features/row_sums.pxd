@@ -3,7 +3,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 cimport cython
 
 cdef enum:
-    MARKS = 1 << 14
+    MARK_BITS = 14
 
 
 @cython.final
@@ -11,7 +11,7 @@ cdef class RowSums:
     cdef uint64_t* slot                # pairs: the round and the column, the place in the row
     cdef Py_ssize_t size
     cdef uint64_t round
-    cdef uint8_t[MARKS] mark           # by a hash of the column: in which turn it was met
+    cdef uint8_t[1 << MARK_BITS] mark  # by a hash of the column: in which turn it was met
     cdef uint8_t turn
 
     cdef bint differ(self, const int* index, Py_ssize_t n) noexcept nogil

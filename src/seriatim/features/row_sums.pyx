@@ -24,11 +24,11 @@ cdef class RowSums:
         cdef bint met = False
         cdef uint8_t turn = self.turn + 1
         if turn == 0:
-            memset(self.mark, 0, MARKS)
+            memset(self.mark, 0, sizeof(self.mark))
             turn = 1
         self.turn = turn
         for i in range(n):
-            at = <uint32_t> index[i] * 0x9E3779B1u >> 18
+            at = <uint32_t> index[i] * 0x9E3779B1u >> (32 - MARK_BITS)
             met |= self.mark[at] == turn
             self.mark[at] = turn
         return not met
