@@ -390,6 +390,8 @@ class Estimator:
 
     def _score_one(self, x: dict[str, Any]) -> Any:
         """The score of one example, or a list of them; 0 before the first. The caller holds the lock."""
+        if self._vocabulary is not None and self.features is None:
+            return self._learner.score_one(self._vocabulary, x)
         if self._learner is None or self._learner.t == 0:
             return 0.0
         rows = self._encoded(x)

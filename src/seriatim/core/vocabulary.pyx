@@ -122,12 +122,8 @@ cdef class Vocabulary:
         """
         if self.reading:               # by an object in an example, when it was asked for its number
             raise DataError("an example was read while another one was")
-        self.reading = True
-        try:
-            if not self.read(x, learning, False):
-                self.read(flatten(x), learning, True)
-        finally:
-            self.reading = False
+        if not self.read(x, learning, False):
+            self.read(flatten(x), learning, True)
         row.index, row.value, row.n = self.index, self.value, self.n
         row.constant = constant
         row.norm2 = sum_of_squares(self.value, self.n) + self.outside + constant
@@ -146,7 +142,7 @@ cdef class Vocabulary:
         self.fresh = None
         while PyDict_Next(x, &position, &key, &item):
             place += 1
-            if place == size:          # a value that is an object may do anything when it is asked for its number
+            if place == size:
                 raise DataError("the example has changed while it was read")
             if PyFloat_CheckExact(item):
                 number_ = PyFloat_AS_DOUBLE(item)
@@ -165,7 +161,12 @@ cdef class Vocabulary:
             elif isinstance(value, (Mapping, date)):
                 return False
             elif value is not None:
-                self.take(name, number(name, value), learning, place)
+                self.reading = True    # an object may do anything when it is asked for its number
+                try:
+                    number_ = number(name, value)
+                finally:
+                    self.reading = False
+                self.take(name, number_, learning, place)
         if bag is not None:
             self.reserve(len(x) + len(bag))
             for name, count in bag.items():

@@ -16,6 +16,7 @@ from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import DataError
 
 PART = 1 << 16  # values of a part of rows in another order
+BLOCK = 1 << 18  # values from which on a block is large enough to be read by itself
 
 # One file each, flat: of each row where it ends, its columns, values and norm, its target, and the number of a label
 # that is a name.
@@ -62,7 +63,11 @@ class Cache:
             raise DataError(
                 f"no room for the examples in {tempfile.gettempdir()}: {error.strerror}; TMPDIR names another folder"
             ) from None
-        self.blocks.append((rows.n, len(index)))
+        if self.blocks and self.blocks[-1][1] < BLOCK:
+            n, values = self.blocks.pop()
+            self.blocks.append((n + rows.n, values + len(index)))
+        else:
+            self.blocks.append((rows.n, len(index)))
         self.values += len(index)
         self.features = max(self.features, rows.features)
 
@@ -112,7 +117,7 @@ class Cache:
         return rows
 
     def __iter__(self) -> Iterator[tuple[Rows, np.ndarray]]:
-        """All blocks as they were, read ahead on another core. What one was read into serves for a later one."""
+        """All rows in order, read ahead on another core. What a block was read into serves for a later one."""
         free: list[dict[str, np.ndarray]] = []
 
         def block(place: tuple[int, int, int, int]) -> tuple[Rows, np.ndarray, dict[str, np.ndarray]]:
