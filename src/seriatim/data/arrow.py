@@ -17,7 +17,8 @@ from seriatim.features import Features
 from seriatim.features.encode import Crowd
 from seriatim.features.frames import arrow_column, frame_kinds, object_rows, table_rows
 
-BATCH = 1 << 16  # rows
+BATCH = 1 << 16  # rows of a batch, at most
+CELLS = 1 << 21  # of a batch, about
 
 
 def batches(file: Any, format: str, name: str) -> Iterator[Any]:
@@ -39,7 +40,8 @@ def batches(file: Any, format: str, name: str) -> Iterator[Any]:
 def parquet_batches(file: Any) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
-    return pq.ParquetFile(file).iter_batches(batch_size=BATCH)
+    opened = pq.ParquetFile(file)
+    return opened.iter_batches(batch_size=max(256, min(BATCH, CELLS // max(opened.metadata.num_columns, 1))))
 
 
 def arrow_batches(file: Any) -> Iterator[Any]:
