@@ -258,8 +258,7 @@ class Estimator:
 
     def _own(self, rows: Rows, learning: bool) -> Rows:
         """Checked rows as the learner sees them: in this model's columns, and scaled."""
-        if learning and rows.schema:
-            self._schema = {**(self._schema or {}), **rows.schema}
+        schema = rows.schema
         if rows.names is not None:
             vocabulary = self._ready_for_names() if learning else self._vocabulary
             if vocabulary is None:
@@ -269,6 +268,8 @@ class Estimator:
             self._learner.reserve(len(vocabulary))
         elif self._vocabulary is not None and rows.features > len(self._vocabulary):
             raise DataError(f"{rows.features} columns for a model that knows {len(self._vocabulary)} by name")
+        if learning and schema:
+            self._schema = {**(self._schema or {}), **schema}
         return rows if self._scaler is None else self._scaler.scaled(rows, learning)
 
     def fit(self, X: Any, y: Any) -> Self:

@@ -180,6 +180,12 @@ def check_folder(path: str | None) -> None:
         raise click.UsageError(f"there is no folder {Path(path).parent} to write {Path(path).name} in")
 
 
+def collisions_of(stream: Any) -> float | None:
+    """The share of hashed columns that several names have fallen on; None if none are hashed."""
+    plan = getattr(stream, "plan", None)
+    return plan.crowd.share() if plan is not None and plan.bits else None
+
+
 def report_skipped(stream: Any) -> None:
     if stream.skipped_count:
         lines = "1 bad line" if stream.skipped_count == 1 else f"{stream.skipped_count:,} bad lines"

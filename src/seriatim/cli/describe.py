@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from typing import Any
 
 import click
 
-from seriatim.cli import data_argument, feature_options, features_of, format_options, report_skipped
+from seriatim.cli import (
+    collisions_of,
+    data_argument,
+    feature_options,
+    features_of,
+    format_options,
+    report_skipped,
+)
 from seriatim.cli.live import Live
 
 
@@ -40,8 +46,7 @@ def command(sources: tuple[str, ...], as_json: bool, **options: Any) -> None:
     with Progress(stream) as progress:
         about = describe(stream, watch=progress)
     report_skipped(stream)
-    hashed = getattr(stream, "plan", None) is not None and stream.plan.bits
-    collisions = stream.plan.crowd.share() if hashed else None
+    collisions = collisions_of(stream)
     if as_json:
         click.echo(json.dumps(about.summary() | ({} if collisions is None else {"collisions": collisions})))
     else:
@@ -54,16 +59,8 @@ def command(sources: tuple[str, ...], as_json: bool, **options: Any) -> None:
 class Progress(Live):
     """How far the reading has come."""
 
-    def __call__(self, rows: Any) -> None:
-        if self.stopping:
-            raise KeyboardInterrupt
-        now = time.perf_counter()
-        if self.visible and now - self.shown > 0.1:
-            self.shown = now
-            share = self.stream.share_read()
-            read = "" if share is None else f"{share:4.0%}  "
-            rate = rows / max(now - self.start, 1e-9)
-            print(f"\r\x1b[K{read}{rows:,} rows  {rate:,.0f}/s", end="", file=sys.stderr, flush=True)
+    def line(self, rows: int, seconds: float) -> str:
+        return f"{rows:,} rows  {rows / max(seconds, 1e-9):,.0f}/s"
 
 
 def show(about: Any, collisions: float | None) -> None:

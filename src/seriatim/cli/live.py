@@ -40,12 +40,13 @@ class Live:
         now = time.perf_counter()
         if self.visible and now - self.shown > 0.1:
             self.shown = now
-            judged = (
-                f"mistake rate {run.mistake_rate:.4f}" if run.mistakes is not None else f"mean loss {run.mean_loss:.4g}"
-            )
             share = self.stream.share_read()
             read = "" if share is None else f"{share:4.0%}  "
-            rate = run.examples / max(now - self.start, 1e-9)
-            print(
-                f"\r\x1b[K{read}{run.examples:,} examples  {rate:,.0f}/s  {judged}", end="", file=sys.stderr, flush=True
-            )
+            print(f"\r\x1b[K{read}{self.line(run, now - self.start)}", end="", file=sys.stderr, flush=True)
+
+    def line(self, run: Any, seconds: float) -> str:
+        """How the run stands after so many seconds."""
+        rate = f"{run.examples:,} examples  {run.examples / max(seconds, 1e-9):,.0f}/s"
+        if run.mistakes is None:
+            return f"{rate}  mean loss {run.mean_loss:.4g}"
+        return f"{rate}  mistake rate {run.mistake_rate:.4f}"

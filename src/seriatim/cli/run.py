@@ -15,6 +15,7 @@ from seriatim.cli import (
     algorithm_options,
     build_model,
     check_folder,
+    collisions_of,
     data_argument,
     feature_options,
     features_of,
@@ -67,8 +68,8 @@ def command(
         model.save(save)
     if curve:
         write_curve(run, curve)
-    hashed = getattr(stream, "plan", None) is not None and stream.plan.bits
-    collisions = {"collisions": stream.plan.crowd.share()} if hashed else {}
+    share = collisions_of(stream)
+    collisions = {} if share is None else {"collisions": share}
     if as_json:
         click.echo(json.dumps(run.summary() | collisions))
     else:

@@ -9,10 +9,9 @@ import numpy as np
 
 from seriatim.core.loss import running_loss
 from seriatim.core.rows import Rows
+from seriatim.data.cache import Arrays, joined, sparse
 from seriatim.errors import DataError
 from seriatim.estimator import Estimator
-
-Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Delayed:
@@ -31,7 +30,7 @@ class Delayed:
         model._begin(rows)
         own = model._own(rows.check(), learning=True)
         self.columns = columns = max(own.features, self.columns, model.n_columns)
-        start, index, value = self.joined(own)
+        start, index, value = joined([self.held, sparse(own)])
         self.y = np.concatenate([self.y, y]) if held else y
         waiting = Rows.sparse(start, index, value, columns).in_any_order().check()
         model._start(columns)
@@ -42,18 +41,6 @@ class Delayed:
         keep = max(waiting.n - self.delay, 0)
         self.held = (start[keep:] - start[keep], index[start[keep] :], value[start[keep] :])
         self.y = self.y[keep:]
-
-    def joined(self, rows: Rows) -> Arrays:
-        arrays = rows.arrays
-        if len(arrays) == 1:
-            n, features = arrays[0].shape
-            arrays = np.arange(n + 1) * features, np.tile(np.arange(features, dtype=np.int32), n), arrays[0].reshape(-1)
-        start, index, value = self.held
-        return (
-            np.concatenate([start, arrays[0][1:] + start[-1]]),
-            np.concatenate([index, arrays[1]]),
-            np.concatenate([value, arrays[2]]),
-        )
 
     def learn(self, rows: Rows, n: int, delay: int) -> None:
         """Learn the first n rows; each time the one that is `delay` further on is predicted before."""
