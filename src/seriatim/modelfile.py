@@ -129,7 +129,10 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimat
     expect(version == VERSION, f"format version {version!r}; this program reads version {VERSION}")
     known = catalogue.algorithms()
     expect(manifest["class"] in known, f"no algorithm is called {manifest['class']!r}")
-    model = known[manifest["class"]](**manifest["parameters"])
+    parameters = manifest["parameters"]
+    if isinstance(parameters, dict) and isinstance(parameters.get("features"), dict):
+        parameters["features"] = Features.of(parameters["features"])
+    model = known[manifest["class"]](**parameters)
     model._check_parameters()
     keys = {"version", "class", "parameters", "columns", "codes", "named", "numbers", "schema"}
     keys |= {"labels"} if model.task == "classification" else set()
