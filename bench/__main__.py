@@ -18,6 +18,7 @@ from rich.table import Table
 
 from bench import (
     algorithms,
+    dimension,
     memory,
     one_by_one,
     partial_fit,
@@ -45,6 +46,7 @@ COMPARISONS = {
     "one-by-one": one_by_one.compare,
     "startup": startup.compare,
     "algorithms": algorithms.compare,
+    "dimension": dimension.compare,
 }
 OURS = ("numpy", "scipy", "pyarrow", "isal")
 PEERS = ("vowpalwabbit", "scikit-learn", "river", "scipy", "numpy", "pyarrow")

@@ -22,6 +22,7 @@ HEAD = 100_000
 IN_MEMORY = 200_000
 NAMED = 300_000
 SMALL = 1_000_000  # bytes
+CLASSES = 20  # of the file that has more than two
 SPACES = (b" |title", b" |body")  # namespaces: of the first half of the features, and of the others
 NUMBERS = 20  # columns of the table
 CATEGORIES = (10, 100, 1_000, 10_000)  # of each column of the table that has some; the others are numbers
@@ -42,6 +43,11 @@ class Files:
     @property
     def vw(self) -> Path:
         return self.folder / "rows.vw"
+
+    @property
+    def many(self) -> Path:
+        """The same rows with the labels 0 to 19."""
+        return self.folder / "many.svm"
 
     @property
     def head(self) -> Path:
@@ -89,7 +95,7 @@ def prepare(rows: int, say: Callable[[str], None]) -> Files:
     files = Files()
     wanted: dict[str, Any] = {"rows": rows, "features": FEATURES, "per_row": PER_ROW, "seed": SEED, "digits": DIGITS}
     wanted |= {"head": HEAD, "in_memory": IN_MEMORY, "small": SMALL, "named": NAMED}
-    wanted |= {"numbers": NUMBERS, "categories": list(CATEGORIES)}
+    wanted |= {"numbers": NUMBERS, "categories": list(CATEGORIES), "classes": CLASSES}
     if files.stamp.exists() and json.loads(files.stamp.read_text()) == wanted:
         return files
     files.folder.mkdir(exist_ok=True)
@@ -108,15 +114,16 @@ def generate(files: Files, rows: int, say: Callable[[str], None]) -> None:
 
     done = 0
     parts: list[tuple[Any, ...]] = []
-    open_files = (path.open("wb") for path in (files.libsvm, files.vw, files.head, files.words))
+    open_files = (path.open("wb") for path in (files.libsvm, files.vw, files.many, files.head, files.words))
     with ExitStack() as stack:
-        svm, vw, head, words = map(stack.enter_context, open_files)
+        svm, vw, many, head, words = map(stack.enter_context, open_files)
         for X, y in generators.text_like(rows, FEATURES, PER_ROW, SEED):
             say(f"generating rows, {done:,} of {rows:,}")
             labels = [b"1" if label > 0 else b"-1" for label in y.tolist()]
             text = libsvm.format_rows(X, labels, digits=DIGITS)
             svm.write(text)
             vw.write(libsvm.format_rows(X, labels, before=b" |", digits=DIGITS))
+            many.write(libsvm.format_rows(X, classes(X), digits=DIGITS))
             if done == 0:
                 files.small.write_bytes(text[: text.rfind(b"\n", 0, SMALL) + 1])
             if done < HEAD:
@@ -127,6 +134,21 @@ def generate(files: Files, rows: int, say: Callable[[str], None]) -> None:
                 parts.append((*X.arrays, y))
             done += len(y)
     save_arrays(files.arrays, parts)
+
+
+def classes(X: Any) -> list[bytes]:
+    """A label for each row: the highest of as many planted sparse vectors."""
+    import numpy as np
+
+    start, index, value = X.arrays
+    rng = np.random.default_rng(SEED)
+    best, labels = np.full(X.n, -np.inf), np.zeros(X.n, int)
+    for label in range(CLASSES):
+        planted = rng.standard_normal(FEATURES) * (rng.random(FEATURES) < 0.2)
+        score = np.add.reduceat(value * planted[index], start[:-1])
+        labels[score > best] = label
+        best = np.maximum(best, score)
+    return [b"%d" % label for label in labels.tolist()]
 
 
 def save_arrays(path: Path, parts: list[tuple[Any, ...]]) -> None:

@@ -19,6 +19,7 @@ from safetensors.numpy import save as pack
 import seriatim
 from seriatim import PA, OGDRegressor, Perceptron, SoftSVM, VotedPerceptron, modelfile
 from seriatim.errors import ModelError, SeriatimError
+from tests.test_contract import default
 
 ALGORITHMS = seriatim.algorithms()
 CLASSIFIERS = [name for name, cls in ALGORITHMS.items() if cls.task == "classification"]
@@ -61,7 +62,7 @@ def test_every_algorithm_goes_on_bit_for_bit(tmp_path, name, labels):
     cls = ALGORITHMS[name]
     X = rows()
     y = targets(cls, X, labels)
-    model = cls().partial_fit(X, y)
+    model = default(cls).partial_fit(X, y)
     copy = returned(model, tmp_path)
     assert bits(copy) == bits(model)
     assert np.array_equal(copy.predict(X), model.predict(X))
@@ -73,7 +74,7 @@ def test_every_algorithm_goes_on_bit_for_bit(tmp_path, name, labels):
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_algorithm_goes_on_with_its_names(tmp_path, name):
     cls = ALGORITHMS[name]
-    model = cls()
+    model = default(cls)
     for x in rows(n=20, columns=3).tolist():
         model.learn_one({"a": x[0], "colour": "red" if x[1] > 0 else "blue", "words": ["x", "y"]}, round(2 * x[2]))
     copy = returned(model, tmp_path)

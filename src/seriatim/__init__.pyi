@@ -13,6 +13,78 @@ from seriatim.modelfile import load as load
 
 __version__: str
 
+class ALMA(Classifier):
+    alpha: float
+    p: float
+    B: float | None
+    C: float | None
+    normalize: bool
+    average: bool
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        alpha: float = ...,
+        p: float = ...,
+        B: float | None = ...,
+        C: float | None = ...,
+        normalize: bool = ...,
+        average: bool = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class AROW(Classifier):
+    r: float
+    covariance: Literal["diagonal", "full"]
+    average: bool
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        r: float = ...,
+        covariance: Literal["diagonal", "full"] = ...,
+        average: bool = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class AROWRegressor(Regressor):
+    r: float
+    covariance: Literal["diagonal", "full"]
+    average: bool
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        r: float = ...,
+        covariance: Literal["diagonal", "full"] = ...,
+        average: bool = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class AggressiveROMMA(Classifier):
+    average: bool
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        average: bool = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
 class AveragedPerceptron(Classifier):
     eta: float
     classes: Sequence[Any] | None
@@ -27,11 +99,34 @@ class AveragedPerceptron(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class OGD(Classifier):
+class CW(Classifier):
+    eta: float
+    a: float
+    variant: Literal["stdev", "variance"]
+    covariance: Literal["diagonal", "full"]
+    average: bool
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        eta: float = ...,
+        a: float = ...,
+        variant: Literal["stdev", "variance"] = ...,
+        covariance: Literal["diagonal", "full"] = ...,
+        average: bool = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class EG(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
     eta: float
-    schedule: Literal["constant", "sqrt", "inverse"]
-    radius: float | None
+    U: float
+    n_features: int | None
+    average: bool
     epsilon: float
     classes: Sequence[Any] | None
     fit_intercept: bool
@@ -41,8 +136,135 @@ class OGD(Classifier):
         *,
         loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"] = ...,
         eta: float = ...,
+        U: float = ...,
+        n_features: int | None = ...,
+        average: bool = ...,
+        epsilon: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class IELLIP(Classifier):
+    b: float
+    c: float
+    covariance: Literal["diagonal", "full"]
+    average: bool
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        b: float = ...,
+        c: float = ...,
+        covariance: Literal["diagonal", "full"] = ...,
+        average: bool = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class MIRA(Classifier):
+    average: bool
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        average: bool = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class MirrorDescent(Classifier):
+    mirror: Literal["euclidean", "entropy", "pnorm"]
+    loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive", "perceptron"]
+    eta: float
+    schedule: Literal["constant", "sqrt", "inverse"]
+    p: float
+    variant: Literal["ftrl", "mirror"]
+    n_features: int | None
+    average: bool
+    epsilon: float
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        mirror: Literal["euclidean", "entropy", "pnorm"] = ...,
+        loss: Literal[
+            "hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive", "perceptron"
+        ] = ...,
+        eta: float = ...,
         schedule: Literal["constant", "sqrt", "inverse"] = ...,
+        p: float = ...,
+        variant: Literal["ftrl", "mirror"] = ...,
+        n_features: int | None = ...,
+        average: bool = ...,
+        epsilon: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class NAROW(Classifier):
+    b: float
+    covariance: Literal["diagonal", "full"]
+    average: bool
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        b: float = ...,
+        covariance: Literal["diagonal", "full"] = ...,
+        average: bool = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class NHERD(Classifier):
+    C: float
+    covariance: Literal["diagonal", "full"]
+    average: bool
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        C: float = ...,
+        covariance: Literal["diagonal", "full"] = ...,
+        average: bool = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class OGD(Classifier):
+    loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
+    eta: float
+    schedule: Literal["constant", "sqrt", "inverse", "adagrad"]
+    radius: float | None
+    average: bool
+    epsilon: float
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"] = ...,
+        eta: float = ...,
+        schedule: Literal["constant", "sqrt", "inverse", "adagrad"] = ...,
         radius: float | None = ...,
+        average: bool = ...,
         epsilon: float = ...,
         classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,
@@ -52,8 +274,9 @@ class OGD(Classifier):
 class OGDRegressor(Regressor):
     loss: Literal["squared", "absolute", "epsilon_insensitive"]
     eta: float
-    schedule: Literal["constant", "sqrt", "inverse"]
+    schedule: Literal["constant", "sqrt", "inverse", "adagrad"]
     radius: float | None
+    average: bool
     epsilon: float
     fit_intercept: bool
     features: Features | dict[str, Any] | None
@@ -62,16 +285,36 @@ class OGDRegressor(Regressor):
         *,
         loss: Literal["squared", "absolute", "epsilon_insensitive"] = ...,
         eta: float = ...,
-        schedule: Literal["constant", "sqrt", "inverse"] = ...,
+        schedule: Literal["constant", "sqrt", "inverse", "adagrad"] = ...,
         radius: float | None = ...,
+        average: bool = ...,
         epsilon: float = ...,
         fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class OneClassPA(Regressor):
+    fit_intercept: bool
+    C: float
+    epsilon: float
+    variant: Literal["hard", "I", "II"]
+    B: float | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        fit_intercept: bool = ...,
+        C: float = ...,
+        epsilon: float = ...,
+        variant: Literal["hard", "I", "II"] = ...,
+        B: float | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
 class PA(Classifier):
     C: float
     variant: Literal["hard", "I", "II"]
+    average: bool
     classes: Sequence[Any] | None
     fit_intercept: bool
     features: Features | dict[str, Any] | None
@@ -80,6 +323,7 @@ class PA(Classifier):
         *,
         C: float = ...,
         variant: Literal["hard", "I", "II"] = ...,
+        average: bool = ...,
         classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
@@ -89,6 +333,7 @@ class PARegressor(Regressor):
     C: float
     epsilon: float
     variant: Literal["hard", "I", "II"]
+    average: bool
     fit_intercept: bool
     features: Features | dict[str, Any] | None
     def __init__(
@@ -97,12 +342,15 @@ class PARegressor(Regressor):
         C: float = ...,
         epsilon: float = ...,
         variant: Literal["hard", "I", "II"] = ...,
+        average: bool = ...,
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
 class Perceptron(Classifier):
     eta: float
+    update: Literal["max", "uniform", "proportional"]
+    average: bool
     classes: Sequence[Any] | None
     fit_intercept: bool
     features: Features | dict[str, Any] | None
@@ -110,6 +358,64 @@ class Perceptron(Classifier):
         self,
         *,
         eta: float = ...,
+        update: Literal["max", "uniform", "proportional"] = ...,
+        average: bool = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class ROMMA(Classifier):
+    average: bool
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        average: bool = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class SCW(Classifier):
+    C: float
+    eta: float
+    a: float
+    variant: Literal["I", "II"]
+    covariance: Literal["diagonal", "full"]
+    average: bool
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        C: float = ...,
+        eta: float = ...,
+        a: float = ...,
+        variant: Literal["I", "II"] = ...,
+        covariance: Literal["diagonal", "full"] = ...,
+        average: bool = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class SOP(Classifier):
+    a: float
+    covariance: Literal["diagonal", "full"]
+    average: bool
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        a: float = ...,
+        covariance: Literal["diagonal", "full"] = ...,
+        average: bool = ...,
         classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,

@@ -32,6 +32,9 @@ LARGE = 1 << 20
 # What a model holds beside its parameters.
 STATE = ("_learner", "_vocabulary", "_columns", "_labels", "_codes", "_scaler", "_schema", "_plan")
 
+# What says how the state is to be read, and so cannot change once there is one.
+FIXED = ("classes", "fit_intercept", "features", "n_features", "p")
+
 # Receives, for each stretch of a block, the targets as the learner sees them and the scores before each update.
 Observer = Callable[[np.ndarray, np.ndarray, bool], None]
 
@@ -116,8 +119,7 @@ class Estimator:
         state = self.__getstate__()
         fixed = f"{type(self).__name__}: {', '.join(params)} cannot be changed once the model has learned"
         if state["state"] is not None and any(
-            params.get(name, getattr(self, name, None)) is not getattr(self, name, None)
-            for name in ("classes", "fit_intercept", "features")
+            params.get(name, getattr(self, name, None)) is not getattr(self, name, None) for name in FIXED
         ):
             raise ParameterError(fixed)
         state["parameters"].update(params)
@@ -418,12 +420,12 @@ class Estimator:
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
 
-        classifies = self.task == "classification"
+        kinds = {"classification": "classifier", "regression": "regressor", "novelty": "outlier_detector"}
         return Tags(
-            estimator_type="classifier" if classifies else "regressor",
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags() if classifies else None,
-            regressor_tags=None if classifies else RegressorTags(),
+            estimator_type=kinds[self.task],
+            target_tags=TargetTags(required=self.task != "novelty"),
+            classifier_tags=ClassifierTags() if self.task == "classification" else None,
+            regressor_tags=RegressorTags() if self.task == "regression" else None,
             input_tags=InputTags(sparse=True),
         )
 
@@ -549,6 +551,22 @@ class Classifier(Estimator):
         scores = self.scores_of(self._rows(X).check())
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
+    @property
+    def predict_proba(self) -> Callable[[Any], np.ndarray]:
+        """The probability of each of two labels, 1 / (1 + e^-score), of a model learned by the logistic loss."""
+        if self.loss != "logistic":
+            raise AttributeError(f"{type(self).__name__} gives no probabilities; those with the logistic loss do")
+        if self._learner is not None and self._learner.classes > 1:
+            raise AttributeError("with more than two labels the loss is that of the strongest rival: no probabilities")
+        return self._logistic
+
+    def _logistic(self, X: Any) -> np.ndarray:
+        scores = self.decision_function(X)
+        if len(self._labels) == 1:
+            return np.ones((len(scores), 1))
+        higher = np.exp(-np.logaddexp(0, -scores))
+        return np.column_stack([1 - higher, higher])
+
     def decide(self, scores: np.ndarray) -> np.ndarray:
         if self._learner.classes == 1:
             return label_array([self._labels[0], self._labels[-1]])[(scores[:, 0] >= 0).astype(int)]
@@ -667,6 +685,72 @@ class Regressor(Estimator):
             return self._score_one(x)
 
     score_one = predict_one
+
+
+class Detector(Estimator):
+    """A learner of what is usual. Scores are positive for what is; targets, if there are any, are not looked at."""
+
+    task = "novelty"
+    radius_: float
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """The centre, one number a feature."""
+        return self._weights()[1:, 0]
+
+    @property
+    def intercept_(self) -> float:
+        """The centre's coordinate of the constant feature."""
+        return float(self._weights()[0, 0])
+
+    @property
+    def offset_(self) -> float:
+        """decision_function is score_samples less this."""
+        return -self.radius_
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        return super().fit(X, y)
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        return self._learn_array(X, y)
+
+    def _targets(self, y: Any, n: int) -> np.ndarray:
+        if y is not None:
+            check_targets(y, n)
+        return np.zeros(n)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The score of each row: how far it is inside, negative outside."""
+        self._fitted()
+        return self.scores_of(self._rows(X).check())[:, 0]
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """The negative distance of each row from the centre."""
+        return self.decision_function(X) + self.offset_
+
+    def decide(self, scores: np.ndarray) -> np.ndarray:
+        return np.where(scores[:, 0] >= 0, 1, -1)
+
+    def learn_one(self, x: dict[str, Any], y: Any = None) -> Self:
+        """Learn one example: a dict of features by name."""
+        with self._lock:
+            if self.features is not None and self._learn_encoded(x, y):
+                return self
+            vocabulary = self._ready_for_names() if self._vocabulary is None else self._vocabulary
+            try:
+                self._learner.learn_one(vocabulary, x, 0.0)
+            except (SeriatimError, TypeError):
+                self._unstart()
+                raise
+        return self
+
+    def predict_one(self, x: dict[str, Any]) -> int:
+        """1 for what is usual, else -1."""
+        return 1 if self.score_one(x) >= 0 else -1
+
+    def score_one(self, x: dict[str, Any]) -> float:
+        with self._lock:
+            return self._score_one(x)
 
 
 def not_fitted(message: str) -> Exception:

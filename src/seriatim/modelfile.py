@@ -190,7 +190,7 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimat
             model._learner.classes == (1 if len(labels) <= 2 else len(labels)), "the labels and the classes disagree"
         )
     if "w" in tensors:
-        known_columns = max(columns, len(names or ()))
+        known_columns = max(columns, len(names or ()), getattr(model, "n_features", None) or 0)
         expect(
             columns <= len(tensors["w"]) - 1 <= known_columns,
             f"{len(tensors['w'])} records for {known_columns} columns",

@@ -110,7 +110,7 @@ def test_run_as_json(good):
     assert found | {"seconds": 0} == run.summary() | {"seconds": 0}
     assert found["algorithm"] == "pa"
     assert found["parameters"] == {
-        "C": 0.01, "variant": "I", "fit_intercept": True, "classes": None, "features": None
+        "C": 0.01, "variant": "I", "average": False, "fit_intercept": True, "classes": None, "features": None
     }  # fmt: skip
 
 

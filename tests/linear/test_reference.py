@@ -10,13 +10,15 @@ import seriatim
 from seriatim import data, evaluate
 from seriatim.catalogue import algorithms
 from tests.conftest import shared
-from tests.reference import linear
+from tests.reference import confidence, linear, margin, mirror
+
+PAPERS = {name: value for module in (linear, margin, mirror, confidence) for name, value in vars(module).items()}
 
 
 def cases(task):
     """(name, parameters) of every algorithm of the family, as its transcription asks for."""
     names = [name for name, cls in algorithms().items() if (cls.family, cls.task) == ("linear", task)]
-    return [(name, case) for name in names for case in getattr(linear, name).CASES]
+    return [(name, case) for name in names for case in PAPERS[name].CASES]
 
 
 CLASSIFIERS, REGRESSORS = cases("classification"), cases("regression")
@@ -36,7 +38,7 @@ def with_constant(X, intercept):
 def transcription(spec, X, y, intercept, classes=None):
     name, parameters = spec
     more = {"classes": classes} if classes is not None else {}
-    model = getattr(linear, name)(X.shape[1] + 1, **parameters, **more)
+    model = PAPERS[name](X.shape[1] + 1, **parameters, **more)
     for x, target in zip(with_constant(X, intercept), y, strict=True):
         model.learn(x, target)
     return model
@@ -91,10 +93,13 @@ def compare(spec, X, y, intercept=True, classes=None, ways=WAYS, dicts=True, exa
     cls = getattr(seriatim, name)
     theirs = transcription(spec, X, y, intercept, classes)
     more = {"classes": classes} if classes is not None else {}
+    if "n_features" in cls.parameters:  # weights on the simplex share one sum, so their number is told
+        more["n_features"] = X.shape[1]
     probe = X if rows is None else rows
     extended = with_constant(probe, intercept)
     scores = np.array([theirs.score(x) for x in extended])
     weights = None if name == "VotedPerceptron" else np.asarray(theirs.weights())
+    scale = max(np.abs(scores).max(), np.abs(theirs.w).max() * np.abs(extended).max())  # an average may cancel to 0
     for way, feed in ways.items():
         model = feed(X, y, cls(**parameters, **more, fit_intercept=intercept))
         if weights is not None:
@@ -102,9 +107,9 @@ def compare(spec, X, y, intercept=True, classes=None, ways=WAYS, dicts=True, exa
             close(np.reshape(model.intercept_, weights[..., -1].shape), weights[..., -1], np.abs(weights).max())
         for rows in (probe, csr_matrix(probe)):
             if model.task == "regression":
-                close(model.predict(rows), scores)
+                close(model.predict(rows), scores, scale)
                 continue
-            close(model.decision_function(rows), scores)
+            close(model.decision_function(rows), scores, scale)
             predicted = model.predict(rows)
             if exact:
                 assert predicted.tolist() == [theirs.predict(x) for x in extended], way
@@ -121,9 +126,10 @@ def compare_dicts(model, X, y, theirs, weights, rows, exact):
     if weights is not None:
         columns = [int(name[1:]) for name in model.feature_names_in_]
         scale = np.abs(weights).max()
-        close(model.coef_.reshape(*weights.shape[:-1], -1), weights[..., columns], scale)
+        close(model.coef_.reshape(*weights.shape[:-1], -1)[..., : len(columns)], weights[..., columns], scale)
         close(np.reshape(model.intercept_, weights.shape[:-1]), weights[..., -1], scale)
     scores = max(np.abs(theirs.score(row)).max() for row in rows)
+    scores = max(scores, np.abs(theirs.w).max() * np.abs(rows).max())
     for x, row in list(zip(as_dicts(rows[:, :-1]), rows, strict=True))[:40]:
         score = model.score_one(x)
         close(list(score.values()) if isinstance(score, dict) else score, theirs.score(row), scores)
@@ -268,7 +274,7 @@ def test_mistakes_on_real_streams(spec, name):
     """
     X, y = real_stream(name)
     classes = sorted(set(y.tolist()))
-    theirs = getattr(linear, spec[0])(X.shape[1] + 1, **spec[1], classes=classes)
+    theirs = PAPERS[spec[0]](X.shape[1] + 1, **spec[1], classes=classes)
     inexact = len(classes) == 2 and not spec[0].endswith("Perceptron")
     wrong = ties = 0
     for x, label in zip(with_constant(X, True), y.tolist(), strict=True):

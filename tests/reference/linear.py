@@ -5,7 +5,8 @@ array of the shape of W that holds x in row y and -x in row s, the strongest riv
 gradient of the margin is delta, and each paper's binary update is its multiclass update too.
 
 The constant feature of an intercept is a last column of ones, which the caller appends. `CASES` are the parameters with
-which each is compared; an algorithm of the catalogue that has no transcription of its name here fails the tests.
+which each is compared; an algorithm of the catalogue that has no transcription of its name in this folder fails the
+tests.
 """
 
 import numpy as np
@@ -20,11 +21,15 @@ def grid(**choices):
 
 
 class Classifier:
-    """Labels that come with the stream. `w` is a vector for up to two labels, then a row a label."""
+    """Labels that come with the stream. `w` is a vector for up to two labels, then a row a label.
 
-    def __init__(self, features, classes=()):
+    With `average` it is the mean of w_1, ..., w_T that predicts, w_t being the one that met example t.
+    """
+
+    def __init__(self, features, classes=(), average=False):
         self.labels = sorted(classes)
         self.seen = set()
+        self.average = average
         self.t = 0
         self.w = np.zeros(features if len(self.labels) < 3 else (len(self.labels), features))
         self.total = self.w.copy()  # w_1 + ... + w_t
@@ -33,6 +38,9 @@ class Classifier:
         self.meet(label)
         self.t += 1
         self.total = self.total + self.w
+        self.step(x, label)
+
+    def step(self, x, label):
         delta = self.difference(x, label)
         self.update(delta, float(np.sum(self.w * delta)), float(np.sum(delta * delta)))
 
@@ -40,13 +48,15 @@ class Classifier:
         if self.w.ndim == 1:
             return x if self.positive(label) else -x
         delta = np.zeros_like(self.w)
-        scores = self.w @ x
-        rivals = [k for k, other in enumerate(self.labels) if other in self.seen and other != label]
+        scores, rivals = self.w @ x, self.rivals(label)
         if rivals:  # the first label of a multiclass model has nobody to compete with
             s = max(rivals, key=lambda k: scores[k])
             delta[self.labels.index(label)] += x
             delta[s] -= x
         return delta
+
+    def rivals(self, label):
+        return [k for k, other in enumerate(self.labels) if other in self.seen and other != label]
 
     def positive(self, label):
         """Whether a label is the higher of two. Of one alone that is not known: a positive number is taken for it."""
@@ -74,7 +84,7 @@ class Classifier:
         raise NotImplementedError
 
     def weights(self):
-        return self.w
+        return self.total / max(self.t, 1) if self.average else self.w
 
     def score(self, x):
         return self.weights() @ x
@@ -88,13 +98,31 @@ class Classifier:
 
 
 class Perceptron(Classifier):
-    """Rosenblatt (1958): w += eta delta where the margin is not positive."""
+    """Rosenblatt (1958): w += eta delta where the margin is not positive.
 
-    CASES = grid(eta=(1.0, 0.25))
+    Crammer and Singer (2003) for several classes: -x goes to the strongest rival ("max"), or to all that are not below
+    the right class, in equal parts ("uniform") or by how far they are above it ("proportional").
+    """
 
-    def __init__(self, *args, eta=1.0, **kwargs):
+    CASES = grid(eta=(1.0, 0.25), update=("max", "uniform", "proportional")) + grid(
+        update=("max", "proportional"), average=(True,)
+    )
+
+    def __init__(self, *args, eta=1.0, update="max", **kwargs):
         super().__init__(*args, **kwargs)
-        self.eta = eta
+        self.eta, self.shares = eta, update
+
+    def step(self, x, label):
+        if self.w.ndim == 1 or self.shares == "max":
+            return super().step(x, label)
+        y, scores = self.labels.index(label), self.w @ x
+        errors = [r for r in self.rivals(label) if scores[r] >= scores[y]]
+        above = sum(scores[r] - scores[y] for r in errors)
+        self.w = self.w.copy()
+        self.w[y] += self.eta * x if errors else 0
+        for r in errors:
+            share = (scores[r] - scores[y]) / above if self.shares == "proportional" and above > 0 else 1 / len(errors)
+            self.w[r] -= self.eta * share * x
 
     def update(self, delta, margin, norm2):
         if margin <= 0 and norm2 > 0:
@@ -104,12 +132,16 @@ class Perceptron(Classifier):
 class AveragedPerceptron(Perceptron):
     """Freund and Schapire (1999): predicts with (w_1 + ... + w_T) / T."""
 
-    def weights(self):
-        return self.total / max(self.t, 1)
+    CASES = grid(eta=(1.0, 0.25))
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, average=True, **kwargs)
 
 
 class VotedPerceptron(Perceptron):
     """Freund and Schapire (1999), figure 1: vectors v_k with c_k votes, c_k the examples that v_k survived."""
+
+    CASES = grid(eta=(1.0, 0.25))
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -162,31 +194,63 @@ def projected(w, radius):
     return w if radius is None or norm <= radius else w * (radius / norm)
 
 
-class OGD(Classifier):
-    """Zinkevich (2003): w <- P(w - eta_t grad), eta_t by the round."""
+def copied(change):
+    """A change of the rows that gives both classes of a binary model what it holds, where w would be halved."""
+    return lambda a: change(a) / np.abs(change(np.ones_like(a))).max()
 
-    CASES = grid(
-        loss=("hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"),
-        eta=(0.3,),
-        schedule=("constant", "sqrt", "inverse"),
-        radius=(None, 0.7),
-        epsilon=(0.2,),
+
+class Descent:
+    """Zinkevich (2003): w <- P(w - eta_t grad), eta_t by the round.
+
+    With "adagrad", Duchi, Hazan and Singer (2011), each weight has its own eta / sqrt(g_1^2 + ... + g_t^2).
+    """
+
+    def start(self, slope, eta, schedule, radius, epsilon):
+        self.slope, self.eta, self.schedule = slope, eta, schedule
+        self.radius, self.epsilon = radius, epsilon
+        self.squares = np.zeros_like(self.w)
+
+    def reshape(self, change):
+        super().reshape(change)
+        self.squares = np.abs(copied(change)(self.squares))
+
+    def descend(self, gradient):
+        self.squares = self.squares + gradient**2
+        if self.schedule == "adagrad":
+            rate = 1 / np.sqrt(np.where(self.squares > 0, self.squares, 1))
+        else:
+            rate = SCHEDULES[self.schedule](self.t)
+        self.w = projected(self.w - self.eta * rate * gradient, self.radius)
+
+
+class OGD(Descent, Classifier):
+    """Gradient descent with a loss of the margin."""
+
+    CASES = (
+        grid(
+            loss=("hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"),
+            eta=(0.3,),
+            schedule=("constant", "sqrt", "inverse"),
+            radius=(None, 0.7),
+            epsilon=(0.2,),
+        )
+        + grid(loss=("hinge", "logistic", "squared"), eta=(0.3,), schedule=("adagrad",))
+        + grid(schedule=("sqrt", "adagrad"), average=(True,))
+        + grid(eta=(0.3,), radius=(0.7,), average=(True,))
     )
 
     def __init__(self, *args, loss="hinge", eta=1.0, schedule="sqrt", radius=None, epsilon=0.1, **kwargs):
         super().__init__(*args, **kwargs)
-        self.slope, self.eta, self.rate = BY_MARGIN[loss], eta, SCHEDULES[schedule]
-        self.radius, self.epsilon = radius, epsilon
+        self.start(BY_MARGIN[loss], eta, schedule, radius, epsilon)
 
     def update(self, delta, margin, norm2):
-        gradient = self.slope(margin, self.epsilon) * delta
-        self.w = projected(self.w - self.eta * self.rate(self.t) * gradient, self.radius)
+        self.descend(self.slope(margin, self.epsilon) * delta)
 
 
 class PA(Classifier):
     """Crammer et al. (2006): w += tau delta, with tau by PA, PA-I or PA-II."""
 
-    CASES = grid(C=(1.0, 0.05), variant=("hard", "I", "II"))
+    CASES = grid(C=(1.0, 0.05), variant=("hard", "I", "II")) + grid(C=(0.2,), average=(True,))
 
     def __init__(self, *args, C=1.0, variant="I", **kwargs):
         super().__init__(*args, **kwargs)
@@ -211,8 +275,8 @@ class SoftSVM(Classifier):
     CASES = grid(lam=(0.01, 1.0), average=(True, False), variant=("mirror", "pegasos"))
 
     def __init__(self, *args, lam=1e-4, average=True, variant="mirror", **kwargs):
-        super().__init__(*args, **kwargs)
-        self.lam, self.average, self.variant = lam, average, variant
+        super().__init__(*args, average=average, **kwargs)
+        self.lam, self.variant = lam, variant
         self.theta = np.zeros_like(self.w)
 
     def reshape(self, change):
@@ -227,56 +291,60 @@ class SoftSVM(Classifier):
         else:
             self.w = (1 - 1 / self.t) * self.w + step / (self.lam * self.t)
 
-    def weights(self):
-        return self.total / max(self.t, 1) if self.average else self.w
-
 
 class Regressor:
-    def __init__(self, features):
+    """A number for each x. With `average` the mean of w_1, ..., w_T predicts it."""
+
+    def __init__(self, features, average=False):
         self.w = np.zeros(features)
+        self.total = self.w.copy()
+        self.average = average
         self.t = 0
 
     def learn(self, x, y):
         self.t += 1
+        self.total = self.total + self.w
         self.update(x, y, float(self.w @ x), float(x @ x))
 
     def weights(self):
-        return self.w
+        return self.total / max(self.t, 1) if self.average else self.w
 
     def score(self, x):
-        return self.w @ x
+        return self.weights() @ x
 
     predict = score
 
 
-class OGDRegressor(Regressor):
-    """Zinkevich (2003), with a loss of the residual."""
+class OGDRegressor(Descent, Regressor):
+    """Gradient descent with a loss of the residual."""
 
-    CASES = grid(
-        loss=("squared", "absolute", "epsilon_insensitive"),
-        eta=(0.1,),
-        schedule=("constant", "sqrt", "inverse"),
-        radius=(None, 0.7),
-        epsilon=(0.2,),
+    CASES = (
+        grid(
+            loss=("squared", "absolute", "epsilon_insensitive"),
+            eta=(0.1,),
+            schedule=("constant", "sqrt", "inverse"),
+            radius=(None, 0.7),
+            epsilon=(0.2,),
+        )
+        + grid(loss=("squared", "absolute"), eta=(0.3,), schedule=("adagrad",), average=(False, True))
+        + grid(eta=(0.1,), average=(True,))
     )
 
-    def __init__(self, features, loss="squared", eta=1.0, schedule="sqrt", radius=None, epsilon=0.1):
-        super().__init__(features)
-        self.slope, self.eta, self.rate = BY_PREDICTION[loss], eta, SCHEDULES[schedule]
-        self.radius, self.epsilon = radius, epsilon
+    def __init__(self, features, loss="squared", eta=1.0, schedule="sqrt", radius=None, epsilon=0.1, **kwargs):
+        super().__init__(features, **kwargs)
+        self.start(BY_PREDICTION[loss], eta, schedule, radius, epsilon)
 
     def update(self, x, y, f, norm2):
-        gradient = self.slope(f, y, self.epsilon) * x
-        self.w = projected(self.w - self.eta * self.rate(self.t) * gradient, self.radius)
+        self.descend(self.slope(f, y, self.epsilon) * x)
 
 
 class PARegressor(Regressor):
     """Crammer et al. (2006), section 5: w += sign(y - f) tau x."""
 
-    CASES = grid(C=(1.0, 0.05), epsilon=(0.0, 0.2), variant=("hard", "I", "II"))
+    CASES = grid(C=(1.0, 0.05), epsilon=(0.0, 0.2), variant=("hard", "I", "II")) + grid(C=(0.2,), average=(True,))
 
-    def __init__(self, features, C=1.0, epsilon=0.1, variant="I"):
-        super().__init__(features)
+    def __init__(self, features, C=1.0, epsilon=0.1, variant="I", **kwargs):
+        super().__init__(features, **kwargs)
         self.C, self.epsilon, self.variant = C, epsilon, variant
 
     def update(self, x, y, f, norm2):

@@ -32,6 +32,8 @@ cdef class Linear(Learner):
     cdef bint bounded                    # w is projected onto a ball
     cdef bint moved                      # w has changed since
 
+    cdef void count(self) noexcept nogil
+    cdef void fold(self) noexcept nogil
     cdef void move(self, const Row* x, double a, Py_ssize_t column) noexcept nogil
     cdef void updated(self, double change) noexcept nogil
     cdef void shrink(self, double factor) noexcept nogil

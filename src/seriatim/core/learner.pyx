@@ -12,24 +12,23 @@ from libc.stdlib cimport calloc, free
 
 import numpy as np
 
-from seriatim.core.row cimport add, dot, record, value
+from seriatim.core.row cimport add, dot, record, value, within
 from seriatim.core.rows cimport Rows
 from seriatim.core.vocabulary cimport Vocabulary
 
 from seriatim.errors import DataError, ModelError
 
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    #define prefetch(place) __builtin_prefetch(place)
+    #else
+    #define prefetch(place)
+    #endif
+    """
+    void prefetch(const double* place) noexcept nogil
+
 cdef Py_ssize_t BETWEEN_SIGNALS = 1 << 16
-
-
-cdef inline Row within(const Row* x, Py_ssize_t rows) noexcept nogil:
-    """The part of a row that a table of so many records knows; columns ascend, so what is unknown stands last."""
-    cdef Row part = x[0]
-    if part.index == NULL:
-        part.n = min(part.n, rows - 1)
-    else:
-        while part.n > 0 and part.index[part.n - 1] >= rows - 1:
-            part.n -= 1
-    return part
 
 
 def as_dict(features):
@@ -253,17 +252,33 @@ cdef class Linear(Learner):
 
     cdef void raw_scores(self, const Row* x, double* out) noexcept nogil:
         """The scores of w itself, which the update looks at, whatever predicts."""
-        cdef Py_ssize_t i, k, classes = self.classes
+        cdef Py_ssize_t i, k, first = 0
         cdef const double* w
         cdef double v
-        for k in range(classes):
+        cdef double sums[8]
+        for i in range(x.n if self.classes >= 8 else 0):
+            for k in range(0, self.classes, 8):
+                prefetch(self.table.data + record(x, i) * self.table.width + k)
+        while first + 8 <= self.classes:    # eight at a time stay in registers
+            for k in range(8):
+                sums[k] = 0
+            for i in range(-1, x.n):
+                w = self.table.data + record(x, i) * self.table.width + first
+                v = value(x, i)
+                for k in range(8):
+                    sums[k] += v * w[k]
+            for k in range(8):
+                out[first + k] = self.scale * sums[k]
+            first += 8
+        for k in range(first, self.classes):
             out[k] = 0
-        for i in range(-1, x.n):
-            w = self.table.data + record(x, i) * self.table.width
-            v = value(x, i)
-            for k in range(classes):
-                out[k] += v * w[k]
-        for k in range(classes):
+        if first < self.classes:
+            for i in range(-1, x.n):
+                w = self.table.data + record(x, i) * self.table.width
+                v = value(x, i)
+                for k in range(first, self.classes):
+                    out[k] += v * w[k]
+        for k in range(first, self.classes):
             out[k] *= self.scale
 
     cdef void scores(self, const Row* x, double* out) noexcept nogil:
@@ -281,6 +296,25 @@ cdef class Linear(Learner):
                 out[k] += value(&known, i) * (self.total * w[k] - w[classes + k])
         for k in range(classes):
             out[k] /= max(self.t, 1)
+
+    cdef void count(self) noexcept nogil:
+        """One more vector in the average.
+
+        S_T - S_t is inexact where S is much larger than its last terms, so S begins again at 0 before that shows.
+        """
+        self.total += self.scale
+        if self.average and self.total > 1e6 * self.scale:
+            self.fold()
+
+    cdef void fold(self) noexcept nogil:
+        """The sum of the past goes into u, and that of the scales begins again at 0."""
+        cdef Py_ssize_t i, k
+        cdef double* w
+        for i in range(self.table.rows if self.average else 0):
+            w = self.table.data + i * self.table.width
+            for k in range(self.classes):
+                w[self.classes + k] -= self.total * w[k]
+        self.total = 0
 
     cdef void move(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
         """w += a x, in one column."""
@@ -301,17 +335,17 @@ cdef class Linear(Learner):
         """w *= factor, at no cost; the table is rescaled long before the scale leaves the range of numbers."""
         cdef Py_ssize_t i, k
         cdef double* w
+        if self.average and factor < 0.5:    # a last step much larger than those before, on which S would be inexact
+            self.fold()
         self.scale *= factor
         self.norm2 *= factor * factor
         if not 1e-50 < self.scale < 1e50:
+            self.fold()
             for i in range(self.table.rows):
                 w = self.table.data + i * self.table.width
                 for k in range(self.classes):
-                    if self.average:    # the sum so far goes into u, and S begins again at 0
-                        w[self.classes + k] -= self.total * w[k]
-                    w[k] *= self.scale
+                    w[k] = self.scale * w[k] + 0.0    # a zero has no sign
             self.scale = 1
-            self.total = 0
 
     cdef void project(self, double radius) noexcept nogil:
         """w <- the nearest vector of length `radius` or less.
@@ -379,7 +413,7 @@ cdef class MarginLearner(Linear):
     cdef double learn(self, const Row* x, double y) noexcept nogil:
         cdef double f = self.scale * dot(x, self.table.data, self.table.width)
         cdef double tau
-        self.total += self.scale
+        self.count()
         if x.norm2 > 0:
             tau = self.step(y * f, x.norm2)
             if tau != 0:
@@ -392,7 +426,7 @@ cdef class MarginLearner(Linear):
         cdef Py_ssize_t s
         cdef double tau, margin
         self.raw_scores(x, out)
-        self.total += self.scale
+        self.count()
         s = self.rival(y, out)
         if s >= 0 and x.norm2 > 0:
             margin = out[y] - out[s]
@@ -413,7 +447,7 @@ cdef class ResidualLearner(Linear):
     cdef double learn(self, const Row* x, double y) noexcept nogil:
         cdef double f = self.scale * dot(x, self.table.data, self.table.width)
         cdef double tau
-        self.total += self.scale
+        self.count()
         if x.norm2 > 0:
             tau = self.step(y - f, x.norm2)
             if tau != 0:

@@ -21,6 +21,17 @@ cdef inline double value(const Row* x, Py_ssize_t i) noexcept nogil:
     return x.constant if i < 0 else x.value[i]
 
 
+cdef inline Row within(const Row* x, Py_ssize_t rows) noexcept nogil:
+    """The part of a row that a table of so many records knows; columns ascend, so what is unknown stands last."""
+    cdef Row part = x[0]
+    if part.index == NULL:
+        part.n = min(part.n, rows - 1)
+    else:
+        while part.n > 0 and part.index[part.n - 1] >= rows - 1:
+            part.n -= 1
+    return part
+
+
 # Sums run in four lanes: a single one would wait four cycles for each addition. Dense rows and sparse ones with the
 # same values give the same bits.
 

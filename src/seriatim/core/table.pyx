@@ -57,8 +57,9 @@ cdef class Table:
 
     def reclass(self, list source, list factor):
         """Column k of each field becomes old column source[k] (-1: a new class), times factor[k] if it is signed."""
-        cdef Py_ssize_t classes = len(source), f, i, k, from_, width = len(self.fields) * classes
-        cdef double times
+        cdef Py_ssize_t classes = len(source), f, i, k, old_classes, old_width, width = len(self.fields) * classes
+        cdef Py_ssize_t[::1] places
+        cdef double[::1] factors
         cdef double* data
         cdef double* old = self.data
         if self.rows > MAX_BYTES // (8 * width):
@@ -73,13 +74,14 @@ cdef class Table:
         self.data, self.capacity, self.classes, self.width = data, self.rows, classes, width
         self._initialise(0, self.rows)
         for f, (_, _, signed) in enumerate(self.fields):
-            for k in range(classes):
-                from_ = source[k]
-                times = factor[k] if signed else 1.0
-                if from_ >= 0:
-                    for i in range(self.rows):
-                        # + 0.0: a zero has no sign, whenever it came
-                        data[i * width + f * classes + k] = times * old[i * old_width + f * old_classes + from_] + 0.0
+            places = np.array(source, dtype=np.intp)
+            factors = np.array(factor, dtype=np.float64) if signed else np.ones(classes)
+            for i in range(self.rows):
+                for k in range(classes):
+                    if places[k] >= 0:    # + 0.0: a zero has no sign, whenever it came
+                        data[i * width + f * classes + k] = (
+                            factors[k] * old[i * old_width + f * old_classes + places[k]] + 0.0
+                        )
         free(old)
 
     def get(self, str name):

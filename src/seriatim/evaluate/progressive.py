@@ -118,7 +118,8 @@ def judged(model: Estimator, X: Any, y: Any, delay: int, run: Run, observe: Obse
 
         yield from delayed(model, X if y is None else [(model._rows(X), np.asarray(y))], delay, run)
         return
-    for rows, targets in stream_blocks(model, X) if y is None else array_blocks(model, X, y):
+    whole = y is not None or (model.task == "novelty" and hasattr(X, "shape"))
+    for rows, targets in array_blocks(model, X, y) if whole else stream_blocks(model, X):
         model.learn_rows(rows, targets, observe)
         yield rows
 

@@ -2,12 +2,16 @@
 
 from math import inf
 
-from seriatim.core.learner cimport MarginLearner, ResidualLearner
-from seriatim.core.loss cimport Gradient
+from libc.math cimport fmin, sqrt
+
+from seriatim.core.learner cimport Linear, MarginLearner, ResidualLearner
+from seriatim.core.loss cimport Gradient, slope
+from seriatim.core.row cimport Row, dot, record, value
 
 from seriatim.core.loss import LOSSES, SCHEDULES
+from seriatim.errors import ParameterError
 from seriatim.estimator import Classifier, Regressor
-from seriatim.parameters import Choice, Number
+from seriatim.parameters import Choice, Flag, Number
 
 
 cdef class Descent(MarginLearner):
@@ -16,8 +20,8 @@ cdef class Descent(MarginLearner):
     cdef Gradient gradient
     cdef double radius
 
-    def __init__(self, Gradient gradient, double radius):
-        MarginLearner.__init__(self, bounded=radius < inf)
+    def __init__(self, Gradient gradient, double radius, bint average):
+        MarginLearner.__init__(self, average, bounded=radius < inf)
         self.gradient, self.radius = gradient, radius
 
     cdef double step(self, double margin, double norm2) noexcept nogil:
@@ -33,8 +37,8 @@ cdef class RegressionDescent(ResidualLearner):
     cdef Gradient gradient
     cdef double radius
 
-    def __init__(self, Gradient gradient, double radius):
-        ResidualLearner.__init__(self, bounded=radius < inf)
+    def __init__(self, Gradient gradient, double radius, bint average):
+        ResidualLearner.__init__(self, average, bounded=radius < inf)
         self.gradient, self.radius = gradient, radius
 
     cdef double step(self, double residual, double norm2) noexcept nogil:
@@ -42,6 +46,67 @@ cdef class RegressionDescent(ResidualLearner):
 
     cdef void end_round(self) noexcept nogil:
         self.project(self.radius)
+
+
+cdef class Adaptive(Linear):
+    """w_j -= eta g_j / sqrt(G_j), G_j the sum of g_j^2 so far, the present one included."""
+
+    cdef Gradient gradient
+    cdef bint regression
+
+    def __init__(self, Gradient gradient, bint average, bint regression=False):
+        Linear.__init__(self, average, (("G", 0.0, False),))
+        self.gradient, self.regression = gradient, regression
+
+    cdef void descend(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
+        """The step along -g, g_j = -a x_j, in a column."""
+        cdef Py_ssize_t i, u = self.classes, G = self.classes * (2 if self.average else 1)
+        cdef double* w
+        cdef double g, change
+        for i in range(-1, x.n):
+            g = a * value(x, i)
+            if g * g > 0:
+                w = self.table.data + record(x, i) * self.table.width + column
+                w[G] = fmin(w[G] + g * g, 1e300)
+                change = self.gradient.eta * g / sqrt(w[G])
+                w[0] += change
+                if self.average:
+                    w[u] += self.total * change
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        cdef double f = dot(x, self.table.data, self.table.width)
+        cdef double g = slope(self.gradient.loss, y - f if self.regression else 1 - y * f, self.gradient.epsilon)
+        self.count()
+        if g != 0 and x.norm2 > 0:
+            self.descend(x, g if self.regression else g * y, 0)
+            self.updates += 1
+        return f
+
+    cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil:
+        cdef Py_ssize_t s
+        cdef double g
+        self.raw_scores(x, out)
+        self.count()
+        s = self.rival(y, out)
+        if s >= 0 and x.norm2 > 0:
+            g = slope(self.gradient.loss, 1 - (out[y] - out[s]), self.gradient.epsilon)
+            if g != 0:
+                self.descend(x, g, y)
+                self.descend(x, -g, s)
+                self.updates += 1
+
+
+def descent(model, kind):
+    """The learner of an OGD or OGDRegressor."""
+    if model.schedule == "adagrad":
+        if model.radius is not None:
+            raise ParameterError(
+                f'{type(model).__name__}: radius={model.radius!r} with schedule="adagrad", whose steps have no ball; '
+                f"leave one of them"
+            )
+        gradient = Gradient(model.loss, model.eta, "constant", model.epsilon)
+        return Adaptive(gradient, model.average, kind is RegressionDescent)
+    return kind(Gradient(model.loss, model.eta, model.schedule, model.epsilon), model.radius or inf, model.average)
 
 
 class OGD(Classifier):
@@ -57,8 +122,10 @@ class OGD(Classifier):
     ----------
     loss : as above.
     eta : the step, above 0.
-    schedule : constant, sqrt or inverse.
+    schedule : constant, sqrt, inverse; or adagrad, eta / sqrt(G_j) for each feature, G_j the sum of its squared
+        gradients.
     radius : of the ball, above 0; None for no projection.
+    average : predict with the average of w_1..w_T.
     epsilon : of the epsilon-insensitive loss, at least 0.
 
     >>> from seriatim import OGD, data, evaluate
@@ -66,19 +133,21 @@ class OGD(Classifier):
     >>> run.mistakes
     214
 
-    Zinkevich, "Online convex programming and generalized infinitesimal gradient ascent", ICML 2003.
+    Zinkevich, "Online convex programming and generalized infinitesimal gradient ascent", ICML 2003;
+    Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning", JMLR 12 (2011), for adagrad.
     """
 
     family = "linear"
     paper = "Zinkevich (2003)"
     loss = Choice("hinge", LOSSES[:6])
     eta = Number(1.0, above=0)
-    schedule = Choice("sqrt", SCHEDULES)
+    schedule = Choice("sqrt", (*SCHEDULES, "adagrad"))
     radius = Number(None, above=0, optional=True)
+    average = Flag(False)
     epsilon = Number(0.1, least=0)
 
     def build(self):
-        return Descent(Gradient(self.loss, self.eta, self.schedule, self.epsilon), self.radius or inf)
+        return descent(self, Descent)
 
 
 class OGDRegressor(Regressor):
@@ -91,8 +160,10 @@ class OGDRegressor(Regressor):
     ----------
     loss : as above.
     eta : the step, above 0.
-    schedule : constant (eta_t = eta), sqrt (eta / sqrt(t)) or inverse (eta / t).
+    schedule : constant (eta_t = eta), sqrt (eta / sqrt(t)), inverse (eta / t); or adagrad, eta / sqrt(G_j) for each
+        feature, G_j the sum of its squared gradients.
     radius : of the ball that w is projected onto, above 0; None for no projection.
+    average : predict with the average of w_1..w_T.
     epsilon : of the epsilon-insensitive loss, at least 0.
 
     >>> from seriatim import OGDRegressor
@@ -109,9 +180,10 @@ class OGDRegressor(Regressor):
     paper = "Zinkevich (2003)"
     loss = Choice("squared", ("squared", "absolute", "epsilon_insensitive"))
     eta = Number(1.0, above=0)
-    schedule = Choice("sqrt", SCHEDULES)
+    schedule = Choice("sqrt", (*SCHEDULES, "adagrad"))
     radius = Number(None, above=0, optional=True)
+    average = Flag(False)
     epsilon = Number(0.1, least=0)
 
     def build(self):
-        return RegressionDescent(Gradient(self.loss, self.eta, self.schedule, self.epsilon), self.radius or inf)
+        return descent(self, RegressionDescent)

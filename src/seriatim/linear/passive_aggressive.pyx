@@ -1,10 +1,12 @@
 """Passive-aggressive learning: the smallest step that gives the example what it asks for."""
 
-from libc.math cimport copysign, fabs, fmin
+from libc.math cimport copysign, fabs, fmax, fmin, sqrt
 
-from seriatim.core.learner cimport MarginLearner, ResidualLearner
-from seriatim.estimator import Classifier, Regressor
-from seriatim.parameters import Choice, Number
+from seriatim.core.learner cimport Linear, MarginLearner, ResidualLearner
+from seriatim.core.row cimport Row, dot, within
+
+from seriatim.estimator import Classifier, Detector, Regressor
+from seriatim.parameters import Choice, Flag, Number
 
 VARIANTS = ("hard", "I", "II")
 
@@ -29,8 +31,8 @@ cdef class PassiveAggressive(MarginLearner):
     cdef double C
     cdef int variant
 
-    def __init__(self, double C, str variant):
-        MarginLearner.__init__(self)
+    def __init__(self, double C, str variant, bint average):
+        MarginLearner.__init__(self, average)
         self.C = C
         self.variant = VARIANTS.index(variant)
 
@@ -44,14 +46,60 @@ cdef class PassiveAggressiveRegression(ResidualLearner):
     cdef double C, epsilon
     cdef int variant
 
-    def __init__(self, double C, double epsilon, str variant):
-        ResidualLearner.__init__(self)
+    def __init__(self, double C, double epsilon, str variant, bint average):
+        ResidualLearner.__init__(self, average)
         self.C, self.epsilon = C, epsilon
         self.variant = VARIANTS.index(variant)
 
     cdef double step(self, double residual, double norm2) noexcept nogil:
         cdef double loss = fabs(residual) - self.epsilon
         return copysign(least_step(self.variant, self.C, loss, norm2), residual) if loss > 0 else 0
+
+
+cdef class Ball(Linear):
+    """A ball around w, which moves towards a point outside: w <- (1 - a) w + a x.
+
+    For a radius that is learned all happens with one coordinate more, in which w starts at B and every x is 0.
+    """
+
+    NUMBERS = (*Linear.NUMBERS, "height")
+    cdef double C, reach
+    cdef int variant
+    cdef bint lifted
+    cdef public double height    # of w in the further coordinate
+
+    def __init__(self, double C, str variant, double reach, bint lifted):
+        Linear.__init__(self)
+        self.C, self.variant, self.reach, self.lifted = C, VARIANTS.index(variant), reach, lifted
+        self.height = reach if lifted else 0
+
+    cdef double radius(self) noexcept nogil:
+        return sqrt(fmax(0, self.reach * self.reach - self.height * self.height)) if self.lifted else self.reach
+
+    cdef double square(self, const Row* x, double f) noexcept nogil:
+        """|w - x|^2."""
+        return fmax(0, self.norm2 - 2 * f + x.norm2)
+
+    cdef double score(self, const Row* x) noexcept nogil:
+        cdef Row known = within(x, self.table.rows)
+        return self.radius() - sqrt(self.square(x, self.scale * dot(&known, self.table.data, self.table.width)))
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        cdef double f = self.scale * dot(x, self.table.data, self.table.width)
+        cdef double square = self.square(x, f), score = self.radius() - sqrt(square)
+        cdef double distance = sqrt(square + self.height * self.height), loss = distance - self.reach, a
+        if loss > 0:
+            a = least_step(self.variant, self.C, loss, 1) / distance
+            self.shrink(1 - a)
+            self.norm2 += 2 * a * (1 - a) * f + a * a * x.norm2
+            self.height *= 1 - a
+            self.move(x, a, 0)
+            self.updates += 1
+        return score
+
+    def reach_now(self):
+        """The radius of the ball."""
+        return self.radius()
 
 
 class PA(Classifier):
@@ -65,6 +113,7 @@ class PA(Classifier):
     ----------
     C : aggressiveness, above 0; the hard variant does not use it.
     variant : hard, I or II.
+    average : predict with the average of w_1..w_T.
 
     >>> from seriatim import PA, data, evaluate
     >>> run = evaluate.progressive(PA(), *data.load("digits"))
@@ -79,9 +128,10 @@ class PA(Classifier):
     loss = "hinge"
     C = Number(1.0, above=0)
     variant = Choice("I", VARIANTS)
+    average = Flag(False)
 
     def build(self):
-        return PassiveAggressive(self.C, self.variant)
+        return PassiveAggressive(self.C, self.variant, self.average)
 
 
 class PARegressor(Regressor):
@@ -95,6 +145,7 @@ class PARegressor(Regressor):
     C : aggressiveness, above 0; the hard variant does not use it.
     epsilon : what counts as no error, at least 0.
     variant : hard, I or II.
+    average : predict with the average of w_1..w_T.
 
     >>> from seriatim import PARegressor
     >>> model = PARegressor(epsilon=0.01)
@@ -112,6 +163,51 @@ class PARegressor(Regressor):
     C = Number(1.0, above=0)
     epsilon = Number(0.1, least=0)
     variant = Choice("I", VARIANTS)
+    average = Flag(False)
 
     def build(self):
-        return PassiveAggressiveRegression(self.C, self.epsilon, self.variant)
+        return PassiveAggressiveRegression(self.C, self.epsilon, self.variant, self.average)
+
+
+class OneClassPA(Detector):
+    """Passive-aggressive learning of a ball that holds the data: w takes the least step that brings x within epsilon.
+
+    With l = [|w - x| - epsilon]+, w += tau (x - w) / |x - w|, where tau is l ("hard"), min(C, l) ("I") or l / (1 +
+    1/(2C)) ("II"); w starts at 0. The score of x is epsilon - |w - x|, positive inside the ball. With B the radius is
+    learned, up to B: a further coordinate in which w starts at B and every x is 0 takes part in all of this with the
+    radius B, and epsilon is what of it w leaves, sqrt(B^2 - w_{d+1}^2). That form is recalled from the paper, not read.
+
+    A row of zeros is a point like any other. Features that the model has never seen count in the distance, except those
+    of dicts.
+
+    Parameters
+    ----------
+    C : aggressiveness, above 0; the hard variant does not use it.
+    epsilon : the radius, above 0; not used with B.
+    variant : hard, I or II.
+    B : the largest radius that may be learned, above 0; None for the fixed radius epsilon.
+
+    >>> from seriatim import OneClassPA
+    >>> model = OneClassPA(epsilon=1.0).partial_fit([[3.0, 4.0], [3.5, 4.0], [2.5, 4.5], [3.0, 3.5]] * 10)
+    >>> model.predict([[3.0, 4.0], [-3.0, 4.0]]).tolist()
+    [1, -1]
+
+    Crammer, Dekel, Keshet, Shalev-Shwartz and Singer, "Online passive-aggressive algorithms", JMLR 7 (2006), section 6.
+    """
+
+    family = "linear"
+    paper = "Crammer et al. (2006)"
+    loss = "hinge"
+    fit_intercept = Flag(False)
+    C = Number(1.0, above=0)
+    epsilon = Number(0.1, above=0)
+    variant = Choice("I", VARIANTS)
+    B = Number(None, above=0, optional=True)
+
+    def build(self):
+        return Ball(self.C, self.variant, self.B or self.epsilon, self.B is not None)
+
+    @property
+    def radius_(self):
+        """The radius of the ball."""
+        return self._fitted().reach_now()

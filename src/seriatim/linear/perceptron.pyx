@@ -10,31 +10,68 @@ from seriatim.core.store cimport Store
 
 from seriatim.errors import ModelError
 from seriatim.estimator import Classifier
-from seriatim.parameters import Number
+from seriatim.parameters import Choice, Flag, Number
+
+
+UPDATES = ("max", "uniform", "proportional")
+
+cdef enum Update:
+    MAX
+    UNIFORM
+    PROPORTIONAL
 
 
 cdef class Mistakes(MarginLearner):
     """w += eta y x on a mistake."""
 
     cdef double eta
+    cdef int update
 
-    def __init__(self, double eta, bint average=False):
+    def __init__(self, double eta, bint average, str update="max"):
         MarginLearner.__init__(self, average)
         self.eta = eta
+        self.update = UPDATES.index(update)
 
     cdef double step(self, double margin, double norm2) noexcept nogil:
         return self.eta if margin <= 0 else 0
+
+    cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil:
+        """Uniform and proportional: all classes that score no less than the true one share its step."""
+        cdef Py_ssize_t k
+        cdef double excess = 0, wrong = 0
+        if self.update == MAX:
+            MarginLearner.learn_class(self, x, y, out)
+            return
+        self.raw_scores(x, out)
+        self.count()
+        for k in range(self.classes):
+            if k != y and self.seen[k] and out[k] >= out[y]:
+                wrong += 1
+                excess += out[k] - out[y]
+        if wrong == 0 or x.norm2 == 0:
+            return
+        self.move(x, self.eta, y)
+        for k in range(self.classes):
+            if k != y and self.seen[k] and out[k] >= out[y]:
+                if self.update == PROPORTIONAL and excess > 0:
+                    self.move(x, -self.eta * ((out[k] - out[y]) / excess), k)
+                else:
+                    self.move(x, -self.eta / wrong, k)
+        self.updates += 1
 
 
 class Perceptron(Classifier):
     """The perceptron: on a mistake, w += eta y x.
 
-    With several classes, on a mistake w_y += eta x and w_s -= eta x, where s is the strongest wrong class. Where a
+    With several classes, on a mistake w_y += eta x, and -eta x goes to the strongest wrong class ("max") or is shared
+    by all that score no less than y: equally ("uniform"), or as much as they score more ("proportional"). Where a
     vector of unit length separates the data with margin gamma, at most (max |x| / gamma)^2 mistakes are made.
 
     Parameters
     ----------
     eta : the step, above 0; as w starts at 0 it scales the weights and changes no prediction.
+    update : max, uniform or proportional; with two labels all the same.
+    average : predict with the average of w_1..w_T, as `AveragedPerceptron` does.
 
     >>> from seriatim import Perceptron, data, evaluate
     >>> run = evaluate.progressive(Perceptron(), *data.load("digits"))
@@ -49,9 +86,11 @@ class Perceptron(Classifier):
     paper = "Rosenblatt (1958)"
     loss = "perceptron"
     eta = Number(1.0, above=0)
+    update = Choice("max", UPDATES)
+    average = Flag(False)
 
     def build(self):
-        return Mistakes(self.eta)
+        return Mistakes(self.eta, self.average, self.update)
 
 
 class AveragedPerceptron(Classifier):
@@ -79,7 +118,7 @@ class AveragedPerceptron(Classifier):
     eta = Number(1.0, above=0)
 
     def build(self):
-        return Mistakes(self.eta, average=True)
+        return Mistakes(self.eta, True)
 
 
 cdef struct Vector:

@@ -1,0 +1,181 @@
+"""A full covariance matrix for each class, as factors Sigma = U D U': U has ones on and zeros below its diagonal.
+
+Taking Sigma x x' Sigma from Sigma itself, as the papers write it and BLAS has it (dspr), loses the matrix where values
+are large or the confidence is: it is no covariance then. The update of the factors (Bierman, "Factorization methods for
+discrete sequential estimation", 1977, section V.3) costs the same one pass over a triangle, and D stays positive. The
+factors are packed by columns, so that a new feature is one column more.
+"""
+
+import numpy as np
+
+from libc.math cimport fmax
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy, memset
+
+from seriatim.core.row cimport record, value
+
+from seriatim.errors import LimitError, ModelError
+
+MAX_BYTES = 1 << 30
+
+cdef double LEAST = 1e-100    # no variance falls below it: the confidence of CW in noise grows without end
+
+
+cdef inline Py_ssize_t length(Py_ssize_t n) noexcept nogil:
+    """Numbers in n columns; also where column n begins."""
+    return n * (n + 1) // 2
+
+
+cdef inline double product(const double* a, const double* b, Py_ssize_t n) noexcept nogil:
+    """The sum of a_j b_j, in four lanes as in `dot`."""
+    cdef double s0 = 0, s1 = 0, s2 = 0, s3 = 0
+    cdef Py_ssize_t j = 0
+    while j + 4 <= n:
+        s0 += a[j] * b[j]
+        s1 += a[j + 1] * b[j + 1]
+        s2 += a[j + 2] * b[j + 2]
+        s3 += a[j + 3] * b[j + 3]
+        j += 4
+    while j < n:
+        s0 += a[j] * b[j]
+        j += 1
+    return (s0 + s1) + (s2 + s3)
+
+
+cdef class Covariance:
+    """Sigma of each class; it starts as a multiple of the identity."""
+
+    def __cinit__(self, double initial):
+        self.initial = initial
+        self.make_room(1, 4)
+        self.grow(1)
+
+    def __dealloc__(self):
+        cdef Py_ssize_t k
+        if self.factor != NULL:
+            for k in range(self.classes):
+                free(self.factor[k])
+        free(self.factor)
+
+    cdef int make_room(self, Py_ssize_t classes, Py_ssize_t capacity) except -1:
+        """Room for so many classes, none less than there are, of so many features."""
+        cdef Py_ssize_t k
+        cdef void* larger
+        if length(capacity) > MAX_BYTES // (8 * classes):
+            raise LimitError(
+                f"the full covariance of {capacity - 1} features x {classes} classes would need "
+                f"{length(capacity) * classes * 8.0 / 2**30:.1f} GiB; the limit is {MAX_BYTES / 2**30:g} GiB. "
+                f'Use covariance="diagonal"'
+            )
+        if classes > self.classes:
+            larger = realloc(self.factor, classes * sizeof(double*))
+            if larger == NULL:
+                raise MemoryError
+            self.factor = <double**> larger
+            memset(self.factor + self.classes, 0, (classes - self.classes) * sizeof(double*))
+            self.classes = classes
+        for k in range(classes):
+            larger = realloc(self.factor[k], length(capacity) * sizeof(double))
+            if larger == NULL:
+                raise MemoryError(f"no memory for the covariance of {capacity} features x {classes} classes")
+            self.factor[k] = <double*> larger
+        self.capacity = capacity
+        return 0
+
+    cdef int grow(self, Py_ssize_t n) except -1:
+        cdef Py_ssize_t k, start
+        if n <= self.n:
+            return 0
+        if n > self.capacity:
+            try:    # half as many again, so that a stream of new features costs no more than its last factor
+                self.make_room(self.classes, max(n, self.capacity * 3 // 2))
+            except LimitError:
+                self.make_room(self.classes, n)
+        start, self.n = self.n, n
+        for k in range(self.classes):
+            self.identity(k, start)
+        return 0
+
+    cdef void identity(self, Py_ssize_t k, Py_ssize_t start) noexcept:
+        """The columns of a class from `start` on as they are at first."""
+        cdef Py_ssize_t i
+        memset(self.factor[k] + length(start), 0, (length(self.n) - length(start)) * sizeof(double))
+        for i in range(start, self.n):
+            self.factor[k][length(i) + i] = self.initial
+
+    cdef double look(self, const Row* x, Py_ssize_t k, double* f) noexcept nogil:
+        """f = U' x; returns x' Sigma x, which is the sum of D_j f_j^2."""
+        cdef Py_ssize_t i, j, r
+        cdef double total, v = 0
+        cdef const double* column = self.factor[k]
+        for j in range(self.n):
+            if x.index == NULL:
+                total = x.constant * column[0] + product(x.value, column + 1, min(j - 1, x.n)) if j else 0
+            else:
+                total = 0
+                for i in range(-1, x.n):
+                    r = record(x, i)
+                    if r < j:
+                        total += value(x, i) * column[r]
+            f[j] = total
+            column += j + 1
+        for i in range(-1, x.n):
+            f[record(x, i)] += value(x, i)
+        column = self.factor[k] - 1
+        for j in range(self.n):
+            column += j + 1
+            v += column[0] * f[j] * f[j]
+        return v
+
+    cdef void sharpen(self, Py_ssize_t k, double c, const double* f, double* g) noexcept nogil:
+        """g = Sigma x and then Sigma^-1 += c x x', from what `look` left in f."""
+        cdef Py_ssize_t i, j
+        cdef double before, after = 1, v, z, old
+        cdef double* column = self.factor[k]
+        for j in range(self.n):
+            g[j] = 0
+            if f[j] != 0:
+                v = column[j] * f[j]
+                before, after = after, after + c * f[j] * v
+                z = c * f[j] / before
+                for i in range(j):
+                    old = column[i]
+                    column[i] = old - z * g[i]
+                    g[i] += old * v
+                g[j] = v
+                column[j] = fmax(column[j] * (before / after), LEAST)
+            column += j + 1
+
+    def reclass(self, list source):
+        """Class k becomes a copy of old class source[k]; -1: a new one."""
+        cdef Py_ssize_t k
+        old = self.get(self.n)
+        self.make_room(max(self.classes, len(source)), self.capacity)
+        while self.classes > len(source):
+            self.classes -= 1
+            free(self.factor[self.classes])
+        for k in range(self.classes):
+            if source[k] < 0:
+                self.identity(k, 0)
+            else:
+                self.put(k, old[source[k]])
+
+    cdef put(self, Py_ssize_t k, const double[::1] values):
+        memcpy(self.factor[k], &values[0], length(self.n) * sizeof(double))
+
+    def get(self, Py_ssize_t n):
+        """The factors of the first n features as an array of shape (classes, n (n + 1) / 2)."""
+        cdef Py_ssize_t k
+        array = np.empty((self.classes, length(min(n, self.n))))
+        cdef double[:, ::1] view = array
+        for k in range(self.classes):
+            memcpy(&view[k, 0], self.factor[k], view.shape[1] * sizeof(double))
+        return array
+
+    def set(self, values, Py_ssize_t n):
+        cdef Py_ssize_t k
+        if values.shape != (self.classes, length(n)):
+            raise ModelError(f"a covariance of shape {values.shape}; expected {(self.classes, length(n))}")
+        self.grow(n)
+        for k in range(self.classes):
+            self.put(k, np.ascontiguousarray(values[k], dtype=np.float64))

@@ -1,0 +1,389 @@
+"""Mirror descent: gradient steps in the dual, mapped back to weights."""
+
+from libc.math cimport INFINITY, exp, fabs, fmax, log, pow, sqrt
+
+from seriatim.core.learner cimport MarginLearner
+from seriatim.core.loss cimport Gradient, rate, slope
+from seriatim.core.row cimport dot, record, value
+
+from seriatim.core.loss import LOSSES, SCHEDULES
+from seriatim.errors import DataError, ParameterError
+from seriatim.estimator import Classifier
+from seriatim.parameters import Choice, Flag, Number
+
+
+cdef class Euclidean(MarginLearner):
+    """w = theta, or w_t = eta_t theta where theta sums the bare gradients."""
+
+    cdef Gradient gradient
+    cdef bint leader
+
+    def __init__(self, Gradient gradient, bint leader, bint average):
+        MarginLearner.__init__(self, average)
+        self.gradient, self.leader = gradient, leader
+        self.end_round()
+
+    cdef double step(self, double margin, double norm2) noexcept nogil:
+        if self.leader:
+            return self.scale * slope(self.gradient.loss, 1 - margin, self.gradient.epsilon)
+        return self.gradient.step(1 - margin, self.t)
+
+    cdef void end_round(self) noexcept nogil:
+        if self.leader:
+            self.scale = rate(self.gradient.schedule, self.gradient.eta, self.t + 1)
+
+
+cdef inline double image(const Link* by, double theta, double* share) noexcept nogil:
+    """h(theta), and what the entry adds to the sum."""
+    cdef double w, smaller
+    if by.map == ENTROPY:
+        w = share[0] = exp(theta - by.shift)
+        return w
+    if by.map == P_NORM:
+        w = power(fabs(theta), by.power)
+        share[0] = fabs(theta) * w
+    else:
+        w = exp(fabs(theta) - by.shift)
+        smaller = by.floor / w if w > 1e-300 else 0
+        share[0] = w + smaller
+        w -= smaller
+    return w if theta >= 0 else -w
+
+
+cdef inline double shared(const Link* by, double theta, double w) noexcept nogil:
+    """The share again; w = h(theta)."""
+    if by.map == ENTROPY:
+        return w
+    if by.map == P_NORM:
+        return theta * w
+    return sqrt(w * w + 4 * by.floor)    # of the exponentials w is the difference and the floor the product
+
+
+cdef inline void touch(Link* by, double* w, double a) noexcept nogil:
+    """theta += a in one entry, and all that follows from it."""
+    cdef double new, share, theta
+    if a != 0:
+        by.sum -= shared(by, w[by.theta], w[0])
+        theta = w[by.theta] = w[by.theta] + a
+        new = image(by, theta, &share)
+        by.sum += share
+        if by.map != ENTROPY:
+            theta = fabs(theta)
+        if theta > by.top:    # fmax would be a call
+            by.top = theta
+        if by.u:
+            w[by.u] += by.total * (new - w[0])
+        w[0] = new
+
+
+cdef class Linked(Linear):
+    """w = factor x h(theta): an entry of w depends on its own theta, and on all the others by one sum.
+
+    The table holds h(theta) as w, and theta beside it. The sum is kept up to date entry by entry, and taken anew before
+    rounding can tell, so that a round costs its non-zeros.
+    """
+
+    NUMBERS = (*Linear.NUMBERS, "sum", "peak", "top", "grain", "shift")
+
+    def __init__(self, int map, bint average, double p=2, Py_ssize_t n_features=0):
+        Linear.__init__(self, average, (("theta", 0.0, True),))
+        self.map, self.p = map, p
+        self.theta = 2 if average else 1
+        self.dimension = n_features + 1 if n_features else 0
+        self.grain = 1
+
+    cdef Link linked(self) noexcept nogil:
+        return Link(self.map, self.p - 1, self.shift, exp(-2 * self.shift), 0, 0, 0, 0, 0)
+
+    cdef double factor(self) noexcept nogil:
+        return 1
+
+    cdef double step(self, double margin, const Row* x, double copies) noexcept nogil:
+        """The length of the step of theta along the example, which has x in one or two columns; 0 for none."""
+        return 0
+
+    cdef int grow(self, Py_ssize_t rows) except -1:
+        most = self.dimension or self.table.rows
+        if self.map != P_NORM and rows > most and (self.dimension or self.t):
+            raise DataError(
+                f"feature {rows - 1}, but the model is over {most - 1}: all weights share one sum, so their number is "
+                f"fixed before the first example; give n_features={rows - 1} or more"
+            )
+        rows = max(rows, self.dimension)
+        if rows > self.table.rows:
+            self.table.grow(rows)
+            if self.t == 0:
+                self.refresh()
+        return 0
+
+    cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
+        """theta += a x in a column."""
+        cdef Py_ssize_t i, theta = self.theta * self.classes, width = self.table.width
+        cdef double* w
+        cdef Link by = self.linked()
+        a /= self.grain
+        if self.outgrown(self.top + fabs(a) * sqrt(x.norm2)):    # the table must be rebased, or may have to be
+            self.fold()
+            for i in range(-1, x.n):
+                w = self.table.data + record(x, i) * self.table.width + column
+                w[theta] += a * value(x, i)
+            self.rebase()
+            return
+        by.sum, by.top, by.total = self.sum, self.top, self.total
+        by.theta, by.u = theta, self.classes if self.average else 0
+        w = self.table.data + column
+        touch(&by, w, a * x.constant)
+        for i in range(x.n):
+            touch(&by, w + ((i if x.index == NULL else x.index[i]) + 1) * width, a * x.value[i])
+        self.sum, self.top = by.sum, by.top
+
+    cdef bint outgrown(self, double top) noexcept nogil:
+        """Whether an entry of this size is out of proportion to the grain or the shift."""
+        return self.p * log(top) > 200 if self.map == P_NORM else top - self.shift > 200
+
+    cdef void rebase(self) noexcept nogil:
+        """The grain or the shift by the largest entry there is; the caller has folded."""
+        cdef Py_ssize_t i, k
+        cdef double* theta
+        cdef double top = -INFINITY
+        for i in range(self.constant == 0, self.table.rows):
+            theta = self.table.data + i * self.table.width + self.theta * self.classes
+            for k in range(self.classes):
+                top = fmax(top, theta[k] if self.map == ENTROPY else fabs(theta[k]))
+        if self.map != P_NORM:
+            self.shift = top
+        elif top > 0:
+            self.grain *= top
+            for i in range(self.table.rows):
+                theta = self.table.data + i * self.table.width + self.theta * self.classes
+                for k in range(self.classes):
+                    theta[k] /= top
+        self.refresh()
+
+    cdef void settle(self) noexcept nogil:
+        """After a step: a sum that rounding has not touched, and the scale that follows from it."""
+        self.peak = fmax(self.peak, self.sum)
+        if not 1e-100 < self.sum < 1e100:
+            self.fold()
+            self.rebase()
+        elif self.updates & (self.updates - 1) == 0 or self.sum < 1e-4 * self.peak:
+            self.add_up()
+        self.scale = self.factor()
+
+    cdef void refresh(self) noexcept nogil:
+        """w from theta. Without an intercept the constant's record is neither part of it nor of the sum."""
+        cdef Py_ssize_t i, k, theta = self.theta * self.classes
+        cdef double* w
+        cdef double share
+        cdef Link by = self.linked()
+        for i in range(self.constant == 0, self.table.rows):
+            w = self.table.data + i * self.table.width
+            for k in range(self.classes):
+                w[k] = image(&by, w[theta + k], &share)
+        self.add_up()
+
+    cdef void add_up(self) noexcept nogil:
+        """The sum and the largest entry from the entries."""
+        cdef Py_ssize_t i, k, theta = self.theta * self.classes
+        cdef const double* w
+        cdef double size, sum = 0, top = -1e300
+        cdef Link by = self.linked()
+        for i in range(self.constant == 0, self.table.rows):
+            w = self.table.data + i * self.table.width
+            for k in range(self.classes):
+                sum += shared(&by, w[theta + k], w[k])
+                size = w[theta + k] if by.map == ENTROPY else fabs(w[theta + k])
+                if size > top:
+                    top = size
+        self.sum = self.peak = sum
+        self.top = top
+        self.scale = self.factor()
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        cdef double a, f = self.scale * dot(x, self.table.data, self.table.width)
+        self.count()
+        if x.norm2 > 0:
+            a = self.step(y * f, x, 1)
+            if a != 0:
+                self.push(x, a * y, 0)
+                self.updates += 1
+                self.settle()
+        self.end_round()
+        return f
+
+    cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil:
+        cdef Py_ssize_t s
+        cdef double a
+        self.raw_scores(x, out)
+        self.count()
+        s = self.rival(y, out)
+        if s >= 0 and x.norm2 > 0:
+            a = self.step(out[y] - out[s], x, 2)
+            if a != 0:
+                self.push(x, a, y)
+                self.push(x, -a, s)
+                self.updates += 1
+                self.settle()
+        self.end_round()
+
+    def reclass(self, list source, list factor):
+        """Where w becomes -w/2 and +w/2, theta does what that asks of it."""
+        self.fold()
+        shared_out = self.classes == 1 < len(source)
+        Linear.reclass(self, source, factor)
+        if shared_out and self.map == P_NORM:    # |f(-w/2, w/2)| over |f(w)|, f the inverse map, is 2^(-2/p)
+            self.table.set("theta", 2 ** (1 - 2 / self.p) * self.table.get("theta"))
+        elif shared_out and self.map == PLUS_MINUS:    # the sum doubles with the second class
+            self.table.set("theta", 2 * self.table.get("theta"))
+        self.rebase()
+
+
+cdef class PNorm(Linked):
+    """w_i = sgn(theta_i) |theta_i|^(p-1) / |theta|_p^(p-2)."""
+
+    def __init__(self, double p, bint average):
+        Linked.__init__(self, P_NORM, average, p)
+
+    cdef double factor(self) noexcept nogil:
+        return self.grain * pow(self.sum, 2 / self.p - 1) if self.sum > 0 else 1
+
+
+cdef class PNormDescent(PNorm):
+    """As the map is linear in the length of theta, w_t = g(eta_t theta) is eta_t g(theta)."""
+
+    cdef Gradient gradient
+    cdef bint leader
+
+    def __init__(self, double p, Gradient gradient, bint leader, bint average):
+        self.gradient, self.leader = gradient, leader
+        PNorm.__init__(self, p, average)
+
+    cdef double step(self, double margin, const Row* x, double copies) noexcept nogil:
+        if self.leader:
+            return slope(self.gradient.loss, 1 - margin, self.gradient.epsilon)
+        return self.gradient.step(1 - margin, self.t)
+
+    cdef double factor(self) noexcept nogil:
+        cdef double eta = rate(self.gradient.schedule, self.gradient.eta, self.t + 1) if self.leader else 1
+        return eta * PNorm.factor(self)
+
+    cdef void end_round(self) noexcept nogil:
+        if self.leader and self.gradient.schedule:
+            self.scale = self.factor()
+
+
+cdef class Simplex(Linked):
+    """w = U softmax(theta); with signs U (e^theta - e^-theta) over the sum of both exponentials of all entries."""
+
+    cdef Gradient gradient
+    cdef double U
+
+    def __init__(self, Gradient gradient, bint average, n_features, double U=1, bint signs=False):
+        self.gradient, self.U = gradient, U
+        Linked.__init__(self, PLUS_MINUS if signs else ENTROPY, average, n_features=n_features or 0)
+
+    cdef double step(self, double margin, const Row* x, double copies) noexcept nogil:
+        return self.U * self.gradient.step(1 - margin, self.t)
+
+    cdef double factor(self) noexcept nogil:
+        return self.U / self.sum if self.sum > 0 else 1
+
+
+class MirrorDescent(Classifier):
+    """Mirror descent: gradient steps of theta, and w = g(theta), the map of a regulariser.
+
+    g is "euclidean", w = theta; "pnorm", w_i = sgn(theta_i) |theta_i|^(p-1) / |theta|_p^(p-2); or "entropy", w =
+    softmax(theta), the normalised exponentiated gradient on the simplex. With z_t the gradient of the loss at w_t,
+    either theta -= eta_t z_t and w = g(theta) ("mirror"), or theta -= z_t and w_{t+1} = g(eta_{t+1} theta) ("ftrl",
+    follow the regularised leader: w minimises the linearised losses so far plus the regulariser over eta). With
+    constant steps the two are one. With several classes g maps the whole matrix.
+
+    "euclidean" with the perceptron's loss is `Perceptron`; with eta = 1 / lambda and schedule="inverse" it is `SoftSVM`
+    without its average; in the variant "mirror" it is `OGD`.
+
+    Parameters
+    ----------
+    mirror : euclidean, entropy or pnorm. With entropy all weights share one sum: their number is `n_features`, else
+        that of the first block, and a feature beyond is refused.
+    loss : as for `OGD`, or perceptron, [-m]+.
+    eta : the step, above 0.
+    schedule : constant, sqrt or inverse; of "ftrl" with entropy constant alone, the others would cost O(d) a round.
+    p : of pnorm, at least 2.
+    variant : ftrl or mirror.
+    n_features : of entropy; None to take them from the first block.
+    average : predict with the average of w_1..w_T.
+    epsilon : of the epsilon-insensitive loss, at least 0.
+
+    >>> from seriatim import MirrorDescent, data, evaluate
+    >>> run = evaluate.progressive(MirrorDescent(mirror="pnorm", p=4, eta=0.01), *data.load("digits"))
+    >>> run.mistakes
+    331
+
+    Shalev-Shwartz, "Online learning and online convex optimization", Foundations and Trends 4 (2012), section 2;
+    Grove, Littlestone and Schuurmans, "General convergence results for linear discriminant updates", 2001 (p-norms).
+    """
+
+    family = "linear"
+    paper = "Shalev-Shwartz (2012)"
+    mirror = Choice("euclidean", ("euclidean", "entropy", "pnorm"))
+    loss = Choice("hinge", LOSSES)
+    eta = Number(0.1, above=0)
+    schedule = Choice("constant", SCHEDULES)
+    p = Number(2.0, least=2)
+    variant = Choice("ftrl", ("ftrl", "mirror"))
+    n_features = Number(None, least=1, integer=True, optional=True)
+    average = Flag(False)
+    epsilon = Number(0.1, least=0)
+
+    def build(self):
+        gradient = Gradient(self.loss, self.eta, self.schedule, self.epsilon)
+        leader = self.variant == "ftrl"
+        if self.mirror == "euclidean":
+            return Euclidean(gradient, leader, self.average)
+        if self.mirror == "pnorm":
+            return PNormDescent(self.p, gradient, leader, self.average)
+        if leader and self.schedule != "constant":
+            raise ParameterError(
+                f'MirrorDescent: schedule={self.schedule!r} with mirror="entropy" changes every weight in every round; '
+                f'use schedule="constant" or variant="mirror"'
+            )
+        return Simplex(gradient, self.average, self.n_features)
+
+
+class EG(Classifier):
+    """Exponentiated gradient with positive and negative weights, |w|_1 <= U.
+
+    theta -= eta U z, z the gradient of the loss, and w_i = U (e^theta_i - e^-theta_i) / sum_j (e^theta_j + e^-theta_j):
+    the multiplicative update of w+ and w-, w = w+ - w-. Its loss bound grows with the logarithm of the dimension, so it
+    is meant for many features of which few matter. The form of the update is recalled from the paper, not read.
+
+    Parameters
+    ----------
+    loss : as for `OGD`.
+    eta : the step, above 0.
+    U : the bound of |w|_1, above 0.
+    n_features : all weights share one sum, so their number is fixed: this, else that of the first block.
+    average : predict with the average of w_1..w_T.
+    epsilon : of the epsilon-insensitive loss, at least 0.
+
+    >>> from seriatim import EG, data, evaluate
+    >>> run = evaluate.progressive(EG(eta=0.01, U=10), *data.load("digits"))
+    >>> run.mistakes
+    703
+
+    Kivinen and Warmuth, "Exponentiated gradient versus gradient descent for linear predictors", Information and
+    Computation 132 (1997).
+    """
+
+    family = "linear"
+    paper = "Kivinen and Warmuth (1997)"
+    loss = Choice("hinge", LOSSES[:6])
+    eta = Number(0.1, above=0)
+    U = Number(1.0, above=0)
+    n_features = Number(None, least=1, integer=True, optional=True)
+    average = Flag(False)
+    epsilon = Number(0.1, least=0)
+
+    def build(self):
+        gradient = Gradient(self.loss, self.eta, "constant", self.epsilon)
+        return Simplex(gradient, self.average, self.n_features, self.U, signs=True)
