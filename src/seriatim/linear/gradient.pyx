@@ -19,9 +19,10 @@ cdef class Descent(MarginLearner):
     def __init__(self, Gradient gradient, double radius):
         MarginLearner.__init__(self, bounded=radius < inf)
         self.gradient, self.radius = gradient, radius
+        self.weighted = True
 
     cdef double step(self, double margin, double norm2) noexcept nogil:
-        return self.gradient.step(1 - margin, self.t)
+        return self.gradient.step(1 - margin, self.t, self.weight)
 
     cdef void end_round(self) noexcept nogil:
         self.project(self.radius)
@@ -36,9 +37,10 @@ cdef class RegressionDescent(ResidualLearner):
     def __init__(self, Gradient gradient, double radius):
         ResidualLearner.__init__(self, bounded=radius < inf)
         self.gradient, self.radius = gradient, radius
+        self.weighted = True
 
     cdef double step(self, double residual, double norm2) noexcept nogil:
-        return self.gradient.step(residual, self.t)
+        return self.gradient.step(residual, self.t, self.weight)
 
     cdef void end_round(self) noexcept nogil:
         self.project(self.radius)
@@ -51,7 +53,7 @@ class OGD(Classifier):
     m = y w.x: hinge [1 - m]+, squared_hinge [1 - m]+^2 / 2, logistic log(1 + e^-m), squared (1 - m)^2 / 2,
     absolute |1 - m|, epsilon_insensitive [|1 - m| - epsilon]+. With several classes m = w_y.x - w_s.x, where s is the
     strongest wrong class. With a convex loss, gradients up to G and a ball of radius R, the regret of eta = R / G with
-    the schedule sqrt is at most 3 R G sqrt(T).
+    the schedule sqrt is at most 3 R G sqrt(T). The importance of an example multiplies its loss.
 
     Parameters
     ----------
@@ -86,6 +88,7 @@ class OGDRegressor(Regressor):
 
     The loss is one of the residual z = y - w.x: squared z^2 / 2, absolute |z|, epsilon_insensitive [|z| - epsilon]+.
     With the squared loss a step of more than 2 / |x|^2 overshoots: scale the features, or choose eta with them.
+    The importance of an example multiplies its loss, and so its step.
 
     Parameters
     ----------

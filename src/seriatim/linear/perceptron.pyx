@@ -21,16 +21,18 @@ cdef class Mistakes(MarginLearner):
     def __init__(self, double eta, bint average=False):
         MarginLearner.__init__(self, average)
         self.eta = eta
+        self.weighted = True
 
     cdef double step(self, double margin, double norm2) noexcept nogil:
-        return self.eta if margin <= 0 else 0
+        return self.weight * self.eta if margin <= 0 else 0
 
 
 class Perceptron(Classifier):
     """The perceptron: on a mistake, w += eta y x.
 
     With several classes, on a mistake w_y += eta x and w_s -= eta x, where s is the strongest wrong class. Where a
-    vector of unit length separates the data with margin gamma, at most (max |x| / gamma)^2 mistakes are made.
+    vector of unit length separates the data with margin gamma, at most (max |x| / gamma)^2 mistakes are made. An
+    example of importance g takes a step of g eta.
 
     Parameters
     ----------
@@ -58,7 +60,8 @@ class AveragedPerceptron(Classifier):
     """The perceptron that predicts with the average of its past weight vectors.
 
     It learns as the perceptron does; its prediction is that of (w_1 + ... + w_T) / T, where w_t is the vector that met
-    example t, so w_1 = 0. The sum is kept lazily, at the cost of the non-zeros of the examples that were mistaken.
+    example t, so w_1 = 0. The sum is kept lazily, at the cost of the non-zeros of the examples that were mistaken. An
+    example of importance g takes a step of g eta.
 
     Parameters
     ----------
@@ -229,7 +232,7 @@ class VotedPerceptron(Classifier):
 
     It learns as the perceptron does; its score is the sum over k of c_k sgn(w_k.x), where c_k is 1 when w_k is made and
     grows by 1 with each example that w_k gets right. The first vector, zero, has no vote. With several classes each
-    vector votes for the class that it scores highest.
+    vector votes for the class that it scores highest. Importance weights are not defined.
 
     The model keeps the examples that it mistook: memory and the cost of a prediction grow with the mistakes.
 
