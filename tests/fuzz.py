@@ -68,7 +68,7 @@ TABLES: dict[str, tuple[bytes, list[bytes]]] = {  # what stands before all lines
         b"",
         [
             b"1 |words cheap watches:2 |n:0.5 a:1 b:2 7:3", b"-1 1 'tag | a b a", b"spam tag| a:0.5 \xc3\xbc:1e-3",
-            b"1 1.0 0.5 'x |s |t a", b"", b"0 |",
+            b"1 1.0 0.5 'x |s |t a", b"", b"0 |", b"-1 2.5 't| a",
         ],
     ),
     "jsonl": (

@@ -196,9 +196,7 @@ class MirrorDescent(Classifier):
         self,
         *,
         mirror: Literal["euclidean", "entropy", "pnorm"] = ...,
-        loss: Literal[
-            "hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive", "perceptron"
-        ] = ...,
+        loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive", "perceptron"] = ...,
         eta: float = ...,
         schedule: Literal["constant", "sqrt", "inverse"] = ...,
         p: float = ...,

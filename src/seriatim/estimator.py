@@ -16,13 +16,13 @@ import numpy as np
 from seriatim import catalogue
 from seriatim.core.ahead import ahead
 from seriatim.core.learner import as_dict
-from seriatim.core.rows import LIMIT, Rows
+from seriatim.core.rows import LIMIT, Rows, check_weights
 from seriatim.core.scale import Scaler
 from seriatim.core.targets import targets_of
 from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import DataError, ModelError, NotFittedError, ParameterError, SeriatimError
 from seriatim.features import Features
-from seriatim.inputs import as_rows, check_kind, check_targets, is_frame, plain_target
+from seriatim.inputs import as_rows, check_kind, check_targets, is_frame, plain_target, plain_weight
 from seriatim.labels import Coded, coded, label_array, label_order, plain_label
 from seriatim.parameters import REQUIRED, FeatureChoice, Flag, Labels, Parameter
 
@@ -34,6 +34,9 @@ STATE = ("_learner", "_vocabulary", "_columns", "_labels", "_codes", "_scaler", 
 
 # What says how the state is to be read, and so cannot change once there is one.
 FIXED = ("classes", "fit_intercept", "features", "n_features", "p")
+
+# The weight of an example that has none; told by its identity, which costs `learn_one` less than a comparison.
+ONE = 1.0
 
 # Receives, for each stretch of a block, the targets as the learner sees them and the scores before each update.
 Observer = Callable[[np.ndarray, np.ndarray, bool], None]
@@ -274,19 +277,16 @@ class Estimator:
             self._schema = {**(self._schema or {}), **schema}
         return rows if self._scaler is None else self._scaler.scaled(rows, learning)
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Forget all and learn from these rows, in one pass."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget all and learn from these rows, in one pass; the weights are as for `partial_fit`."""
         fresh = type(self)(**self.get_params())
-        return self._become(fresh.partial_fit(X, y))
+        return self._become(fresh._learn_array(X, y, sample_weight))
 
-    def partial_fit(self, X: Any, y: Any) -> Self:
-        """Learn from these rows, one after another, where the last call ended; all of them or, if one is bad, none."""
-        return self._learn_array(X, y)
-
-    def _learn_array(self, X: Any, y: Any, **options: Any) -> Self:
+    def _learn_array(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Self:
         with self._lock:
             rows = self._rows(X)
             y = self._targets(y, rows.n)
+            rows.weights = sample_weight
             if rows.nonzeros < max(LARGE, self._columns * len(self._labels)) or rows.names is not None:
                 rows = rows.check()
                 with self._undoing() if self._brings_labels(y) else nullcontext():
@@ -319,6 +319,8 @@ class Estimator:
 
     def _begin(self, rows: Rows) -> None:
         """Get ready for rows like these."""
+        if rows.weighted:
+            self._expect_weighted()
         self._start(0 if rows.names is not None else rows.features)
 
     def learn_rows(self, rows: Rows, y: Any, observe: Observer | None = None) -> None:
@@ -328,6 +330,8 @@ class Estimator:
         of these examples has a label that was not known.
         """
         with self._lock:
+            if rows.weighted:
+                self._expect_weighted()
             self._start(0 if rows.names is not None else rows.features)
             rows = self._own(rows, learning=True)
             for start, targets, fresh in self._stretches(y):
@@ -339,6 +343,22 @@ class Estimator:
                     learned = self._learner.learned
                     if observe is not None and scores is not None and learned:
                         observe(targets[:learned], scores[:learned], fresh)
+
+    def _expect_weighted(self) -> None:
+        """Refuse weights where it is not said what they mean."""
+        learner = self._learner
+        if learner is None:
+            self._check_parameters()
+            learner = self.build()
+        if not learner.weighted:
+            raise ParameterError(f"{self!r}: its method does not define importance weights")
+
+    def _weight(self, weight: Any) -> float:
+        """The weight of one example, checked."""
+        weight = plain_weight(weight)
+        if weight != 1:
+            self._expect_weighted()
+        return weight
 
     def _targets(self, y: Any, n: int) -> Any:
         """The targets of n rows, checked."""
@@ -405,10 +425,11 @@ class Estimator:
             raise self._nameless()
         return self._learner.score_one(self._vocabulary, x)
 
-    def _learn_encoded(self, x: Any, y: Any) -> bool:
+    def _learn_encoded(self, x: Any, y: Any, weight: float = ONE) -> bool:
         """Learn a dict that has a row of its own; says whether it has."""
         rows = self._encoded(x)
         if rows is not None:
+            rows.weights = None if weight == 1 else [weight]
             self.learn_rows(rows, self._targets([y], 1))
         return rows is not None
 
@@ -493,12 +514,14 @@ class Classifier(Estimator):
     def _brings_labels(self, y: Coded) -> bool:
         return not all(label in self._codes for label in y.labels)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from these rows, one after another, where the last call ended; all of them or, if one is bad, none.
 
         `classes`, in the first call, are all labels there will be, as in scikit-learn; nobody need tell them.
+        `sample_weight` is the importance of each row, at least 0: its loss counts so often, in one step. A row of
+        weight 0 takes no step but is a round. A method that does not define importance takes no weight but 1.
         """
-        return self._learn_array(X, y, classes=classes)
+        return self._learn_array(X, y, sample_weight, classes=classes)
 
     def _begin(self, rows: Rows, classes: Any = None) -> None:
         """`classes` counts in the first call only, as in scikit-learn."""
@@ -573,20 +596,24 @@ class Classifier(Estimator):
         seen = np.array(self.seen())
         return label_array(self._labels)[seen[np.argmax(scores[:, seen], axis=1)]]
 
-    def score(self, X: Any, y: Any) -> float:
-        """The share of rows whose label is predicted."""
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows, or of their weight, whose label is predicted."""
         predicted = self.predict(X)
-        return float(np.mean(predicted == check_targets(y, len(predicted))))
+        return mean(predicted == check_targets(y, len(predicted)), sample_weight)
 
-    def learn_one(self, x: dict[str, Any], y: Any) -> Self:
-        """Learn one example: a dict of features by name, and its label.
+    def learn_one(self, x: dict[str, Any], y: Any, weight: float = ONE) -> Self:
+        """Learn one example: a dict of features by name, its label, and its importance as in `partial_fit`.
 
         A number is a value, a string s under key k the feature "k=s", a list or set of strings a bag of such features.
         """
         with self._lock:
-            if self.features is not None and self._learn_encoded(x, y):
+            if weight is not ONE:
+                weight = self._weight(weight)
+            if self.features is not None and self._learn_encoded(x, y, weight):
                 return self
-            vocabulary = self._ready_for_names() if self._vocabulary is None else self._vocabulary
+            vocabulary = self._vocabulary
+            if vocabulary is None:
+                vocabulary = self._ready_for_names()
             try:
                 try:
                     code = self._codes.get(y)
@@ -597,7 +624,7 @@ class Classifier(Estimator):
                     self._learner.score_one(vocabulary, x)  # refuses a bad example before its label is taken in
                     self._meet(label)
                     code = self._codes[label]
-                self._learner.learn_one(vocabulary, x, code)
+                self._learner.learn_one(vocabulary, x, code, weight)
             except (SeriatimError, TypeError):
                 self._unstart()
                 raise
@@ -657,24 +684,37 @@ class Regressor(Estimator):
             raise DataError(f"row {bad[0]}: the target {y[bad[0]]} is NaN, inf, or beyond +-{LIMIT:g}")
         return y
 
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from these rows, one after another, where the last call ended; all of them or, if one is bad, none.
+
+        `sample_weight` is the importance of each row, at least 0: its loss counts so often, in one step. A row of
+        weight 0 takes no step but is a round. A method that does not define importance takes no weight but 1.
+        """
+        return self._learn_array(X, y, sample_weight)
+
     def decide(self, scores: np.ndarray) -> np.ndarray:
         return scores[:, 0]
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2: 1 less the squared error over that of the mean; for equal targets 1 or, with any error, 0."""
         predicted = self.predict(X)
         y = check_targets(y, len(predicted)).astype(np.float64)
-        error, spread = np.sum((y - predicted) ** 2), np.sum((y - y.mean()) ** 2)
-        return float(1 - error / spread) if spread else float(error == 0)
+        error = mean((y - predicted) ** 2, sample_weight)
+        spread = mean((y - mean(y, sample_weight)) ** 2, sample_weight)
+        return 1 - error / spread if spread else float(error == 0)
 
-    def learn_one(self, x: dict[str, Any], y: float) -> Self:
-        """Learn one example: a dict of features by name, and its target."""
+    def learn_one(self, x: dict[str, Any], y: float, weight: float = ONE) -> Self:
+        """Learn one example: a dict of features by name, its target, and its importance as in `partial_fit`."""
         with self._lock:
-            if self.features is not None and self._learn_encoded(x, plain_target(y)):
+            if weight is not ONE:
+                weight = self._weight(weight)
+            if self.features is not None and self._learn_encoded(x, plain_target(y), weight):
                 return self
-            vocabulary = self._ready_for_names() if self._vocabulary is None else self._vocabulary
+            vocabulary = self._vocabulary
+            if vocabulary is None:
+                vocabulary = self._ready_for_names()
             try:
-                self._learner.learn_one(vocabulary, x, plain_target(y))
+                self._learner.learn_one(vocabulary, x, plain_target(y), weight)
             except (SeriatimError, TypeError):
                 self._unstart()
                 raise
@@ -708,11 +748,12 @@ class Detector(Estimator):
         """decision_function is score_samples less this."""
         return -self.radius_
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        return super().fit(X, y)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        return super().fit(X, y, sample_weight)
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        return self._learn_array(X, y)
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from these rows, one after another, where the last call ended; all of them or, if one is bad, none."""
+        return self._learn_array(X, y, sample_weight)
 
     def _targets(self, y: Any, n: int) -> np.ndarray:
         if y is not None:
@@ -731,14 +772,16 @@ class Detector(Estimator):
     def decide(self, scores: np.ndarray) -> np.ndarray:
         return np.where(scores[:, 0] >= 0, 1, -1)
 
-    def learn_one(self, x: dict[str, Any], y: Any = None) -> Self:
+    def learn_one(self, x: dict[str, Any], y: Any = None, weight: float = ONE) -> Self:
         """Learn one example: a dict of features by name."""
         with self._lock:
-            if self.features is not None and self._learn_encoded(x, y):
+            if weight is not ONE:
+                weight = self._weight(weight)
+            if self.features is not None and self._learn_encoded(x, y, weight):
                 return self
             vocabulary = self._ready_for_names() if self._vocabulary is None else self._vocabulary
             try:
-                self._learner.learn_one(vocabulary, x, 0.0)
+                self._learner.learn_one(vocabulary, x, 0.0, weight)
             except (SeriatimError, TypeError):
                 self._unstart()
                 raise
@@ -751,6 +794,16 @@ class Detector(Estimator):
     def score_one(self, x: dict[str, Any]) -> float:
         with self._lock:
             return self._score_one(x)
+
+
+def mean(values: np.ndarray, weights: Any) -> float:
+    """The mean of some values, each as important as its weight says."""
+    if weights is None:
+        return float(np.mean(values))
+    weights = check_weights(weights, len(values))
+    if not weights.any():
+        raise DataError("all weights are zero: there is no mean")
+    return float(np.average(values, weights=weights))
 
 
 def not_fitted(message: str) -> Exception:

@@ -63,6 +63,17 @@ def plain_target(y: Any) -> float:
     return target
 
 
+def plain_weight(weight: Any) -> float:
+    """The weight of one example as a float."""
+    try:
+        number = math.nan if isinstance(weight, str) else float(weight)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not 0 <= number <= LIMIT:
+        raise DataError(f"the weight {weight!r} is not a number from 0 to {LIMIT:g}")
+    return number
+
+
 def check_targets(y: Any, n: int) -> np.ndarray:
     if y is None:
         raise DataError("requires y to be passed, but the target y is None")

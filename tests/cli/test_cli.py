@@ -645,3 +645,14 @@ def test_a_saved_model_goes_on_as_what_it_is(seriatim_, good, rows, folder):
 def test_a_folder_does_not_hide_a_bundled_set(good, folder):
     (folder / "spam").mkdir()
     assert "4,601" in good("run", "spam")
+
+
+def test_the_importance_of_an_example(seriatim_, tmp_path):
+    """As Vowpal Wabbit writes it."""
+    path = tmp_path / "lines.vw"
+    path.write_text("1 0.25 |f a\n-1 3 |f b\n")
+    assert seriatim_("train", path, "-a", "perceptron", "-o", tmp_path / "m")[0] == 0
+    assert seriatim.load(tmp_path / "m").coef_.tolist() == [[0.25, -3.0]]
+    status, _, said = seriatim_("run", path, "-a", "voted-perceptron")
+    assert (status, said.count("\n")) == (2, 1)
+    assert "its method does not define importance weights" in said

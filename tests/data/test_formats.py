@@ -253,7 +253,7 @@ BAD = {
     "cut.csv.gz": gzip.compress(as_text(","))[:-5],
     "bad.jsonl": b'{"y":1,"a":2}\n{"y":1',
     "label.jsonl": b'{"y":[1]}\n',
-    "bad.vw": b"1 |f a\n1 2 |f a\n",
+    "bad.vw": b"1 |f a\n1 -2 |f a\n",
     "bad.svm": b"1 1:1\n1 1:x\n",
     "cut.parquet": as_bytes(".parquet", ROWS)[:-20],
     "inf.parquet": as_bytes(".parquet", [{"n": 1.0, "y": 1}, {"n": float("inf"), "y": 2}]),

@@ -38,7 +38,9 @@ space = st.builds(
     st.sampled_from(["", " ", "  ", "\t"]),
 )
 label = st.one_of(number, st.sampled_from(["1", "-1", "spam", "späm", "1a", "-"]))
-before = st.sampled_from(["", "1 ", "1.0 ", "1 0.5 ", "'tag", "1 'tag ", "1 0 'a", "1 tag", "'a ' "])
+before = st.sampled_from(
+    ["", "1 ", "1.0 ", "1 0.5 ", "'tag", "1 'tag ", "1 0 'a", "1 tag", "'a ' ", "2.5 ", "0 't", "3 a"]
+)
 line = st.builds("{} {}{}".format, label, before, st.lists(space, min_size=1, max_size=3).map("".join))
 
 
@@ -58,6 +60,8 @@ def test_lines_are_read_as_the_plain_reader_reads_them(folder, lines, end, block
     path.write_bytes(end.join(lines).encode())
     expected = [reference.read_line(line) for line in lines]
     assert rows_of(path, block=block) == expected
+    weights = [weight for rows, _ in data.stream(path, block=block) for weight in rows.weights.tolist()]
+    assert weights == [reference.read_weight(line) for line in lines]
     columns = []
     for label, row in expected:
         hashed: dict[int, float] = {}
@@ -144,7 +148,7 @@ def test_a_run_does_not_depend_on_how_it_is_read(folder, features):
     rng = np.random.default_rng(2)
     words = ["a", "b:0.5", "12", "é:2", "c" * 40]
     labels, some = rng.choice(["x", "y", "z"], 100), rng.choice(words, (100, 4))
-    lines = [f"{labels[i]} 1 't|f {' '.join(some[i])} |g{i % 9}:2 n{i % 50}" for i in range(100)]
+    lines = [f"{labels[i]} {i % 3} 't|f {' '.join(some[i])} |g{i % 9}:2 n{i % 50}" for i in range(100)]
     text = "\n\r\n".join(lines).encode()
     path, packed = folder / "run.vw", folder / "run.vw.bz2"
     path.write_bytes(text)
@@ -159,18 +163,19 @@ def test_a_run_does_not_depend_on_how_it_is_read(folder, features):
 
 # ---- refusals
 
-IMPORTANCE = "expected an importance of 1, a tag or |, found {!r}; all examples are learned alike"
+IMPORTANCE = "expected an importance from 0 to 1e+50, a tag or |, found {!r}"
 WILD = "expected a finite number within +-1e+50, found {!r}"
 REFUSED = {
     b"1": (2, "expected | and features, found ''"),
-    b"1 2 3": (3, IMPORTANCE.format("2")),
+    b"1 2 3": (6, "expected | and features, found ''"),
     b"|f a": (1, "expected a label, found '|f'"),
     b"'tag |f a": (6, "expected a label, found '|f'"),
     b"5| a": (2, "expected a label, found '|'"),
     b"1:2 | a": (1, "expected a label, found '1:2'"),
     b"1:0:0.5 | a": (1, "expected a label, found '1:0:0.5'"),
-    b"1 2 |f a": (3, IMPORTANCE.format("2")),
-    b"1 0 'tag|f a": (3, IMPORTANCE.format("0")),
+    b"1 -2 |f a": (3, IMPORTANCE.format("-2")),
+    b"1 1e60 'tag|f a": (3, IMPORTANCE.format("1e60")),
+    b"1 inf |f a": (3, IMPORTANCE.format("inf")),
     b"1 nan |f a": (3, IMPORTANCE.format("nan")),
     b"1 heavy |f a": (3, IMPORTANCE.format("heavy")),
     b"1 1 x |f a": (5, IMPORTANCE.format("x")),

@@ -6,7 +6,7 @@ from scipy.sparse import csr_matrix
 from scipy.stats import norm
 
 from seriatim import AROW, CW, IELLIP, NAROW, NHERD, SCW, SOP, AROWRegressor
-from seriatim.errors import LimitError
+from seriatim.errors import LimitError, ParameterError
 
 SEEDS = range(5)
 SECOND_ORDER = (CW, SCW, AROW, NHERD, SOP, NAROW, IELLIP)
@@ -840,3 +840,92 @@ def test_an_example_beyond_the_limit_changes_nothing(labels):
         model.learn_one({f"z{j}": 1.0 for j in range(20_000)}, 0)
     new_mu, new_sigma = gaussian(model)
     assert np.array_equal(mu, new_mu) and np.array_equal(sigma, new_sigma) and model.t_ == t
+
+
+# ---- the importance of an example
+
+
+@seeds
+@covariances
+@pytest.mark.parametrize("g", [0.25, 3.0])
+def test_importance_of_an_example(covariance, g, seed):
+    """r / g for AROW, g C for NHERD and SCW."""
+    X, y = noisy(seed, n=40)
+    phi = norm.ppf(0.75)
+
+    def last(model):
+        model.partial_fit(X[:-1], y[:-1])
+        before, k = gaussian(model), model.updates_
+        model.partial_fit(X[-1:], 1 - y[-1:], sample_weight=[g])
+        return Step(before, gaussian(model), np.append(1.0, X[-1]), 1 - y[-1], k)
+
+    step = last(AROW(r=2.0, covariance=covariance))
+    if step.m < 1:
+        near(step.alpha, (1 - step.m) / (step.v + 2 / g), 1e-8)
+        near(step.c(), g / 2, 1e-8)
+    step = last(NHERD(C=0.5, covariance=covariance))
+    if step.m < 1:
+        near(step.alpha, (1 - step.m) / (step.v + 2 / g), 1e-8)
+        near(step.c(), g + (g / 2) ** 2 * step.v, 1e-8)
+    for variant in ("I", "II"):
+        step = last(SCW(C=0.1, variant=variant, covariance=covariance))
+        slack = phi * np.sqrt(step.v / (1 + step.c() * step.v)) - step.m - step.alpha * step.v
+        if step.moved and variant == "I":
+            near(min(0.1 * g - step.alpha, slack), 0, 1e-8)
+        elif step.moved:
+            near(step.alpha, 2 * 0.1 * g * slack, 1e-8)
+
+
+def test_importance_of_a_target():
+    """A row of weight 3 is the row three times, for the squared loss; one of weight 0 is a round and no more."""
+    rng = np.random.default_rng(14)
+    X, y = rng.standard_normal((30, 4)), rng.standard_normal(30)
+    weights = rng.integers(0, 4, 30)
+    weighted = AROWRegressor(covariance="full").partial_fit(X, y, sample_weight=weights)
+    repeated = AROWRegressor(covariance="full").partial_fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    for ours, theirs in zip(gaussian(weighted), gaussian(repeated), strict=True):
+        assert ours == pytest.approx(theirs, abs=1e-10)
+    assert (weighted.t_, repeated.t_) == (30, weights.sum())
+
+
+@pytest.mark.parametrize("cls", [CW, SOP, NAROW, IELLIP])
+def test_no_importance_where_the_rule_has_no_place_for_it(cls):
+    X, y = noisy(15)
+    with pytest.raises(ParameterError, match="weight"):
+        cls().partial_fit(X, y, sample_weight=np.full(len(y), 2.0))
+
+
+# ---- where numbers end
+
+
+@pytest.mark.parametrize("scale", [1e4, 1e6, 1e9])
+@pytest.mark.parametrize("labels", [2, 3])
+@pytest.mark.parametrize("cls", [CW, SCW, AROW, NHERD, NAROW, SOP])
+def test_a_full_covariance_stays_positive(cls, labels, scale):
+    """Columns that nobody scaled, such as a time in seconds: no row may have a negative variance."""
+    X, y = noisy(21, n=300, d=20, labels=labels)
+    model = cls(covariance="full").partial_fit(scale * X, y)
+    for sigma in gaussian(model)[1]:
+        values = np.linalg.eigvalsh(sigma)
+        assert values[0] >= -1e-9 * values[-1]
+    if hasattr(model, "predict_proba"):
+        assert np.isfinite(model.predict_proba(scale * X)).all()
+
+
+@pytest.mark.parametrize("labels", [2, 3])
+def test_full_cw_on_noise_keeps_a_positive_covariance(labels):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((5000, 20)), rng.integers(0, labels, 5000)
+    for sigma in gaussian(CW(eta=0.95, covariance="full").partial_fit(X, y))[1]:
+        values = np.linalg.eigvalsh(sigma)
+        assert values[0] >= -1e-9 * values[-1]
+
+
+@covariances
+@pytest.mark.parametrize("labels", [2, 3])
+def test_iellip_widens_without_end(covariance, labels):
+    """prod 1 / (1 - c b^k) is beyond 1e308 for b = 0.9999 and c = 0.5."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((5000, 20)), rng.integers(0, labels, 5000)
+    model = IELLIP(b=0.9999, c=0.5, covariance=covariance).partial_fit(X, y)
+    assert np.isfinite(model.coef_).all() and np.isfinite(model.decision_function(X)).all()

@@ -25,6 +25,14 @@ def read_line(line: str) -> Row:
     return float(label) if NUMBER.fullmatch(label) else label, dict(features)
 
 
+def read_weight(line: str) -> float:
+    """The importance of a line: the second word before the bar, unless it is a tag."""
+    before = line.partition("|")[0]
+    words = before.split() if before[-1:] in (" ", "\t") else before.split()[:-1]  # a tag may be next to the bar
+    words = [word for word in words if not word.startswith("'")]
+    return float(words[1]) if len(words) > 1 else 1.0
+
+
 def column(name: str, bits: int) -> int:
     """The column of namespace^feature, or of a feature without namespace, in a table of 2^bits."""
     space, _, feature = name.rpartition("^")

@@ -8,6 +8,8 @@ cdef class Learner:
     cdef public double constant          # the first value of every row: 1, or 0 without an intercept
     cdef readonly Py_ssize_t classes     # 1: one score, for two labels or a number; else one score a label
     cdef readonly bint apart             # what it predicts is not the score that its update looks at
+    cdef double weight                   # the importance of the example of this round; not state
+    cdef readonly bint weighted          # the method says what a weight other than 1 means
     cdef bint failed                     # out of memory; the round was not learned
     cdef readonly Py_ssize_t learned     # rows of the last call of learn_rows
     cdef double* room                    # scores of a round that nobody asked for

@@ -46,6 +46,7 @@ cdef class Learner:
     def __cinit__(self):
         self.constant = 1
         self.classes = 1
+        self.weight = 1
         self.room = <double*> calloc(1, sizeof(double))
         self.seen = <char*> calloc(1, 1)
         if self.room == NULL or self.seen == NULL:
@@ -113,7 +114,7 @@ cdef class Learner:
                    Py_ssize_t delay=0):
         """Learn rows start, start + 1, ... with targets y; `out` receives the scores before each update.
 
-        With a delay these are the scores of the row so much further on.
+        With a delay these are the scores of the row so much further on. Each row counts as much as its weight says.
         """
         cdef Py_ssize_t i, stop, n = y.shape[0]
         cdef Row x
@@ -140,10 +141,13 @@ cdef class Learner:
                         self.predict(&x, scored)
                         scored = NULL
                     rows.get(start + i, self.constant, &x)
+                    if rows.weight != NULL:
+                        self.weight = rows.weight[start + i]
                     self.round(&x, targets[i], scored)
                     if self.failed:
                         break
                     self.learned += 1
+                self.weight = 1
             self.check_memory()
 
     def score_rows(self, Rows rows):
@@ -164,13 +168,16 @@ cdef class Learner:
             begin = stop
         return result
 
-    def learn_one(self, Vocabulary names, features, double y):
+    def learn_one(self, Vocabulary names, features, double y, double weight=1):
         cdef Row x
         names.encode(features if type(features) is dict else as_dict(features), True, self.constant, &x)
         self.grow(len(names.names) + names.expected() + 1)
         names.add_expected()
+        self.weight = weight
         self.round(&x, y, NULL)
-        self.check_memory()
+        self.weight = 1
+        if self.failed:                # a call by name would cost more than a short row
+            self.check_memory()
 
     def score_one(self, Vocabulary names, features):
         """The score of a dict; a list of them with many classes."""

@@ -66,5 +66,9 @@ cdef class Gradient:
     cdef int loss, schedule
     cdef double eta, epsilon
 
-    cdef inline double step(self, double z, Py_ssize_t t) noexcept nogil:
-        return rate(self.schedule, self.eta, t) * slope(self.loss, z, self.epsilon)
+    cdef inline double slope(self, double z, double weight) noexcept nogil:
+        """That of the loss times a weight, within the same bounds."""
+        return min(max(weight * slope(self.loss, z, self.epsilon), -1e100), 1e100)
+
+    cdef inline double step(self, double z, Py_ssize_t t, double weight) noexcept nogil:
+        return rate(self.schedule, self.eta, t) * self.slope(z, weight)

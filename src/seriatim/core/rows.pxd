@@ -19,6 +19,7 @@ cdef class Rows:
     cdef bint summed                       # values are sums of such as have been checked
     cdef double* norm2                     # NULL until checked
     cdef bint owns_norm2
+    cdef const double* weight              # the importance of each row; NULL: 1
     cdef readonly bint shared              # a part of these rows has been handed out, in the same memory
     cdef bint gone                         # the memory belongs to other rows now
     cdef int expect_here(self) except -1

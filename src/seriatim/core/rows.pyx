@@ -20,6 +20,23 @@ def refuse(str where, double value):
     raise DataError(f"{where}: the value {shown} is {'not finite' if value - value != 0 else f'beyond +-{LIMIT:g}'}")
 
 
+def check_weights(weights, Py_ssize_t n):
+    """The importance of n rows as an array of float64; a DataError for what is none."""
+    array = np.asarray(weights)
+    if array.shape != (n,):
+        raise DataError(f"the weights have shape {array.shape}; for {n} rows they must have shape ({n},)")
+    try:
+        if array.dtype.kind not in "fiubO":
+            raise ValueError(array.dtype)
+        array = np.ascontiguousarray(array, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"the weights must be numbers; these are of type {array.dtype}") from None
+    bad = np.flatnonzero(~((array >= 0) & (array <= LIMIT)))
+    if len(bad):
+        raise DataError(f"row {bad[0]}: the weight {array[bad[0]]:g} is not a number from 0 to {LIMIT:g}")
+    return array
+
+
 cdef class Rows:
     """A block of rows. The arrays are used as they are, without a copy, and must not change while it lives."""
 
@@ -140,6 +157,26 @@ cdef class Rows:
         self.check()
         return np.array(<double[:self.n]> self.norm2) if self.n else np.empty(0)
 
+    @property
+    def weighted(self):
+        """Whether they have weights, not all of them 1."""
+        return self.weight != NULL and bool((self.weights != 1).any())
+
+    @property
+    def weights(self):
+        """The importance of each row, 1 where nothing else is said; a copy."""
+        return np.array(<const double[:self.n]> self.weight) if self.weight != NULL and self.n else np.ones(self.n)
+
+    @weights.setter
+    def weights(self, weights):
+        cdef const double[::1] view
+        self.weight = NULL
+        if weights is not None:
+            view = weights = check_weights(weights, self.n)
+            if (weights != 1).any():
+                self.owner = (self.owner, weights)
+                self.weight = &view[0]
+
     def give_up(self):
         """Their memory is wanted for others; says whether it may be taken, for no part of them has been handed out."""
         if not self.shared:
@@ -155,7 +192,7 @@ cdef class Rows:
         rows.owner = (self, start, index, value)
         rows.n, rows.features, rows.nonzeros, rows.first = self.n, features, start[-1], self.first
         rows.start, rows.index, rows.value = &start_view[0], &index_view[0], &value_view[0]
-        rows.norm2, rows.ascending = self.norm2, True
+        rows.norm2, rows.ascending, rows.weight = self.norm2, True, self.weight
         return rows
 
     cdef Rows revalued(self, value, norm2):
@@ -174,7 +211,7 @@ cdef class Rows:
         """There are no rows here any more."""
         self.gone = True
         self.n = self.features = self.nonzeros = 0
-        self.start, self.index, self.value = NULL, NULL, NULL
+        self.start, self.index, self.value, self.weight = NULL, NULL, NULL, NULL
         if not self.owns_norm2:
             self.norm2 = NULL
         self.owner = None
@@ -198,6 +235,8 @@ cdef class Rows:
             part.nonzeros = self.start[end] - self.start[begin]
         if self.norm2 != NULL:
             part.norm2 = self.norm2 + begin
+        if self.weight != NULL:
+            part.weight = self.weight + begin
         return part
 
     def head(self, Py_ssize_t n):
@@ -288,7 +327,7 @@ cdef class Rows:
     cdef Rows sorted(self):
         """The same rows with columns in order, each once."""
         cdef Rows rows = Rows.sparse(*canonical(*self.arrays), self.features)
-        rows.names = self.names
+        rows.names, rows.weights = self.names, self.weights
         rows.first, rows.ascending, rows.summed = self.first, True, True
         return rows
 

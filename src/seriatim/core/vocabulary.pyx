@@ -239,7 +239,9 @@ cdef class Vocabulary:
                         k += 1
                 new_start[i + 1] = k
         if self.twice(column, n):      # two ways to the same name, as in |a^b c and |a b^c
-            return Rows.sparse(start, index[:k], value[:k], len(self.names)).check()
+            merged = Rows.sparse(start, index[:k], value[:k], len(self.names))
+            merged.weights = rows.weights
+            return merged.check()
         return rows.replaced(start, index, value, len(self.names))
 
     cdef bint twice(self, int[::1] column, Py_ssize_t n) except -1:

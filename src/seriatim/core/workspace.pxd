@@ -7,6 +7,7 @@ from seriatim.core.rows cimport Rows
 cdef class Workspace:
     cdef double* y
     cdef int* name                     # the number of a label that is not a number, or -1
+    cdef double* weight                # only where a row is said to have one other than 1
     cdef double* norm2
     cdef long long* start
     cdef int* index
@@ -31,6 +32,7 @@ cdef struct Position:
     const char* where                  # in a text: the end of the line, or the place of a problem
     int features
     bint named                         # a label is a name
+    bint weighted                      # a weight is not 1
     bint unsorted
 
 

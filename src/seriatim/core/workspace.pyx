@@ -13,6 +13,7 @@ cdef class Workspace:
     def __dealloc__(self):
         free(self.y)
         free(self.name)
+        free(self.weight)
         free(self.norm2)
         free(self.start)
         free(self.index)
@@ -22,6 +23,7 @@ cdef class Workspace:
         if n <= self.rows_room:
             return 0
         if (resize(<void**> &self.y, n, sizeof(double)) < 0 or resize(<void**> &self.name, n, sizeof(int)) < 0
+                or resize(<void**> &self.weight, n, sizeof(double)) < 0
                 or resize(<void**> &self.norm2, n, sizeof(double)) < 0
                 or resize(<void**> &self.start, n + 1, sizeof(long long)) < 0):
             return -1
@@ -66,10 +68,14 @@ cdef Block finish(Workspace work, Position* at, list labels, Py_ssize_t lines, l
     """The block of what has been read; `names` are those of its columns, if they have any."""
     cdef Block block = Block.__new__(Block)
     cdef Py_ssize_t i
+    cdef Rows rows
     block.workspace, block.lines, block.bad, block.bad_count = work, lines, bad, bad_count
-    block.rows = Rows.borrow(
+    rows = Rows.borrow(
         work, at.rows, at.features, work.start, work.index, work.value, NULL if at.unsorted else work.norm2
-    ).check()
+    )
+    if at.weighted:
+        rows.weight = work.weight
+    block.rows = rows.check()
     block.rows.names = names
     block.y = np.array(<double[:max(at.rows, 1)]> work.y)[:at.rows]
     if at.named:

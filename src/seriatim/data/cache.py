@@ -18,8 +18,8 @@ from seriatim.errors import DataError
 PART = 1 << 16  # values of a part of rows in another order
 BLOCK = 1 << 18  # values from which on a block is large enough to be read by itself
 
-# One file each, flat: of each row where it ends, its columns, values and norm, its target, and the number of a label
-# that is a name.
+# One file each, flat: of each row where it ends, its columns, values and norm, its target, the number of a label
+# that is a name, and its weight.
 KINDS = {
     "end": np.int64,
     "index": np.int32,
@@ -27,19 +27,21 @@ KINDS = {
     "norm2": np.float64,
     "y": np.float64,
     "label": np.int32,
+    "weight": np.float64,
 }
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]  # start, index and value of a CSR matrix
 
 
 class Cache:
-    """Files without a name, gone when it is; 12 bytes a value and 28 a row."""
+    """Files without a name, gone when it is; 12 bytes a value and 36 a row."""
 
     def __init__(self) -> None:
         self.files = {name: tempfile.TemporaryFile(prefix="seriatim-") for name in KINDS}  # noqa: SIM115, see close
         self.vocabulary: Vocabulary | None = None
         self.names: Names | None = None
         self.labels: dict[str, int] = {}
+        self.weighted = False
         self.blocks: list[tuple[int, int]] = []  # rows and values of each
         self.features = self.values = 0
 
@@ -56,7 +58,7 @@ class Cache:
             )
             y = np.array([0.0 if isinstance(one, str) else one for one in y], dtype=np.float64)
         try:
-            arrays = (start[1:] + self.values, index, value, rows.check().norms, y, label)
+            arrays = (start[1:] + self.values, index, value, rows.check().norms, y, label, rows.weights)
             for name, array in zip(KINDS, arrays, strict=True):
                 self.files[name].write(np.ascontiguousarray(array, KINDS[name]).data)
         except OSError as error:
@@ -69,6 +71,7 @@ class Cache:
         else:
             self.blocks.append((rows.n, len(index)))
         self.values += len(index)
+        self.weighted |= rows.weighted
         self.features = max(self.features, rows.features)
 
     def close(self) -> None:
@@ -126,6 +129,7 @@ class Cache:
             start = np.concatenate([[at], self.read("end", row, n, memory)]) - at
             wanted = (("index", at, values), ("value", at, values), ("norm2", row, n))
             rows = self.rows(start, *(self.read(name, begin, count, memory) for name, begin, count in wanted))
+            rows.weights = self.read("weight", row, n) if self.weighted else None
             label = self.read("label", row, n) if self.labels else start
             return rows, self.targets(self.read("y", row, n), label), memory
 
@@ -146,14 +150,16 @@ class Cache:
         if not n:
             return
         start = np.concatenate([[0], self.read("end", 0, n)])
-        index, value, norms, y, label = (self.mapped(k) for k in ("index", "value", "norm2", "y", "label"))
+        index, value, norms, y, label, weight = (self.mapped(name) for name in list(KINDS)[1:])
         order = rng.permutation(n)
         ends = np.cumsum(np.diff(start)[order])
         begin = 0
         while begin < n:
             end = max(begin + 1, int(np.searchsorted(ends, (ends[begin - 1] if begin else 0) + PART, "right")))
             some = order[begin:end]
-            yield self.rows(*picked(start, index, value, some), norms[some]), self.targets(y[some], label[some])
+            rows = self.rows(*picked(start, index, value, some), norms[some])
+            rows.weights = weight[some] if self.weighted else None
+            yield rows, self.targets(y[some], label[some])
             begin = end
 
 

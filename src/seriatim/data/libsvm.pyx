@@ -169,7 +169,7 @@ def parse(buffer, Py_ssize_t begin, Py_ssize_t end_, bint skip_bad=False):
     cdef list labels = [], bad = []
     cdef dict numbers = {}
     cdef Workspace work = new_workspace(length)
-    at.rows = at.values = at.features = at.named = at.unsorted = 0
+    at.rows = at.values = at.features = at.named = at.weighted = at.unsorted = 0
     with nogil:
         while p < end:
             if p == stop:

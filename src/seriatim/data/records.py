@@ -24,7 +24,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from seriatim.core.flatten import DEPTH
+from seriatim.core.rows import Rows
 from seriatim.data import bundled, delimited, formats, tables
 from seriatim.data.cache import sparse
 from seriatim.data.delimited import is_flag, is_number, means_missing
@@ -262,6 +265,7 @@ class Records(Source):
         """Sparse examples: a label, and each feature by its name or its number from 1."""
         seen = 0
         for rows, y in blocks:
+            refuse_weights(name, rows, seen, self.target)
             start, index, value = (array.tolist() for array in sparse(rows))
             called: Any = names or rows.names
             keys = {j: str(j + 1) if called is None else called[j] for j in set(index)}
@@ -364,6 +368,14 @@ class Records(Source):
 
 def is_generated(path: str) -> bool:
     return not Path(path).exists() and generated(path) is not None
+
+
+def refuse_weights(name: str, rows: Rows, before: int, target: str) -> None:
+    """What is to be written has no place for weights; so many examples came before these."""
+    if rows.weighted:
+        i = int(np.flatnonzero(rows.weights != 1)[0])
+        found = f"example {before + i + 1:,} has the weight {rows.weights[i]:g}"
+        raise DataError(f"{name}: {found}, for which {target} has no place; Vowpal Wabbit's text has (vw)")
 
 
 def check_width(name: str, columns: Collection[str]) -> None:

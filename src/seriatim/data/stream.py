@@ -132,6 +132,7 @@ class Stream:
         names: Names | None = None
         parts: list[Arrays] = []
         labels: list[np.ndarray] = []
+        weights: list[np.ndarray] = []
         held = 0
 
         def shuffled() -> tuple[Rows, np.ndarray]:
@@ -140,6 +141,7 @@ class Stream:
             if names is not None:
                 rows = rows.in_any_order()
                 rows.names = names
+            rows.weights = np.concatenate(weights)[order]
             return rows.check(), np.concatenate(labels)[order]
 
         size = self.buffer or 1
@@ -155,10 +157,11 @@ class Stream:
                 end = min(rows.n, begin + size - held)
                 parts.append(sparse(rows.slice(begin, end)))
                 labels.append(y[begin:end])
+                weights.append(rows.slice(begin, end).weights)
                 held, begin = held + end - begin, end
                 if held == size:
                     yield shuffled()
-                    parts, labels, held = [], [], 0
+                    parts, labels, weights, held = [], [], [], 0
         if held:
             yield shuffled()
 
@@ -178,9 +181,9 @@ class Stream:
         rest.skip, rest.limit = self.skip + n, None if self.limit is None else max(self.limit - n, 0)
         return prefix, rest
 
-    def arrays(self) -> tuple[Arrays, np.ndarray, list[str] | None]:
-        """All of it in memory: start, index and value of a CSR matrix, y, and the names of columns that have any."""
-        parts, labels = [], []
+    def arrays(self) -> tuple[Arrays, np.ndarray, list[str] | None, np.ndarray]:
+        """All of it in memory: start, index and value of a CSR matrix, y, the names of columns if any, and weights."""
+        parts, labels, weights = [], [], []
         vocabulary: Vocabulary | None = None
         for rows, y in self:
             if rows.names is not None:
@@ -188,9 +191,11 @@ class Stream:
                 rows = vocabulary.translate(rows.check(), True)
             parts.append(sparse(rows))
             labels.append(y)
+            weights.append(rows.weights)
         if not parts:
             raise DataError(f"{self.name}: no examples")
-        return joined(parts), np.concatenate(labels), None if vocabulary is None else vocabulary.names
+        names = None if vocabulary is None else vocabulary.names
+        return joined(parts), np.concatenate(labels), names, np.concatenate(weights)
 
 
 def is_paths(source: Any) -> bool:
@@ -226,4 +231,5 @@ def some(rows: Rows, y: np.ndarray, which: np.ndarray) -> tuple[Rows, np.ndarray
     if rows.names is not None:
         chosen = chosen.in_any_order()
         chosen.names = rows.names
+    chosen.weights = rows.weights[which]
     return chosen.check(), y[which]

@@ -161,7 +161,7 @@ def describe(int problem, bytes text):
         WILD_VALUE: f"expected a finite number within +-{LIMIT:g}, found {found}",
         NO_PAIRS: f"expected a label and index:value pairs, found {found}",
         NO_BAR: f"expected | and features, found {found}",
-        BAD_IMPORTANCE: f"expected an importance of 1, a tag or |, found {found}; all examples are learned alike",
+        BAD_IMPORTANCE: f"expected an importance from 0 to {LIMIT:g}, a tag or |, found {found}",
         BAD_NAME: f"expected a feature name, found {found}",
         BAD_UTF8: f"expected UTF-8 text, found the byte 0x{text[:1].hex()}",
     }[problem]

@@ -1,6 +1,6 @@
 """Vowpal Wabbit text: `label importance 'tag |namespace:weight feature:value feature ... |namespace ...`.
 
-A label is a number, or a name without a colon. An importance must be 1, for learners treat all examples alike; a tag is
+A label is a number, or a name without a colon. The importance, 1 if there is none, is the weight of the row; a tag is
 passed over, as is an initial prediction. A feature without a value has 1; one that occurs twice has the sum. Its name
 here is `namespace^feature`, or the feature alone where the namespace has no name.
 
@@ -92,9 +92,11 @@ cdef const char* before_bar(
             if memchr(begin, 58, p - begin) or not label_between(begin, p, encoder.work, &encoder.at, labels, numbers):
                 problem[0] = NO_LABEL
                 return p
-        elif number(begin, &importance) != p or (word == 1 and importance != 1):
+        elif number(begin, &importance) != p or (word == 1 and not 0 <= importance <= HIGHEST):
             problem[0] = BAD_IMPORTANCE
             return p
+        elif word == 1:
+            encoder.work.weight[encoder.at.rows] = importance
         word += 1
 
 
@@ -114,6 +116,7 @@ cdef int line(const char* p, Encoder encoder, bint labelled, list labels, dict n
         return NONE
     if encoder.begin_row():
         return NO_MEMORY
+    encoder.work.weight[encoder.at.rows] = 1
     p = before_bar(p, encoder, labelled, labels, numbers, &problem)
     if problem != NONE:
         return problem
@@ -122,6 +125,7 @@ cdef int line(const char* p, Encoder encoder, bint labelled, list labels, dict n
             p += 1
         begin = encoder.at.where = p
         if p[0] == 10 or (p[0] == 13 and p[1] == 10):
+            encoder.at.weighted |= encoder.work.weight[encoder.at.rows] != 1
             return NO_MEMORY if encoder.end_row() else NONE
         if p[0] == 124:                # a namespace
             p += 1
@@ -217,7 +221,7 @@ cdef bint plain_line(Window* window, Encoder encoder, Workspace work) noexcept n
         return False
     if not plain_label(encoder.at.where, text + place[i], &work.y[encoder.at.rows]):
         return False
-    work.name[encoder.at.rows] = -1
+    work.name[encoder.at.rows], work.weight[encoder.at.rows] = -1, 1
     while text[place[i]] == 32:
         if text[place[i] + 1] == 124:
             seed = feature_hash(text + place[i] + 2, place[i + 2] - place[i] - 2, 0)

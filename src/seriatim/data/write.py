@@ -2,7 +2,8 @@
 
 To LIBSVM and Vowpal Wabbit's text go labels and the features that are not 0. LIBSVM knows features by numbers: those of
 the data, if they have none but numbers for names, in one namespace; else from 1 in the order in which names are met.
-From these formats come a column "label" and one for each feature; what a line lacks is missing.
+From these formats come a column "label" and one for each feature; what a line lacks is missing. Weights of examples
+have a place in Vowpal Wabbit's text alone.
 
 Numbers are written with the digits that it takes to read them back the same. In tables of text objects become columns
 by dots, dates ISO strings; a list has no place there, and in JSON there is none for infinity. NaN is missing in both. A
@@ -31,7 +32,17 @@ from seriatim.core.scale import Scaler
 from seriatim.core.vocabulary import Vocabulary
 from seriatim.data import formats
 from seriatim.data.cache import Cache, sparse
-from seriatim.data.records import COLUMNAR, SPARSE, TABLES, Batch, Record, Records, check_width, is_generated
+from seriatim.data.records import (
+    COLUMNAR,
+    SPARSE,
+    TABLES,
+    Batch,
+    Record,
+    Records,
+    check_width,
+    is_generated,
+    refuse_weights,
+)
 from seriatim.data.source import Blocks, expanded
 from seriatim.data.stream import Stream
 from seriatim.data.tables import shown
@@ -427,6 +438,8 @@ class Examples:
             if self.named not in (None, named):
                 raise DataError(f"{self.stream.name}: features with names and features with numbers cannot be mixed")
             self.named = named
+            if self.done.target != "vw":
+                refuse_weights(self.stream.name, rows, self.done.count, self.done.target)
             self.done.see(len(y))
             rows = self.vocabulary.translate(rows.check(), True) if named else rows.check()
             yield rows if self.scaler is None else self.scaler.scaled(rows, True), y
@@ -563,13 +576,14 @@ def vw_lines(examples: Examples) -> Iterator[str]:
             )
         known += map(spaced, new)
         yield "".join(
-            vw_line(label, [known[j - 1] if examples.named else ("", str(j)) for j in columns], values)
-            for label, columns, values in examples.lines(rows, y)
+            vw_line(label, weight, [known[j - 1] if examples.named else ("", str(j)) for j in columns], values)
+            for weight, (label, columns, values) in zip(rows.weights.tolist(), examples.lines(rows, y), strict=True)
         )
 
 
-def vw_line(label: str, names: list[tuple[str, str]], values: list[str]) -> str:
+def vw_line(label: str, weight: float, names: list[tuple[str, str]], values: list[str]) -> str:
     words = [label] if label else []
+    words += [] if weight == 1 else [plain(weight)]
     last: str | None = None
     for (space, word), value in zip(names, values, strict=True):
         if space != last:

@@ -21,6 +21,7 @@ class Delayed:
         self.model, self.delay, self.judge = model, delay, judge
         self.held: Arrays = (np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0))
         self.y: np.ndarray = np.zeros(0)
+        self.weights: np.ndarray = np.zeros(0)
         self.columns = 0
 
     def take(self, rows: Rows, y: np.ndarray) -> None:
@@ -32,7 +33,9 @@ class Delayed:
         self.columns = columns = max(own.features, self.columns, model.n_columns)
         start, index, value = joined([self.held, sparse(own)])
         self.y = np.concatenate([self.y, y]) if held else y
+        self.weights = np.concatenate([self.weights, own.weights])
         waiting = Rows.sparse(start, index, value, columns).in_any_order().check()
+        waiting.weights = self.weights
         model._start(columns)
         early = min(max(self.delay, held), waiting.n)  # these are predicted before any of them is learned
         if early > held:
@@ -40,7 +43,7 @@ class Delayed:
         self.learn(waiting, waiting.n - self.delay, self.delay)
         keep = max(waiting.n - self.delay, 0)
         self.held = (start[keep:] - start[keep], index[start[keep] :], value[start[keep] :])
-        self.y = self.y[keep:]
+        self.y, self.weights = self.y[keep:], self.weights[keep:]
 
     def learn(self, rows: Rows, n: int, delay: int) -> None:
         """Learn the first n rows; each time the one that is `delay` further on is predicted before."""
@@ -60,6 +63,7 @@ class Delayed:
     def end(self) -> None:
         """The last labels come."""
         rows = Rows.sparse(*self.held, self.columns).in_any_order().check()
+        rows.weights = self.weights
         self.learn(rows, rows.n, 0)
 
 

@@ -75,11 +75,18 @@ class Run:
 
 
 def progressive(
-    model: Estimator, X: Any, y: Any = None, *, delay: int | None = None, watch: Callable[[Run], None] | None = None
+    model: Estimator,
+    X: Any,
+    y: Any = None,
+    *,
+    sample_weight: Any = None,
+    delay: int | None = None,
+    watch: Callable[[Run], None] | None = None,
 ) -> Run:
     """Run a model over a stream and judge every prediction that it makes before it learns the answer.
 
     The stream is X and y as for `partial_fit`, or what `data.stream` gives. The model goes on from where it is.
+    Weights, be they in the stream or in `sample_weight`, are for learning: mistakes and losses count once an example.
     A label cannot be predicted before it has been seen, so that its first example is a mistake. Of the labels -1 and 1
     the sign of the score is the prediction from the first example on, as in the papers.
     With a `delay` each label is told when so many examples more have been predicted; a stream may have one of its own.
@@ -96,7 +103,8 @@ def progressive(
     observe = classification_observer(model, run) if model.task == "classification" else regression_observer(model, run)
     start = time.perf_counter()
     try:
-        for rows in judged(model, X, y, getattr(X, "delay", 0) if delay is None else delay, run, observe):
+        delay = getattr(X, "delay", 0) if delay is None else delay
+        for rows in judged(model, X, y, sample_weight, delay, run, observe):
             run.values += rows.nonzeros
             run.updates = updates(model) - before
             run.seconds = time.perf_counter() - start
@@ -111,15 +119,22 @@ def progressive(
     return run
 
 
-def judged(model: Estimator, X: Any, y: Any, delay: int, run: Run, observe: Observer) -> Iterator[Rows]:
+def judged(
+    model: Estimator, X: Any, y: Any, sample_weight: Any, delay: int, run: Run, observe: Observer
+) -> Iterator[Rows]:
     """Go through the stream; its blocks when they have been predicted and learned."""
+    whole = y is not None or (model.task == "novelty" and hasattr(X, "shape"))
+    given = model._rows(X) if whole else None
+    if given is not None:
+        given.weights = sample_weight
+    elif sample_weight is not None:
+        raise DataError("sample_weight without y: the rows of a stream have their own weights")
     if delay:
         from seriatim.evaluate.delayed import delayed
 
-        yield from delayed(model, X if y is None else [(model._rows(X), np.asarray(y))], delay, run)
+        yield from delayed(model, X if given is None else [(given, np.asarray(y))], delay, run)
         return
-    whole = y is not None or (model.task == "novelty" and hasattr(X, "shape"))
-    for rows, targets in array_blocks(model, X, y) if whole else stream_blocks(model, X):
+    for rows, targets in stream_blocks(model, X) if given is None else array_blocks(model, given, y):
         model.learn_rows(rows, targets, observe)
         yield rows
 
@@ -147,9 +162,8 @@ def stream_blocks(model: Estimator, stream: Iterable[tuple[Rows, np.ndarray]]) -
         seen += rows.n
 
 
-def array_blocks(model: Estimator, X: Any, y: Any) -> Iterator[tuple[Rows, Any]]:
+def array_blocks(model: Estimator, rows: Rows, y: Any) -> Iterator[tuple[Rows, Any]]:
     """Pieces of an array, all checked before the first."""
-    rows = model._rows(X)
     targets = model._targets(y, rows.n)
     rows = rows.check()
     model._begin(rows)

@@ -233,11 +233,12 @@ cdef class AdaptiveRegularization(Gaussian):
 
     def __init__(self, double r, str covariance, bint average):
         Gaussian.__init__(self, covariance, average)
-        self.r = r
+        self.r, self.weighted = r, True
 
     cdef bint step(self, double m, double v) noexcept nogil:
-        self.alpha, self.c = (1 - m) / (v + self.r), 1 / self.r
-        return m < 1
+        cdef double r = self.r / self.weight
+        self.alpha, self.c = (1 - m) / (v + r), 1 / r
+        return m < 1 and self.weight > 0
 
 
 cdef class AdaptiveRegression(AdaptiveRegularization):
@@ -246,8 +247,8 @@ cdef class AdaptiveRegression(AdaptiveRegularization):
     cdef double learn(self, const Row* x, double y) noexcept nogil:
         cdef double f = self.look(x, 0, 0)
         self.count()
-        if x.norm2 > 0:
-            self.alpha, self.c = (y - f) / (self.v[0] + self.r), 1 / self.r
+        if x.norm2 > 0 and self.weight > 0:
+            self.alpha, self.c = (y - f) / (self.v[0] + self.r / self.weight), self.weight / self.r
             self.move_to(x, 1, 0, 0)
             self.updates += 1
         return f
@@ -259,16 +260,16 @@ cdef class SoftConfidence(Gaussian):
 
     def __init__(self, double C, double phi, double a, bint squared, str covariance, bint average):
         Gaussian.__init__(self, covariance, average, a)
-        self.C, self.phi, self.squared = C, phi, squared
+        self.C, self.phi, self.squared, self.weighted = C, phi, squared, True
 
     cdef bint step(self, double m, double v) noexcept nogil:
-        cdef double phi = self.phi, n, b, p, whole
-        if m >= phi * sqrt(v):
+        cdef double phi = self.phi, C = self.weight * self.C, n, b, p, whole
+        if m >= phi * sqrt(v) or C == 0:
             return False
         if not self.squared:
-            self.alpha = fmin(self.C, root(m, v, phi))
+            self.alpha = fmin(C, root(m, v, phi))
         else:    # proposition 2, and as in `root` without its cancellation
-            n = v + 1 / (2 * self.C)
+            n = v + 1 / (2 * C)
             b = m * (2 * n + phi * phi * v)
             p = 4 * n * (n + v * phi * phi) * (phi * phi * v - m * m)
             whole = sqrt(fmax(b * b + p, 0))
@@ -282,11 +283,12 @@ cdef class Herding(Gaussian):
 
     def __init__(self, double C, str covariance, bint average):
         Gaussian.__init__(self, covariance, average)
-        self.C = C
+        self.C, self.weighted = C, True
 
     cdef bint step(self, double m, double v) noexcept nogil:
-        self.alpha, self.c = (1 - m) / (v + 1 / self.C), self.C * (2 + self.C * v)
-        return m < 1
+        cdef double C = self.weight * self.C
+        self.alpha, self.c = (1 - m) / (v + 1 / C), C * (2 + C * v)
+        return m < 1 and C > 0
 
 
 cdef class Ellipsoid(Gaussian):
@@ -512,7 +514,7 @@ class AROW(GaussianClassifier):
 
     Parameters
     ----------
-    r : regularisation, above 0: the larger, the smaller the steps.
+    r : regularisation, above 0: the larger, the smaller the steps. An example of importance g has r / g.
     covariance : diagonal, or full at O(d^2) time and memory.
     average : predict with the average of mu_1..mu_T.
 
@@ -540,7 +542,7 @@ class AROWRegressor(Regressor):
 
     Parameters
     ----------
-    r : regularisation, above 0.
+    r : regularisation, above 0. An example of importance g has r / g.
     covariance : diagonal, or full at O(d^2) time and memory.
     average : predict with the average of mu_1..mu_T.
 
@@ -574,7 +576,7 @@ class SCW(GaussianClassifier):
 
     Parameters
     ----------
-    C : aggressiveness, above 0.
+    C : aggressiveness, above 0. An example of importance g has g C.
     eta : the confidence, above 0.5 and below 1; phi = Phi^-1(eta).
     a : Sigma = a I at first, above 0.
     variant : I or II.
@@ -611,7 +613,7 @@ class NHERD(Classifier):
 
     Parameters
     ----------
-    C : aggressiveness, above 0.
+    C : aggressiveness, above 0. An example of importance g has g C.
     covariance : diagonal, or full at O(d^2) time and memory.
     average : predict with the average of mu_1..mu_T.
 

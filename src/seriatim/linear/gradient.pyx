@@ -5,7 +5,7 @@ from math import inf
 from libc.math cimport fmin, sqrt
 
 from seriatim.core.learner cimport Linear, MarginLearner, ResidualLearner
-from seriatim.core.loss cimport Gradient, slope
+from seriatim.core.loss cimport Gradient
 from seriatim.core.row cimport Row, dot, record, value
 
 from seriatim.core.loss import LOSSES, SCHEDULES
@@ -23,9 +23,10 @@ cdef class Descent(MarginLearner):
     def __init__(self, Gradient gradient, double radius, bint average):
         MarginLearner.__init__(self, average, bounded=radius < inf)
         self.gradient, self.radius = gradient, radius
+        self.weighted = True
 
     cdef double step(self, double margin, double norm2) noexcept nogil:
-        return self.gradient.step(1 - margin, self.t)
+        return self.gradient.step(1 - margin, self.t, self.weight)
 
     cdef void end_round(self) noexcept nogil:
         self.project(self.radius)
@@ -40,9 +41,10 @@ cdef class RegressionDescent(ResidualLearner):
     def __init__(self, Gradient gradient, double radius, bint average):
         ResidualLearner.__init__(self, average, bounded=radius < inf)
         self.gradient, self.radius = gradient, radius
+        self.weighted = True
 
     cdef double step(self, double residual, double norm2) noexcept nogil:
-        return self.gradient.step(residual, self.t)
+        return self.gradient.step(residual, self.t, self.weight)
 
     cdef void end_round(self) noexcept nogil:
         self.project(self.radius)
@@ -56,6 +58,7 @@ cdef class Adaptive(Linear):
 
     def __init__(self, Gradient gradient, bint average, bint regression=False):
         Linear.__init__(self, average, (("G", 0.0, False),))
+        self.weighted = True
         self.gradient, self.regression = gradient, regression
 
     cdef void descend(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
@@ -75,7 +78,7 @@ cdef class Adaptive(Linear):
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
         cdef double f = dot(x, self.table.data, self.table.width)
-        cdef double g = slope(self.gradient.loss, y - f if self.regression else 1 - y * f, self.gradient.epsilon)
+        cdef double g = self.gradient.slope(y - f if self.regression else 1 - y * f, self.weight)
         self.count()
         if g != 0 and x.norm2 > 0:
             self.descend(x, g if self.regression else g * y, 0)
@@ -89,7 +92,7 @@ cdef class Adaptive(Linear):
         self.count()
         s = self.rival(y, out)
         if s >= 0 and x.norm2 > 0:
-            g = slope(self.gradient.loss, 1 - (out[y] - out[s]), self.gradient.epsilon)
+            g = self.gradient.slope(1 - (out[y] - out[s]), self.weight)
             if g != 0:
                 self.descend(x, g, y)
                 self.descend(x, -g, s)
@@ -116,7 +119,7 @@ class OGD(Classifier):
     m = y w.x: hinge [1 - m]+, squared_hinge [1 - m]+^2 / 2, logistic log(1 + e^-m), squared (1 - m)^2 / 2,
     absolute |1 - m|, epsilon_insensitive [|1 - m| - epsilon]+. With several classes m = w_y.x - w_s.x, where s is the
     strongest wrong class. With a convex loss, gradients up to G and a ball of radius R, the regret of eta = R / G with
-    the schedule sqrt is at most 3 R G sqrt(T).
+    the schedule sqrt is at most 3 R G sqrt(T). The importance of an example multiplies its loss.
 
     Parameters
     ----------
@@ -155,6 +158,7 @@ class OGDRegressor(Regressor):
 
     The loss is one of the residual z = y - w.x: squared z^2 / 2, absolute |z|, epsilon_insensitive [|z| - epsilon]+.
     With the squared loss a step of more than 2 / |x|^2 overshoots: scale the features, or choose eta with them.
+    The importance of an example multiplies its loss, and so its step.
 
     Parameters
     ----------

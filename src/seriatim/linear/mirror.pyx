@@ -3,7 +3,7 @@
 from libc.math cimport INFINITY, exp, fabs, fmax, log, pow, sqrt
 
 from seriatim.core.learner cimport MarginLearner
-from seriatim.core.loss cimport Gradient, rate, slope
+from seriatim.core.loss cimport Gradient, rate
 from seriatim.core.row cimport dot, record, value
 
 from seriatim.core.loss import LOSSES, SCHEDULES
@@ -20,13 +20,13 @@ cdef class Euclidean(MarginLearner):
 
     def __init__(self, Gradient gradient, bint leader, bint average):
         MarginLearner.__init__(self, average)
-        self.gradient, self.leader = gradient, leader
+        self.gradient, self.leader, self.weighted = gradient, leader, True
         self.end_round()
 
     cdef double step(self, double margin, double norm2) noexcept nogil:
         if self.leader:
-            return self.scale * slope(self.gradient.loss, 1 - margin, self.gradient.epsilon)
-        return self.gradient.step(1 - margin, self.t)
+            return self.scale * self.gradient.slope(1 - margin, self.weight)
+        return self.gradient.step(1 - margin, self.t, self.weight)
 
     cdef void end_round(self) noexcept nogil:
         if self.leader:
@@ -255,13 +255,13 @@ cdef class PNormDescent(PNorm):
     cdef bint leader
 
     def __init__(self, double p, Gradient gradient, bint leader, bint average):
-        self.gradient, self.leader = gradient, leader
+        self.gradient, self.leader, self.weighted = gradient, leader, True
         PNorm.__init__(self, p, average)
 
     cdef double step(self, double margin, const Row* x, double copies) noexcept nogil:
         if self.leader:
-            return slope(self.gradient.loss, 1 - margin, self.gradient.epsilon)
-        return self.gradient.step(1 - margin, self.t)
+            return self.gradient.slope(1 - margin, self.weight)
+        return self.gradient.step(1 - margin, self.t, self.weight)
 
     cdef double factor(self) noexcept nogil:
         cdef double eta = rate(self.gradient.schedule, self.gradient.eta, self.t + 1) if self.leader else 1
@@ -279,11 +279,11 @@ cdef class Simplex(Linked):
     cdef double U
 
     def __init__(self, Gradient gradient, bint average, n_features, double U=1, bint signs=False):
-        self.gradient, self.U = gradient, U
+        self.gradient, self.U, self.weighted = gradient, U, True
         Linked.__init__(self, PLUS_MINUS if signs else ENTROPY, average, n_features=n_features or 0)
 
     cdef double step(self, double margin, const Row* x, double copies) noexcept nogil:
-        return self.U * self.gradient.step(1 - margin, self.t)
+        return self.U * self.gradient.step(1 - margin, self.t, self.weight)
 
     cdef double factor(self) noexcept nogil:
         return self.U / self.sum if self.sum > 0 else 1

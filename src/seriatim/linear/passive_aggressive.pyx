@@ -35,9 +35,10 @@ cdef class PassiveAggressive(MarginLearner):
         MarginLearner.__init__(self, average)
         self.C = C
         self.variant = VARIANTS.index(variant)
+        self.weighted = variant != "hard"
 
     cdef double step(self, double margin, double norm2) noexcept nogil:
-        return least_step(self.variant, self.C, 1 - margin, norm2) if margin < 1 else 0
+        return least_step(self.variant, self.weight * self.C, 1 - margin, norm2) if margin < 1 else 0
 
 
 cdef class PassiveAggressiveRegression(ResidualLearner):
@@ -50,10 +51,11 @@ cdef class PassiveAggressiveRegression(ResidualLearner):
         ResidualLearner.__init__(self, average)
         self.C, self.epsilon = C, epsilon
         self.variant = VARIANTS.index(variant)
+        self.weighted = variant != "hard"
 
     cdef double step(self, double residual, double norm2) noexcept nogil:
         cdef double loss = fabs(residual) - self.epsilon
-        return copysign(least_step(self.variant, self.C, loss, norm2), residual) if loss > 0 else 0
+        return copysign(least_step(self.variant, self.weight * self.C, loss, norm2), residual) if loss > 0 else 0
 
 
 cdef class Ball(Linear):
@@ -107,7 +109,8 @@ class PA(Classifier):
 
     With the hinge loss l = [1 - y w.x]+, tau is l / |x|^2 ("hard"), min(C, l / |x|^2) ("I") or
     l / (|x|^2 + 1/(2C)) ("II"). With several classes l = [1 - (w_y.x - w_s.x)]+, where s is the strongest wrong class;
-    w_y += tau x, w_s -= tau x, and 2 |x|^2 stands for |x|^2.
+    w_y += tau x, w_s -= tau x, and 2 |x|^2 stands for |x|^2. For an example of importance g, g C stands for C; the hard
+    variant, which has no C, takes none.
 
     Parameters
     ----------
@@ -138,7 +141,7 @@ class PARegressor(Regressor):
     """Passive-aggressive regression: the smallest step that brings the prediction within epsilon of the target.
 
     With l = [|y - w.x| - epsilon]+, w += sgn(y - w.x) tau x, where tau is l / |x|^2 ("hard"), min(C, l / |x|^2) ("I")
-    or l / (|x|^2 + 1/(2C)) ("II").
+    or l / (|x|^2 + 1/(2C)) ("II"). For an example of importance g, g C stands for C; the hard variant takes none.
 
     Parameters
     ----------

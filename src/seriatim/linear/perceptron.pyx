@@ -31,14 +31,15 @@ cdef class Mistakes(MarginLearner):
         MarginLearner.__init__(self, average)
         self.eta = eta
         self.update = UPDATES.index(update)
+        self.weighted = True
 
     cdef double step(self, double margin, double norm2) noexcept nogil:
-        return self.eta if margin <= 0 else 0
+        return self.weight * self.eta if margin <= 0 else 0
 
     cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil:
         """Uniform and proportional: all classes that score no less than the true one share its step."""
         cdef Py_ssize_t k
-        cdef double excess = 0, wrong = 0
+        cdef double excess = 0, wrong = 0, eta = self.weight * self.eta
         if self.update == MAX:
             MarginLearner.learn_class(self, x, y, out)
             return
@@ -48,15 +49,15 @@ cdef class Mistakes(MarginLearner):
             if k != y and self.seen[k] and out[k] >= out[y]:
                 wrong += 1
                 excess += out[k] - out[y]
-        if wrong == 0 or x.norm2 == 0:
+        if wrong == 0 or x.norm2 == 0 or eta == 0:
             return
-        self.move(x, self.eta, y)
+        self.move(x, eta, y)
         for k in range(self.classes):
             if k != y and self.seen[k] and out[k] >= out[y]:
                 if self.update == PROPORTIONAL and excess > 0:
-                    self.move(x, -self.eta * ((out[k] - out[y]) / excess), k)
+                    self.move(x, -eta * ((out[k] - out[y]) / excess), k)
                 else:
-                    self.move(x, -self.eta / wrong, k)
+                    self.move(x, -eta / wrong, k)
         self.updates += 1
 
 
@@ -65,7 +66,8 @@ class Perceptron(Classifier):
 
     With several classes, on a mistake w_y += eta x, and -eta x goes to the strongest wrong class ("max") or is shared
     by all that score no less than y: equally ("uniform"), or as much as they score more ("proportional"). Where a
-    vector of unit length separates the data with margin gamma, at most (max |x| / gamma)^2 mistakes are made.
+    vector of unit length separates the data with margin gamma, at most (max |x| / gamma)^2 mistakes are made. An
+    example of importance g takes a step of g eta.
 
     Parameters
     ----------
@@ -97,7 +99,8 @@ class AveragedPerceptron(Classifier):
     """The perceptron that predicts with the average of its past weight vectors.
 
     It learns as the perceptron does; its prediction is that of (w_1 + ... + w_T) / T, where w_t is the vector that met
-    example t, so w_1 = 0. The sum is kept lazily, at the cost of the non-zeros of the examples that were mistaken.
+    example t, so w_1 = 0. The sum is kept lazily, at the cost of the non-zeros of the examples that were mistaken. An
+    example of importance g takes a step of g eta.
 
     Parameters
     ----------
@@ -268,7 +271,7 @@ class VotedPerceptron(Classifier):
 
     It learns as the perceptron does; its score is the sum over k of c_k sgn(w_k.x), where c_k is 1 when w_k is made and
     grows by 1 with each example that w_k gets right. The first vector, zero, has no vote. With several classes each
-    vector votes for the class that it scores highest.
+    vector votes for the class that it scores highest. Importance weights are not defined.
 
     The model keeps the examples that it mistook: memory and the cost of a prediction grow with the mistakes.
 

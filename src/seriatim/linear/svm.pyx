@@ -16,9 +16,10 @@ cdef class SubgradientSVM(MarginLearner):
         MarginLearner.__init__(self, average)
         self.lam, self.lead = lam, lead
         self.scale = 1 / lam
+        self.weighted = True
 
     cdef double step(self, double margin, double norm2) noexcept nogil:
-        return self.scale if margin < 1 else 0
+        return self.weight * self.scale if margin < 1 else 0
 
     cdef void end_round(self) noexcept nogil:
         self.scale = 1 / (self.lam * (self.t + self.lead))
@@ -29,7 +30,8 @@ class SoftSVM(Classifier):
 
     Where the margin y w_t.x is below 1, theta += y x; the next vector is w_{t+1} = theta / (lambda (t + 1)) ("mirror",
     mirror descent) or theta / (lambda t) ("pegasos", without its optional projection). It predicts with the average of
-    w_1..w_T, or with the last w. With several classes the margin is that over the strongest wrong class.
+    w_1..w_T, or with the last w. With several classes the margin is that over the strongest wrong class. The importance
+    of an example multiplies its hinge loss: theta += g y x.
 
     Parameters
     ----------
