@@ -44,6 +44,13 @@ def kind(parameter: Parameter) -> str:
     return "Any"
 
 
+def wrapped(line: str) -> str:
+    """A long argument as the formatter breaks it."""
+    if len(line) <= 120:
+        return line
+    return line.replace("[", "[\n            ", 1).replace("]", "\n        ]", 1)
+
+
 def stub() -> str:
     """The text of the stub file."""
     parts = [HEAD]
@@ -54,8 +61,9 @@ def stub() -> str:
         optional = {n: p for n, p in cls.parameters.items() if p.default is not REQUIRED}
         lines = [f"    {n}: {kind(p)}" for n, p in cls.parameters.items()]
         lines += ["    def __init__(", "        self,", *(f"        {n}: {kind(p)}," for n, p in required.items())]
-        lines += ["        *,", *(f"        {n}: {kind(p)} = ...," for n, p in optional.items()), "    ) -> None: ..."]
-        base = "Classifier" if cls.task == "classification" else "Regressor"
+        lines += ["        *,", *(wrapped(f"        {n}: {kind(p)} = ...,") for n, p in optional.items())]
+        lines += ["    ) -> None: ..."]
+        base = {"classification": "Classifier", "regression": "Regressor", "novelty": "Detector"}[cls.task]
         parts.append(f"\nclass {name}({base}):\n" + "\n".join(lines) + "\n")
     return "".join(parts)
 

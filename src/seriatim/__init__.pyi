@@ -196,7 +196,9 @@ class MirrorDescent(Classifier):
         self,
         *,
         mirror: Literal["euclidean", "entropy", "pnorm"] = ...,
-        loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive", "perceptron"] = ...,
+        loss: Literal[
+            "hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive", "perceptron"
+        ] = ...,
         eta: float = ...,
         schedule: Literal["constant", "sqrt", "inverse"] = ...,
         p: float = ...,
@@ -291,7 +293,7 @@ class OGDRegressor(Regressor):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class OneClassPA(Regressor):
+class OneClassPA(Detector):
     fit_intercept: bool
     C: float
     epsilon: float

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
@@ -224,6 +224,8 @@ def test_perceptrons_on_generated_streams(name, eta, stream, intercept, declared
 @settings(max_examples=150)
 @given(spec=st.sampled_from(CLASSIFIERS[6:]), stream=generic_streams(), intercept=st.booleans(), ways=some_ways)
 def test_classifiers_on_generated_streams(spec, stream, intercept, ways):
+    # Of rows that repeat, SOP and NAROW may take back exactly what they have learned, and then the last bit decides.
+    assume(spec[0] not in ("SOP", "NAROW") or len(np.unique(stream[0], axis=0)) == len(stream[0]))
     compare(spec, *stream, intercept, ways=ways)
 
 

@@ -31,6 +31,32 @@ cdef extern from *:
 cdef Py_ssize_t BETWEEN_SIGNALS = 1 << 16
 
 
+# The products with several columns at a time, whose sums stay in registers.
+
+cdef inline void eight(const Row* x, const double* w, Py_ssize_t width, double* out) noexcept nogil:
+    cdef double sums[8]
+    cdef Py_ssize_t i, k
+    for k in range(8):
+        sums[k] = x.constant * w[k]
+    for i in range(x.n):
+        for k in range(8):
+            sums[k] += x.value[i] * w[((i if x.index == NULL else x.index[i]) + 1) * width + k]
+    for k in range(8):
+        out[k] = sums[k]
+
+
+cdef inline void four(const Row* x, const double* w, Py_ssize_t width, double* out) noexcept nogil:
+    cdef double sums[4]
+    cdef Py_ssize_t i, k
+    for k in range(4):
+        sums[k] = x.constant * w[k]
+    for i in range(x.n):
+        for k in range(4):
+            sums[k] += x.value[i] * w[((i if x.index == NULL else x.index[i]) + 1) * width + k]
+    for k in range(4):
+        out[k] = sums[k]
+
+
 def as_dict(features):
     """Any mapping as a dict."""
     if not isinstance(features, Mapping):
@@ -259,33 +285,22 @@ cdef class Linear(Learner):
 
     cdef void raw_scores(self, const Row* x, double* out) noexcept nogil:
         """The scores of w itself, which the update looks at, whatever predicts."""
-        cdef Py_ssize_t i, k, first = 0
-        cdef const double* w
-        cdef double v
-        cdef double sums[8]
+        cdef Py_ssize_t i, k = 0
+        cdef const double* w = self.table.data
         for i in range(x.n if self.classes >= 8 else 0):
             for k in range(0, self.classes, 8):
-                prefetch(self.table.data + record(x, i) * self.table.width + k)
-        while first + 8 <= self.classes:    # eight at a time stay in registers
-            for k in range(8):
-                sums[k] = 0
-            for i in range(-1, x.n):
-                w = self.table.data + record(x, i) * self.table.width + first
-                v = value(x, i)
-                for k in range(8):
-                    sums[k] += v * w[k]
-            for k in range(8):
-                out[first + k] = self.scale * sums[k]
-            first += 8
-        for k in range(first, self.classes):
-            out[k] = 0
-        if first < self.classes:
-            for i in range(-1, x.n):
-                w = self.table.data + record(x, i) * self.table.width
-                v = value(x, i)
-                for k in range(first, self.classes):
-                    out[k] += v * w[k]
-        for k in range(first, self.classes):
+                prefetch(w + record(x, i) * self.table.width + k)
+        k = 0
+        while k + 8 <= self.classes:
+            eight(x, w + k, self.table.width, out + k)
+            k += 8
+        while k + 4 <= self.classes:
+            four(x, w + k, self.table.width, out + k)
+            k += 4
+        while k < self.classes:
+            out[k] = dot(x, w + k, self.table.width)
+            k += 1
+        for k in range(self.classes):
             out[k] *= self.scale
 
     cdef void scores(self, const Row* x, double* out) noexcept nogil:

@@ -1,5 +1,7 @@
 """The names of the losses and schedules, and what a block of predictions cost."""
 
+from libc.math cimport INFINITY
+
 import numpy as np
 
 LOSSES = ("hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive", "perceptron")
@@ -47,5 +49,34 @@ def running_mistakes(str name, const double[::1] y, const double[:, ::1] scores,
         for i in range(y.shape[0]):
             mistakes += not alone and (scores[i, 0] >= 0) != (y[i] > 0)
             total += loss(kind, 1 - y[i] * scores[i, 0], epsilon)
+            out[i] = mistakes
+    return sums, total
+
+
+def running_class_mistakes(str name, const double[::1] y, const double[:, ::1] scores, list seen, double epsilon,
+                           long long mistakes, double total):
+    """The same of a multiclass model: the highest score predicts, and the margin is that over the strongest rival.
+
+    >>> scores = np.array([[0.0, 3.0, 1.0], [2.0, 9.0, 2.0]])
+    >>> running_class_mistakes("hinge", np.array([2.0, 0.0]), scores, [0, 2], 0.0, 0, 0.0)
+    (array([0, 0]), 1.0)
+    """
+    cdef int kind = LOSSES.index(name)
+    cdef Py_ssize_t i, j, k, best, true, n = len(seen)
+    cdef double rival
+    cdef Py_ssize_t[::1] among = np.array(seen, dtype=np.intp)
+    sums = np.empty(y.shape[0], np.int64)
+    cdef long long[::1] out = sums
+    with nogil:
+        for i in range(y.shape[0]):
+            best, true, rival = among[0], <Py_ssize_t> y[i], -INFINITY
+            for j in range(n):
+                k = among[j]
+                if scores[i, k] > scores[i, best]:
+                    best = k
+                if k != true and scores[i, k] > rival:
+                    rival = scores[i, k]
+            mistakes += best != true
+            total += loss(kind, 1 - (scores[i, true] - (rival if n > 1 else 0)), epsilon)
             out[i] = mistakes
     return sums, total

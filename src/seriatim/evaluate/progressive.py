@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from seriatim.core.loss import running_loss, running_mistakes
+from seriatim.core.loss import running_class_mistakes, running_loss, running_mistakes
 from seriatim.core.rows import Rows
 from seriatim.errors import DataError
 from seriatim.estimator import Estimator, Observer
@@ -182,15 +182,9 @@ def classification_observer(model: Any, run: Run) -> Observer:
                 model.loss, targets, scores, model.epsilon, before, run.loss, len(model._labels) == 1 and not signs
             )
         else:
-            seen = np.array(model.seen())
-            among, row = np.searchsorted(seen, targets), np.arange(len(targets))
-            scores = scores[:, seen]
-            wrong = np.argmax(scores, axis=1) != among
-            true = scores[row, among]
-            scores[row, among] = -np.inf
-            rival = scores.max(axis=1) if len(seen) > 1 else 0.0
-            run.loss = float(running_loss(model.loss, 1 - (true - rival), model.epsilon, run.loss)[-1])
-            sums = before + np.cumsum(wrong)
+            sums, run.loss = running_class_mistakes(
+                model.loss, targets, scores, model.seen(), model.epsilon, before, run.loss
+            )
         if fresh and not signs and sums[0] == before:
             sums += 1
         run.mistakes = int(sums[-1])

@@ -12,6 +12,10 @@ from seriatim.estimator import Classifier
 from seriatim.parameters import Choice, Flag, Number
 
 
+cdef extern from "exponential.h":
+    double exponential(double x) noexcept nogil
+
+
 cdef class Euclidean(MarginLearner):
     """w = theta, or w_t = eta_t theta where theta sums the bare gradients."""
 
@@ -37,14 +41,14 @@ cdef inline double image(const Link* by, double theta, double* share) noexcept n
     """h(theta), and what the entry adds to the sum."""
     cdef double w, smaller
     if by.map == ENTROPY:
-        w = share[0] = exp(theta - by.shift)
+        w = share[0] = exponential(theta - by.shift)
         return w
     if by.map == P_NORM:
         w = power(fabs(theta), by.power)
         share[0] = fabs(theta) * w
     else:
-        w = exp(fabs(theta) - by.shift)
-        smaller = by.floor / w if w > 1e-300 else 0
+        w = exponential(fabs(theta) - by.shift)
+        smaller = by.floor / w if w > 1e-140 else 0
         share[0] = w + smaller
         w -= smaller
     return w if theta >= 0 else -w
@@ -56,6 +60,8 @@ cdef inline double shared(const Link* by, double theta, double w) noexcept nogil
         return w
     if by.map == P_NORM:
         return theta * w
+    if fabs(w) < 1e-140:    # nothing beside the sum, and its square would be too small for the processor's liking
+        return fabs(w)
     return sqrt(w * w + 4 * by.floor)    # of the exponentials w is the difference and the floor the product
 
 
@@ -139,10 +145,10 @@ cdef class Linked(Linear):
 
     cdef bint outgrown(self, double top) noexcept nogil:
         """Whether an entry of this size is out of proportion to the grain or the shift."""
-        return self.p * log(top) > 200 if self.map == P_NORM else top - self.shift > 200
+        return self.p * log(top) > 200 if self.map == P_NORM else top - self.shift > 300
 
     cdef void rebase(self) noexcept nogil:
-        """The grain or the shift by the largest entry there is; the caller has folded."""
+        """The grain or the shift by the largest entry there is, with room above; the caller has folded."""
         cdef Py_ssize_t i, k
         cdef double* theta
         cdef double top = -INFINITY
@@ -151,7 +157,7 @@ cdef class Linked(Linear):
             for k in range(self.classes):
                 top = fmax(top, theta[k] if self.map == ENTROPY else fabs(theta[k]))
         if self.map != P_NORM:
-            self.shift = top
+            self.shift = top - 150
         elif top > 0:
             self.grain *= top
             for i in range(self.table.rows):
@@ -163,10 +169,10 @@ cdef class Linked(Linear):
     cdef void settle(self) noexcept nogil:
         """After a step: a sum that rounding has not touched, and the scale that follows from it."""
         self.peak = fmax(self.peak, self.sum)
-        if not 1e-100 < self.sum < 1e100:
+        if not 1e-100 < self.sum < 1e140:
             self.fold()
             self.rebase()
-        elif self.updates & (self.updates - 1) == 0 or self.sum < 1e-4 * self.peak:
+        elif self.updates & (self.updates - 1) == 0 or self.sum < 1e-5 * self.peak:
             self.add_up()
         self.scale = self.factor()
 
