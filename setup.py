@@ -26,7 +26,13 @@ modules = [path.removeprefix("src/").removesuffix(".pyx").replace("/", ".") for 
 setup(
     ext_modules=cythonize(
         [
-            Extension(name, [path], include_dirs=["src/seriatim/core", "src/seriatim/data"], depends=headers, extra_compile_args=FLAGS)
+            Extension(
+                name,
+                [path],
+                include_dirs=["src/seriatim/core", "src/seriatim/data"],
+                depends=headers,
+                extra_compile_args=FLAGS,
+            )
             for name, path in zip(modules, sources, strict=True)
         ],
         compiler_directives={"cdivision": True, "show_performance_hints": False},

@@ -20,7 +20,7 @@ from seriatim import data as data
 from seriatim import errors as errors
 from seriatim import evaluate as evaluate
 from seriatim.catalogue import algorithms as algorithms
-from seriatim.estimator import Classifier, Regressor
+from seriatim.estimator import Classifier, Detector, Regressor
 from seriatim.features import Features as Features
 from seriatim.modelfile import load as load
 

@@ -60,7 +60,7 @@ cdef inline double shared(const Link* by, double theta, double w) noexcept nogil
         return w
     if by.map == P_NORM:
         return theta * w
-    if fabs(w) < 1e-140:    # nothing beside the sum, and its square would be too small for the processor's liking
+    if by.floor < 1e-280 and fabs(w) < 1e-140:    # nothing beside the sum, and squares so small slow a processor down
         return fabs(w)
     return sqrt(w * w + 4 * by.floor)    # of the exponentials w is the difference and the floor the product
 
