@@ -13,6 +13,28 @@ from seriatim.modelfile import load as load
 
 __version__: str
 
+class CSPA(Classifier):
+    rho: Any
+    C: float
+    variant: Literal["prediction", "max_loss"]
+    step: Literal["hard", "I", "II"]
+    average: bool
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        rho: Any = ...,
+        C: float = ...,
+        variant: Literal["prediction", "max_loss"] = ...,
+        step: Literal["hard", "I", "II"] = ...,
+        average: bool = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
 class ALMA(Classifier):
     alpha: float
     p: float

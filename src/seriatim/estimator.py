@@ -479,6 +479,10 @@ class Classifier(Estimator):
                 self._unstart()
                 raise
         self._labels, self._codes = labels, dict(zip(labels, (-1.0, 1.0), strict=True)) if len(labels) == 2 else {}
+        self._labels_changed()
+
+    def _labels_changed(self) -> None:
+        """For what a learner must know of the labels behind its classes."""
 
     def _meet(self, label: Any) -> None:
         """Take in a label that has not been seen before."""
@@ -507,6 +511,8 @@ class Classifier(Estimator):
             self._labels, self._codes = known, codes
         if learner.classes > 1:
             learner.compete(self.seen())
+        if self._labels is not labels:
+            self._labels_changed()
 
     def _targets(self, y: Any, n: int) -> Coded:
         return coded(check_targets(y, n))
@@ -656,6 +662,7 @@ class Classifier(Estimator):
         if len(self._labels) > 2:
             self._learner.reclass([-1] * len(self._labels), [0.0] * len(self._labels))
             self._learner.compete(self.seen())
+        self._labels_changed()
 
 
 class Regressor(Estimator):

@@ -31,6 +31,7 @@ def save(model: Estimator, path: str | os.PathLike[str]) -> None:
     from safetensors.numpy import save_file
 
     state = model.__getstate__()
+    state["parameters"] = {name: model.parameters[name].plain(value) for name, value in state["parameters"].items()}
     names, learned, scaling = state.pop("names"), state.pop("state") or {}, state.pop("scaling") or {}
     manifest = {
         "version": VERSION,

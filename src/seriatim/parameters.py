@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from seriatim.errors import DataError, ParameterError
 from seriatim.features.spec import Features
 from seriatim.labels import label_of, plain_label
@@ -29,6 +31,10 @@ class Parameter:
     def problem(self, value: Any) -> str | None:
         """What is wrong with a value, as `must be ...`; None if nothing is."""
         return None
+
+    def plain(self, value: Any) -> Any:
+        """The value as what JSON has, if it is not that already."""
+        return value
 
     def check(self, name: str, value: Any) -> None:
         if problem := self.problem(value):
@@ -144,3 +150,63 @@ class Labels(Parameter):
         except (TypeError, DataError):
             good = False
         return None if good else self.range
+
+
+@dataclass(frozen=True)
+class Costs(Parameter):
+    """What it costs to predict one label where another is true: by pairs, as a matrix, or None for 1 each."""
+
+    @property
+    def range(self) -> str:
+        return (
+            "a dict {(true, predicted): cost}, a square matrix with a row for each of `classes`, or None; "
+            "costs are numbers from 0 on"
+        )
+
+    def parse(self, text: str) -> Any:
+        """`spam:ham=5,ham:spam=1`: what it costs to take spam for ham, and ham for spam."""
+        try:
+            pairs = [part.rsplit("=", 1) for part in text.split(",")]
+            return {tuple(label_of(label) for label in pair.split(":")): float(cost) for pair, cost in pairs}
+        except ValueError:
+            return text
+
+    def plain(self, value: Any) -> Any:
+        if value is None:
+            return None
+        costs = self.of(value)
+        return costs.tolist() if isinstance(costs, np.ndarray) else [[[*pair], cost] for pair, cost in costs.items()]
+
+    def of(self, value: Any) -> dict[tuple[Any, Any], float] | np.ndarray:
+        """Costs by pair, or the matrix of them; an error for what is neither."""
+        if value is None:
+            return {}
+        if isinstance(value, list) and all(isinstance(item, list) and isinstance(item[0], list) for item in value):
+            value = {tuple(pair): cost for pair, cost in value}  # as `plain` has it
+        if not isinstance(value, dict):
+            matrix = np.asarray(value)
+            if matrix.dtype.kind not in "fiu" or matrix.ndim != 2 or not 2 <= len(matrix) == matrix.shape[1]:
+                raise ValueError
+            matrix = matrix.astype(np.float64)
+            np.fill_diagonal(matrix, 0.0)  # nobody asks what a right prediction costs
+            self.expect_costs(matrix)
+            return matrix
+        costs = {}
+        for pair, cost in value.items():
+            if not (isinstance(pair, tuple) and isinstance(cost, float | int | np.number)) or isinstance(cost, bool):
+                raise TypeError
+            true, predicted = pair
+            costs[plain_label(true), plain_label(predicted)] = float(cost)
+        self.expect_costs(np.array([*costs.values()]))
+        return costs
+
+    def expect_costs(self, costs: np.ndarray) -> None:
+        if not ((costs >= 0) & (costs < 1e100)).all():
+            raise ValueError
+
+    def problem(self, value: Any) -> str | None:
+        try:
+            self.of(value)
+        except (TypeError, ValueError, IndexError, OverflowError):
+            return self.range
+        return None

@@ -50,7 +50,7 @@ class Run:
         """The figures as plain numbers."""
         from seriatim.catalogue import command_name
 
-        parameters = self.model.get_params()
+        parameters = {name: self.model.parameters[name].plain(value) for name, value in self.model.get_params().items()}
         return {
             "algorithm": command_name(type(self.model)),
             "parameters": {**parameters, "features": Features.of(parameters["features"]).as_dict() or None},

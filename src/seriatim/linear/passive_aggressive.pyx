@@ -1,28 +1,15 @@
 """Passive-aggressive learning: the smallest step that gives the example what it asks for."""
 
-from libc.math cimport copysign, fabs, fmax, fmin, sqrt
+from libc.math cimport copysign, fabs, fmax, sqrt
 
 from seriatim.core.learner cimport Linear, MarginLearner, ResidualLearner
+from seriatim.core.least_step cimport least_step
 from seriatim.core.row cimport Row, dot, within
 
 from seriatim.estimator import Classifier, Detector, Regressor
 from seriatim.parameters import Choice, Flag, Number
 
 VARIANTS = ("hard", "I", "II")
-
-cdef enum Variant:
-    HARD
-    ONE
-    TWO
-
-
-cdef inline double least_step(int variant, double C, double loss, double norm2) noexcept nogil:
-    """The step tau of PA, PA-I and PA-II for a positive loss (Crammer et al., 2006, equation 5)."""
-    if variant == HARD:
-        return loss / norm2
-    if variant == ONE:
-        return fmin(C, loss / norm2)
-    return loss / (norm2 + 1 / (2 * C))
 
 
 cdef class PassiveAggressive(MarginLearner):
