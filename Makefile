@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench lint fuzz stubs clean
+.PHONY: demo test bench published lint fuzz endurance stubs clean
 
 demo: $(VENV)/installed
 	$(BIN)/seriatim run spam -a pa --normalize max
@@ -22,6 +22,14 @@ lint: $(VENV)/lint
 bench: $(VENV)/tests .venv-peers/installed
 	$(BIN)/python -m compileall -q src    # as pip does with what it installs
 	$(BIN)/python -m bench
+
+# The tables of the literature, beside ours; needs their data sets (--data FOLDER).
+published: $(VENV)/tests
+	$(BIN)/python -m bench.published
+
+# Ten million steps of every learner on rows of very different lengths.
+endurance: $(VENV)/tests
+	$(BIN)/python -m tests.endurance
 
 # A million mutated inputs for the parser and the model loader.
 fuzz: $(VENV)/tests

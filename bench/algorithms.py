@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.data import CLASSES, FEATURES
 from bench.measure import Bench, BenchError, Line, run, warm
 
-LIMIT = 120  # seconds that one run may take
+LIMIT = 30  # seconds that one run may take
 SLOW = 10  # seconds beyond which a run is not repeated
 
 SECOND_ORDER = 1.6

@@ -6,12 +6,13 @@ from collections import Counter, OrderedDict
 from itertools import product
 
 import numpy as np
+import pandas
 import pytest
 from scipy.sparse import csr_matrix
 
 import seriatim
 from seriatim.errors import DataError, NotFittedError, ParameterError, SeriatimError
-from seriatim.estimator import FIXED, as_rows
+from seriatim.estimator import as_rows
 from seriatim.parameters import REQUIRED, Choice, Flag, Labels, Number
 
 ALGORITHMS = seriatim.algorithms()
@@ -760,7 +761,7 @@ def test_numbers_can_change_on_a_live_model(make):
     """What was learned stays, bit by bit; what comes is learned with the new value."""
     X, y = examples(make)
     for name, parameter in make.parameters.items():
-        if not isinstance(parameter, Number) or name in FIXED:
+        if not isinstance(parameter, Number) or name in make.fixed:
             continue
         model = default(make).partial_fit(X, y)
         before = copy.deepcopy(model.__getstate__())
@@ -815,3 +816,47 @@ def test_bad_classes_in_the_first_call(make, bad):
     X, y = examples(make)
     with Unchanged(default(make)) as model, pytest.raises(ParameterError, match="classes"):
         model.partial_fit(X, y, classes=bad)
+
+
+# ---- what is refused leaves no trace
+
+
+@pytest.mark.parametrize(("cls", "parameters"), [(seriatim.EG, {}), (seriatim.AROW, {"covariance": "full"})])
+def test_a_frame_without_room_leaves_the_model_as_it_was(cls, parameters):
+    """Its names are forgotten with it."""
+    X, y = examples(cls)
+    known = pandas.DataFrame(X[:, :2], columns=["a", "b"])
+    wide = pandas.DataFrame(np.ones((2, 20_001)), columns=[f"x{j}" for j in range(20_001)]).assign(a=1.0, b=2.0)
+    model = cls(**parameters).partial_fit(known, y)
+    with Unchanged(model), pytest.raises(SeriatimError):
+        model.partial_fit(wide, y[:2])
+    model.partial_fit(known, y).predict(known)
+
+
+def test_a_label_of_a_refused_example_is_not_taken_in():
+    model = seriatim.EG().learn_one({"a": 1.0}, "x")
+    with Unchanged(model), pytest.raises(DataError, match="n_features"):
+        model.learn_one({"b": 1.0}, "z")
+    assert model.classes_.tolist() == ["x"]
+
+
+@classifiers
+def test_classes_are_told_once(make):
+    X, y = examples(make)
+    with pytest.raises(ParameterError, match="classes"):
+        default(make, classes=[0, 1, 2]).partial_fit(X, y, classes=[0, 1])
+    default(make, classes=[0, 1]).partial_fit(X, y, classes=[1, 0])
+
+
+def test_a_ball_around_a_model_that_had_none():
+    X, y = examples(seriatim.OGD)
+    model = seriatim.OGD(fit_intercept=False).partial_fit(X, y).set_params(radius=0.01)
+    assert np.linalg.norm(model.partial_fit(X, y).coef_) <= 0.01 * (1 + 1e-9)
+
+
+def test_a_parameter_that_is_what_it_was_may_be_set():
+    X, y = examples(seriatim.ALMA)
+    model = seriatim.ALMA(p=3.0, classes=[0, 1]).partial_fit(X, y)
+    model.set_params(p=3.0, classes=[0, 1], alpha=0.5)
+    with Unchanged(model), pytest.raises(ParameterError, match="ALMA: p cannot"):
+        model.set_params(p=4.0, alpha=0.6)

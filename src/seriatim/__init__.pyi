@@ -35,6 +35,20 @@ class CSPA(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
+class AggressiveROMMA(Classifier):
+    average: bool
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        average: bool = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
 class ALMA(Classifier):
     alpha: float
     p: float
@@ -89,20 +103,6 @@ class AROWRegressor(Regressor):
         r: float = ...,
         covariance: Literal["diagonal", "full"] = ...,
         average: bool = ...,
-        fit_intercept: bool = ...,
-        features: Features | dict[str, Any] | None = ...,
-    ) -> None: ...
-
-class AggressiveROMMA(Classifier):
-    average: bool
-    classes: Sequence[Any] | None
-    fit_intercept: bool
-    features: Features | dict[str, Any] | None
-    def __init__(
-        self,
-        *,
-        average: bool = ...,
-        classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
@@ -316,20 +316,20 @@ class OGDRegressor(Regressor):
     ) -> None: ...
 
 class OneClassPA(Detector):
-    fit_intercept: bool
     C: float
     epsilon: float
     variant: Literal["hard", "I", "II"]
     B: float | None
+    fit_intercept: bool
     features: Features | dict[str, Any] | None
     def __init__(
         self,
         *,
-        fit_intercept: bool = ...,
         C: float = ...,
         epsilon: float = ...,
         variant: Literal["hard", "I", "II"] = ...,
         B: float | None = ...,
+        fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
@@ -425,24 +425,6 @@ class SCW(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class SOP(Classifier):
-    a: float
-    covariance: Literal["diagonal", "full"]
-    average: bool
-    classes: Sequence[Any] | None
-    fit_intercept: bool
-    features: Features | dict[str, Any] | None
-    def __init__(
-        self,
-        *,
-        a: float = ...,
-        covariance: Literal["diagonal", "full"] = ...,
-        average: bool = ...,
-        classes: Sequence[Any] | None = ...,
-        fit_intercept: bool = ...,
-        features: Features | dict[str, Any] | None = ...,
-    ) -> None: ...
-
 class SoftSVM(Classifier):
     lam: float
     average: bool
@@ -456,6 +438,24 @@ class SoftSVM(Classifier):
         lam: float = ...,
         average: bool = ...,
         variant: Literal["mirror", "pegasos"] = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class SOP(Classifier):
+    a: float
+    covariance: Literal["diagonal", "full"]
+    average: bool
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        a: float = ...,
+        covariance: Literal["diagonal", "full"] = ...,
+        average: bool = ...,
         classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,

@@ -35,7 +35,7 @@ def _import_families() -> None:
 def algorithms() -> dict[str, type[Estimator]]:
     """All algorithms by class name, ordered by family and name."""
     _import_families()
-    return dict(sorted(_registered.items(), key=lambda item: (item[1].family, item[0])))
+    return dict(sorted(_registered.items(), key=lambda item: (item[1].family, item[0].lower())))
 
 
 def command_name(cls: type[Estimator]) -> str:

@@ -32,9 +32,6 @@ LARGE = 1 << 20
 # What a model holds beside its parameters.
 STATE = ("_learner", "_vocabulary", "_columns", "_labels", "_codes", "_scaler", "_schema", "_plan")
 
-# What says how the state is to be read, and so cannot change once there is one.
-FIXED = ("classes", "fit_intercept", "features", "n_features", "p")
-
 # The weight of an example that has none; told by its identity, which costs `learn_one` less than a comparison.
 ONE = 1.0
 
@@ -51,6 +48,8 @@ class Estimator:
     loss: Any
     epsilon: Any = 0.0
     parameters: ClassVar[dict[str, Parameter]] = {}
+    # What says how the state is to be read, and so cannot change once there is one.
+    fixed: ClassVar[tuple[str, ...]] = ("classes", "fit_intercept", "features")
 
     fit_intercept: Any = Flag(True)
     features: Any = FeatureChoice(None)
@@ -120,17 +119,17 @@ class Estimator:
                 known = ", ".join(self.parameters)
                 raise ParameterError(f"{type(self).__name__} has no parameter {name!r}; it has {known}")
         state = self.__getstate__()
-        fixed = f"{type(self).__name__}: {', '.join(params)} cannot be changed once the model has learned"
-        if state["state"] is not None and any(
-            params.get(name, getattr(self, name, None)) is not getattr(self, name, None) for name in FIXED
-        ):
-            raise ParameterError(fixed)
+        fixed = f"{type(self).__name__}: {{}} cannot be changed once the model has learned"
+        for name in self.fixed if state["state"] is not None else ():
+            now: Any = getattr(self, name, None)
+            if name in params and params[name] is not now and not np.array_equal(params[name], now):
+                raise ParameterError(fixed.format(name))
         state["parameters"].update(params)
         changed = type(self).__new__(type(self))
         try:
             changed.__setstate__(state)
         except (KeyError, ModelError):  # the state is not one that a model with these parameters has
-            raise ParameterError(fixed) from None
+            raise ParameterError(fixed.format(", ".join(params))) from None
         return self._become(changed)
 
     def __repr__(self) -> str:
@@ -269,8 +268,13 @@ class Estimator:
             if vocabulary is None:
                 self._fitted()
                 raise self._nameless()
+            known = len(vocabulary)
             rows = vocabulary.translate(rows, learning)
-            self._learner.reserve(len(vocabulary))
+            try:
+                self._learner.reserve(len(vocabulary))
+            except (SeriatimError, MemoryError):  # no room for the new names
+                self._vocabulary = Vocabulary(vocabulary.names[:known])
+                raise
         elif self._vocabulary is not None and rows.features > len(self._vocabulary):
             raise DataError(f"{rows.features} columns for a model that knows {len(self._vocabulary)} by name")
         if learning and schema:
@@ -532,6 +536,8 @@ class Classifier(Estimator):
     def _begin(self, rows: Rows, classes: Any = None) -> None:
         """`classes` counts in the first call only, as in scikit-learn."""
         self.parameters["classes"].check(f"{type(self).__name__}: classes", classes)
+        if classes is not None and self.classes is not None and {*classes} != {*self.classes}:
+            raise ParameterError(f"{type(self).__name__}: classes={self.classes!r}, but partial_fit says {classes!r}")
         fresh = self._learner is None
         super()._begin(rows)
         if fresh and classes is not None:
@@ -584,7 +590,9 @@ class Classifier(Estimator):
     def predict_proba(self) -> Callable[[Any], np.ndarray]:
         """The probability of each of two labels, 1 / (1 + e^-score), of a model learned by the logistic loss."""
         if self.loss != "logistic":
-            raise AttributeError(f"{type(self).__name__} gives no probabilities; those with the logistic loss do")
+            raise AttributeError(
+                f"{type(self).__name__} has no probabilities; CW, AROW, SCW and the logistic loss have"
+            )
         if self._learner is not None and self._learner.classes > 1:
             raise AttributeError("with more than two labels the loss is that of the strongest rival: no probabilities")
         return self._logistic
@@ -627,7 +635,7 @@ class Classifier(Estimator):
                     code = None
                 if code is None:
                     label = plain_label(y)
-                    self._learner.score_one(vocabulary, x)  # refuses a bad example before its label is taken in
+                    self._learner.admit(vocabulary, x)  # refuses a bad example before its label is taken in
                     self._meet(label)
                     code = self._codes[label]
                 self._learner.learn_one(vocabulary, x, code, weight)

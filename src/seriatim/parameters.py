@@ -195,8 +195,9 @@ class Costs(Parameter):
         for pair, cost in value.items():
             if not (isinstance(pair, tuple) and isinstance(cost, float | int | np.number)) or isinstance(cost, bool):
                 raise TypeError
-            true, predicted = pair
-            costs[plain_label(true), plain_label(predicted)] = float(cost)
+            true, predicted = map(plain_label, pair)
+            if true != predicted:
+                costs[true, predicted] = float(cost)
         self.expect_costs(np.array([*costs.values()]))
         return costs
 

@@ -9,7 +9,8 @@ TABLE = "libol-manual-table3"  # Hoi, Wang and Zhao, "LIBOL", JMLR 15 (2014), th
 
 # To the last digit: LIBOL's own permutations lead to the parameters, the mistakes and the updates that it printed.
 SAME = ("ALMA", "OGD", "PA", "PA1", "PA2", "CW", "NHERD", "AROW", "SCW")
-# LIBOL's differ in ties at 0 (Perceptron), the first step (ROMMA) or when Sigma changes (SOP, IELLIP): a deviation at most.
+# LIBOL's differ in ties at 0 (Perceptron), the first step (ROMMA) or when Sigma changes (SOP, IELLIP): by less than a
+# deviation.
 ALIKE = ("Perceptron", "ROMMA", "aROMMA", "SOP", "IELLIP")
 
 

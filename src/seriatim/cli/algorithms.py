@@ -49,9 +49,13 @@ def command(name: str | None, as_json: bool) -> None:
 
     table = Table(box=None, pad_edge=False)
     for title in ("algorithm", "family", "task", "parameters", "paper"):
-        table.add_column(title, no_wrap=title == "algorithm", header_style="bold")
+        table.add_column(title, no_wrap=title == "algorithm", overflow="fold", header_style="bold")
     for cls in known:
-        own = {name: p.default for name, p in cls.parameters.items() if name not in ("fit_intercept", "classes")}
+        own = {
+            name: p.default
+            for name, p in cls.parameters.items()
+            if name not in ("fit_intercept", "classes", "features")
+        }
         shown = " ".join(f"{name}={value}" for name, value in own.items())
         table.add_row(catalogue.command_name(cls), cls.family, cls.task, shown, cls.paper)
     Console().print(table)

@@ -44,21 +44,24 @@ def command(model_file: str, sources: tuple[str, ...], output: str | None, score
 
 def predict(model: Any, stream: Any, scores: bool, file: TextIO) -> str:
     """Write a line for each example; how the predictions compare with the labels, in words."""
-    examples = labelled = wrong = 0
+    examples = labelled = wrong = inside = 0
     squared = 0.0
     for rows, y in stream:
         values = model.scores_of(rows)
         predicted = model.decide(values)
         examples += rows.n
+        inside += int(np.count_nonzero(values[:, 0] >= 0))
         known = np.array([label == label for label in y.tolist()])  # NaN is no label
         labelled += int(np.count_nonzero(known))
         if model.task == "classification":
             wrong += int(np.count_nonzero(predicted[known] != y[known]))
-        elif known.any():
+        elif model.task == "regression" and known.any():
             squared += float(np.sum((predicted[known] - model._targets(y[known], int(known.sum()))) ** 2))
         lines = values if scores else predicted[:, None]
         file.writelines(" ".join(map(str, line)) + "\n" for line in lines.tolist())
         file.flush()  # for whoever waits at the other end of a pipe
+    if model.task == "novelty":
+        return f"{inside:,} of {examples:,} examples are inside"
     if not labelled:
         return f"{examples:,} examples, none of them with a label to compare with"
     if model.task == "classification":

@@ -176,6 +176,8 @@ cdef class Covariance:
         cdef Py_ssize_t k
         if values.shape != (self.classes, length(n)):
             raise ModelError(f"a covariance of shape {values.shape}; expected {(self.classes, length(n))}")
+        if not (values[:, [length(j) + j for j in range(n)]] > 0).all():
+            raise ModelError("a variance is not above 0")
         self.grow(n)
         for k in range(self.classes):
             self.put(k, np.ascontiguousarray(values[k], dtype=np.float64))

@@ -205,6 +205,12 @@ cdef class Learner:
         if self.failed:                # a call by name would cost more than a short row
             self.check_memory()
 
+    def admit(self, Vocabulary names, features):
+        """Refuse a dict that could not be learned; takes in nothing."""
+        cdef Row x
+        names.encode(features if type(features) is dict else as_dict(features), True, self.constant, &x)
+        self.grow(len(names.names) + names.expected() + 1)
+
     def score_one(self, Vocabulary names, features):
         """The score of a dict; a list of them with many classes."""
         cdef Row x
@@ -418,6 +424,8 @@ cdef class Linear(Learner):
             raise ModelError("the fields of the feature table differ in shape")
         for name, _, _ in self.table.fields:
             self.table.set(name, np.ascontiguousarray(state[name], dtype=np.float64))
+        if self.bounded and self.norm2 == 0:    # a ball that was not there when the state was learned
+            self.measure()
 
 
 cdef class MarginLearner(Linear):

@@ -85,7 +85,7 @@ def judge_of(model: Any, run: Any) -> Any:
     """What counts mistakes and losses of scores beside the labels that came later."""
 
     def regression(y: np.ndarray, scores: np.ndarray) -> None:
-        sums = running_loss(model.loss, y.astype(np.float64) - scores[:, 0], model.epsilon, run.loss)
+        sums = running_loss(model.loss, model._targets(y, len(y)) - scores[:, 0], model.epsilon, run.loss)
         run.loss = float(sums[-1])
         run.extend_curve(sums)
 

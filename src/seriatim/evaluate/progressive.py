@@ -21,7 +21,7 @@ STEP = 1 << 20  # values of an array between two looks at the clock
 
 @dataclass
 class Run:
-    """What a run over a stream showed. Figures are of the examples so far; `mistakes` is None for a regression."""
+    """What a run over a stream showed. Figures are of the examples so far; `mistakes` is None without labels."""
 
     model: Estimator
     examples: int = 0
@@ -123,8 +123,10 @@ def judged(
     model: Estimator, X: Any, y: Any, sample_weight: Any, delay: int, run: Run, observe: Observer
 ) -> Iterator[Rows]:
     """Go through the stream; its blocks when they have been predicted and learned."""
-    whole = y is not None or (model.task == "novelty" and hasattr(X, "shape"))
+    whole = y is not None or (model.task == "novelty" and (hasattr(X, "shape") or isinstance(X, list | tuple)))
     given = model._rows(X) if whole else None
+    if given is not None and y is None:
+        y = np.zeros(given.n)
     if given is not None:
         given.weights = sample_weight
     elif sample_weight is not None:

@@ -12,6 +12,7 @@ from seriatim.core.learner cimport Linear
 from seriatim.core.row cimport Row, dot, record, value, within
 from seriatim.core.rows cimport Rows
 
+from seriatim.errors import ModelError
 from seriatim.estimator import Classifier, Regressor
 from seriatim.parameters import Choice, Flag, Number
 
@@ -76,7 +77,8 @@ cdef class Gaussian(Linear):
     cdef Covariance covariance     # of the full form; else None
     cdef bint dual                 # the paper's step is theta += y x, w = Sigma theta; then alpha is 1
     cdef double alpha, c
-    cdef double* room_for          # in the full form: U' x of two classes, and Sigma x
+    cdef double* vectors           # in the full form: U' x of two classes, and Sigma x
+    cdef Py_ssize_t longest        # that they may be
     cdef double f[2]
     cdef double v[2]
 
@@ -89,7 +91,7 @@ cdef class Gaussian(Linear):
             self.grow(1)
 
     def __dealloc__(self):
-        free(self.room_for)
+        free(self.vectors)
 
     cdef bint step(self, double margin, double v) noexcept nogil:
         """Sets alpha and c; returns whether there is a step. v > 0."""
@@ -98,14 +100,15 @@ cdef class Gaussian(Linear):
     cdef int grow(self, Py_ssize_t rows) except -1:
         if self.covariance is not None:
             self.covariance.grow(rows)
-            larger = realloc(self.room_for, 3 * self.covariance.capacity * sizeof(double))
-            if larger == NULL:
-                raise MemoryError
-            self.room_for = <double*> larger
+            if self.longest < self.covariance.capacity:
+                larger = realloc(self.vectors, 3 * self.covariance.capacity * sizeof(double))
+                if larger == NULL:
+                    raise MemoryError
+                self.vectors, self.longest = <double*> larger, self.covariance.capacity
         return Linear.grow(self, rows)
 
     cdef double* vector(self, Py_ssize_t place) noexcept nogil:
-        return NULL if self.covariance is None else self.room_for + place * self.covariance.capacity
+        return NULL if self.covariance is None else self.vectors + place * self.longest
 
     cdef double look(self, const Row* x, Py_ssize_t column, Py_ssize_t place) noexcept nogil:
         """w.x of a column; keeps it, the variance and, in the full form, U' x."""
@@ -169,8 +172,9 @@ cdef class Gaussian(Linear):
             rows.get(i, self.constant, &x)
             x = within(&x, self.table.rows)
             for k in range(self.classes):
-                mean[i, k] = self.look(&x, k, 0)
+                self.look(&x, k, 0)
                 variance[i, k] = self.v[0]
+            self.predict(&x, &mean[i, 0])
         return means, variances
 
     def reclass(self, list source, list factor):
@@ -188,6 +192,8 @@ cdef class Gaussian(Linear):
         self.grow(self.table.rows)
         if self.covariance is not None:
             self.covariance.set(state["factors"], self.table.rows)
+        elif not (state["sigma"] > 0).all():
+            raise ModelError("a variance is not above 0")
 
 
 cdef inline double root(double m, double v, double phi) noexcept nogil:
@@ -264,7 +270,7 @@ cdef class SoftConfidence(Gaussian):
 
     cdef bint step(self, double m, double v) noexcept nogil:
         cdef double phi = self.phi, C = self.weight * self.C, n, b, p, whole
-        if m >= phi * sqrt(v) or C == 0:
+        if m >= phi * sqrt(v) or C < LEAST:
             return False
         if not self.squared:
             self.alpha = fmin(C, root(m, v, phi))
@@ -442,7 +448,8 @@ class GaussianClassifier(Classifier):
         """The probability of each label when the weights are drawn from N(mu, Sigma): that its score is the highest.
 
         For two labels that is Phi(mu.x / sqrt(x' Sigma x)). It tells how sure the model is of its weights, not how
-        noisy the labels are.
+        noisy the labels are; with more labels the likeliest may not be the one of the highest mean, which `predict`
+        gives. To about 0.001, at a cost that grows with the square of the number of labels.
         """
         self._fitted()
         rows = self._rows(X).check()

@@ -105,7 +105,7 @@ def descent(model, kind):
         if model.radius is not None:
             raise ParameterError(
                 f'{type(model).__name__}: radius={model.radius!r} with schedule="adagrad", whose steps have no ball; '
-                f"leave one of them"
+                f"leave one of them out"
             )
         gradient = Gradient(model.loss, model.eta, "constant", model.epsilon)
         return Adaptive(gradient, model.average, kind is RegressionDescent)

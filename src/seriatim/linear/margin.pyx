@@ -104,6 +104,7 @@ class ALMA(Classifier):
 
     family = "linear"
     paper = "Gentile (2001)"
+    fixed = (*Classifier.fixed, "p")
     loss = "hinge"
     alpha = Number(0.9, above=0, most=1)
     p = Number(2.0, least=2)
@@ -161,10 +162,12 @@ cdef class Measured(MarginLearner):
                         w[self.classes + k] -= self.total * mean / seen
 
     cdef void multiply(self, double factor) noexcept nogil:
-        """w *= factor, and the sum of the past with it, so that the average keeps its direction, too."""
+        """w *= factor; where that makes it smaller, the sum of the past, too, beside which it would else be nothing."""
         cdef Py_ssize_t i, k
         cdef double* u
         self.shrink(factor)
+        if factor > 1:
+            return
         self.total *= factor
         for i in range(self.table.rows if self.average else 0):
             u = self.table.data + i * self.table.width + self.classes
@@ -209,6 +212,7 @@ class ROMMA(Classifier):
     With several classes w is the whole matrix, and x the difference of the joint feature map.
 
     On data that cannot be separated |w| grows without end; beyond 1e50 w is scaled back, which changes no prediction.
+    There |w|^2 is also summed anew whenever it has grown fourfold, at O(d).
 
     Parameters
     ----------

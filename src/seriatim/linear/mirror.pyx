@@ -113,7 +113,7 @@ cdef class Linked(Linear):
         if self.map != P_NORM and rows > most and (self.dimension or self.t):
             raise DataError(
                 f"feature {rows - 1}, but the model is over {most - 1}: all weights share one sum, so their number is "
-                f"fixed before the first example; give n_features={rows - 1} or more"
+                f"fixed before the first example; start with n_features={rows - 1} or more"
             )
         rows = max(rows, self.dimension)
         if rows > self.table.rows:
@@ -331,6 +331,7 @@ class MirrorDescent(Classifier):
 
     family = "linear"
     paper = "Shalev-Shwartz (2012)"
+    fixed = (*Classifier.fixed, "mirror", "p", "variant", "n_features")
     mirror = Choice("euclidean", ("euclidean", "entropy", "pnorm"))
     loss = Choice("hinge", LOSSES)
     eta = Number(0.1, above=0)
@@ -383,6 +384,7 @@ class EG(Classifier):
 
     family = "linear"
     paper = "Kivinen and Warmuth (1997)"
+    fixed = (*Classifier.fixed, "n_features")
     loss = Choice("hinge", LOSSES[:6])
     eta = Number(0.1, above=0)
     U = Number(1.0, above=0)

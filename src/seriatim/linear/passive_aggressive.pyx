@@ -4,7 +4,7 @@ from libc.math cimport copysign, fabs, fmax, sqrt
 
 from seriatim.core.learner cimport Linear, MarginLearner, ResidualLearner
 from seriatim.core.least_step cimport least_step
-from seriatim.core.row cimport Row, dot, within
+from seriatim.core.row cimport Row, dot, record, value
 
 from seriatim.estimator import Classifier, Detector, Regressor
 from seriatim.parameters import Choice, Flag, Number
@@ -65,17 +65,26 @@ cdef class Ball(Linear):
     cdef double radius(self) noexcept nogil:
         return sqrt(fmax(0, self.reach * self.reach - self.height * self.height)) if self.lifted else self.reach
 
-    cdef double square(self, const Row* x, double f) noexcept nogil:
-        """|w - x|^2."""
-        return fmax(0, self.norm2 - 2 * f + x.norm2)
+    cdef double square(self, const Row* x) noexcept nogil:
+        """|w - x|^2, entry by entry as far as x goes: |w|^2 - 2 w.x + |x|^2 would cancel far from the origin."""
+        cdef Py_ssize_t i
+        cdef double w, v, total = 0, own = 0, seen = 0
+        for i in range(-1, x.n):
+            v = value(x, i)
+            w = self.scale * self.table.data[record(x, i) * self.table.width] if record(x, i) < self.table.rows else 0
+            total += (w - v) * (w - v)
+            own += v * v
+            seen += w * w
+        if x.norm2 > own * (1 + 1e-12):    # features of a dict that have no column yet
+            total += x.norm2 - own
+        return total + fmax(0, self.norm2 - seen) if x.n + 1 < self.table.rows else total
 
     cdef double score(self, const Row* x) noexcept nogil:
-        cdef Row known = within(x, self.table.rows)
-        return self.radius() - sqrt(self.square(x, self.scale * dot(&known, self.table.data, self.table.width)))
+        return self.radius() - sqrt(self.square(x))
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
         cdef double f = self.scale * dot(x, self.table.data, self.table.width)
-        cdef double square = self.square(x, f), score = self.radius() - sqrt(square)
+        cdef double square = self.square(x), score = self.radius() - sqrt(square)
         cdef double distance = sqrt(square + self.height * self.height), loss = distance - self.reach, a
         if loss > 0:
             a = least_step(self.variant, self.C, loss, 1) / distance
@@ -167,8 +176,7 @@ class OneClassPA(Detector):
     learned, up to B: a further coordinate in which w starts at B and every x is 0 takes part in all of this with the
     radius B, and epsilon is what of it w leaves, sqrt(B^2 - w_{d+1}^2). That form is recalled from the paper, not read.
 
-    A row of zeros is a point like any other. Features that the model has never seen count in the distance, except those
-    of dicts.
+    A row of zeros is a point like any other, and features that the model has never seen count in the distance.
 
     Parameters
     ----------
@@ -188,11 +196,12 @@ class OneClassPA(Detector):
     family = "linear"
     paper = "Crammer et al. (2006)"
     loss = "hinge"
-    fit_intercept = Flag(False)
+    fixed = (*Detector.fixed, "B")
     C = Number(1.0, above=0)
     epsilon = Number(0.1, above=0)
     variant = Choice("I", VARIANTS)
     B = Number(None, above=0, optional=True)
+    fit_intercept = Flag(False)
 
     def build(self):
         return Ball(self.C, self.variant, self.B or self.epsilon, self.B is not None)

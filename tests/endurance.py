@@ -1,0 +1,74 @@
+"""`python -m tests.endurance`: ten million steps of every learner on noisy rows of lengths from 1e-6 to 1e6.
+
+Whatever grows or falls without end, a scale, a sum, a variance or w itself, must be renewed before it leaves the range
+of numbers; and what is learned at the end must still be worth something.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+
+import seriatim
+from seriatim.estimator import as_rows
+from tests.test_contract import REQUIRED_ARGUMENTS
+
+BLOCK = 100_000
+COLUMNS = 6
+PLANTED = np.array([1.0, -2.0, 0.5, 1.5, -1.0, 0.3])
+
+
+def settings():
+    """(class, parameters) of everything whose cost does not grow with the stream."""
+    for name, cls in seriatim.algorithms().items():
+        if name == "VotedPerceptron":
+            continue
+        required = dict.fromkeys(REQUIRED_ARGUMENTS.get(name, {}), COLUMNS)
+        alternatives = [{}]
+        alternatives += [{"covariance": "full"}] if "covariance" in cls.parameters else []
+        alternatives += [{"average": True}] if "average" in cls.parameters else []
+        alternatives += [{"p": 5.0}] if name == "ALMA" else []
+        alternatives += [{"mirror": "entropy"}, {"mirror": "pnorm", "p": 5.0}] if name == "MirrorDescent" else []
+        yield from ((cls, {**required, **chosen}) for chosen in alternatives)
+
+
+def stream(seed, labels):
+    """Rows of which one label in ten is wrong, and every length is as likely as its tenfold."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((BLOCK, COLUMNS))
+    y = (X @ PLANTED > 0).astype(int) if labels == 2 else np.argmax(X[:, :labels], axis=1)
+    y = np.where(rng.random(BLOCK) < 0.1, rng.integers(0, labels, BLOCK), y)
+    return X * 10.0 ** rng.uniform(-6, 6, (BLOCK, 1)), y
+
+
+def endure(cls, parameters, labels, steps):
+    """The model after so many steps. Fails if a number of its state, or a score, is not finite."""
+    model = cls(**parameters)
+    X, y = stream(0, labels)
+    rows = as_rows(X).check()
+    for _ in range(0, steps, BLOCK):
+        model.learn_rows(rows, model._targets(y, len(y)))
+    state = model.__getstate__()["state"]
+    assert all(np.isfinite(value).all() for value in state.values()), f"{model}: the state is not finite"
+    assert np.isfinite(model._learner.score_rows(rows)).all(), f"{model}: a score is not finite"
+    return model
+
+
+def accuracy(model, labels):
+    """On rows it has not seen, of length about 1."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((2000, COLUMNS))
+    y = (X @ PLANTED > 0).astype(int) if labels == 2 else np.argmax(X[:, :labels], axis=1)
+    return float(np.mean(model.predict(X) == y))
+
+
+if __name__ == "__main__":
+    steps = int(float(sys.argv[1])) if len(sys.argv) > 1 else 10_000_000
+    for cls, parameters in settings():
+        for labels in (2, 3) if cls.task == "classification" else (2,):
+            start = time.perf_counter()
+            model = endure(cls, parameters, labels, steps)
+            right = f"{accuracy(model, labels):.3f} right" if cls.task == "classification" else ""
+            print(f"{model!r}, {labels} labels: finite, {right} {time.perf_counter() - start:.1f} s", flush=True)
