@@ -226,6 +226,8 @@ def test_perceptrons_on_generated_streams(name, eta, stream, intercept, declared
 def test_classifiers_on_generated_streams(spec, stream, intercept, ways):
     # Of rows that repeat, SOP and NAROW may take back exactly what they have learned, and then the last bit decides.
     assume(spec[0] not in ("SOP", "NAROW") or len(np.unique(stream[0], axis=0)) == len(stream[0]))
+    # Pegasos' recursion rounds where theta / (lambda t) does not, and of two rivals that tie either may be taken.
+    assume(spec[1].get("variant") != "pegasos" or len(set(stream[1].tolist())) < 3)
     compare(spec, *stream, intercept, ways=ways)
 
 

@@ -357,7 +357,10 @@ cdef class Linear(Learner):
         self.updates += 1
         if self.bounded:
             self.moved = True
-            self.norm2 += change
+            if self.norm2 == 0:    # at first, or where nobody asked for it until now
+                self.measure()
+            else:
+                self.norm2 += change
 
     cdef void shrink(self, double factor) noexcept nogil:
         """w *= factor, at no cost; the table is rescaled long before the scale leaves the range of numbers."""
@@ -424,8 +427,6 @@ cdef class Linear(Learner):
             raise ModelError("the fields of the feature table differ in shape")
         for name, _, _ in self.table.fields:
             self.table.set(name, np.ascontiguousarray(state[name], dtype=np.float64))
-        if self.bounded and self.norm2 == 0:    # a ball that was not there when the state was learned
-            self.measure()
 
 
 cdef class MarginLearner(Linear):
