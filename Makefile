@@ -49,11 +49,11 @@ $(VENV)/installed: $(VENV)/bin/python $(SOURCES)
 	touch $@
 
 $(VENV)/tests: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	$(BIN)/python -m pip install --quiet 'seriatim[test]'    # what is installed already is not built again
 	touch $@
 
 $(VENV)/lint: $(VENV)/tests
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet 'seriatim[dev]'
 	touch $@
 
 .venv-peers/installed: pyproject.toml
