@@ -11,7 +11,8 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import seriatim
-from seriatim.errors import DataError, NotFittedError, ParameterError, SeriatimError
+import seriatim.core.covariance
+from seriatim.errors import DataError, LimitError, NotFittedError, ParameterError, SeriatimError
 from seriatim.estimator import as_rows
 from seriatim.parameters import REQUIRED, Choice, Flag, Labels, Number
 
@@ -860,3 +861,21 @@ def test_a_parameter_that_is_what_it_was_may_be_set():
     model.set_params(p=3.0, classes=[0, 1], alpha=0.5)
     with Unchanged(model), pytest.raises(ParameterError, match="ALMA: p cannot"):
         model.set_params(p=4.0, alpha=0.6)
+
+
+def test_a_label_for_which_there_is_no_room(monkeypatch):
+    """A third label triples the covariance; where that is too much the model stays binary, and goes on."""
+    model = seriatim.AROW(covariance="full")
+    for k in range(40):
+        model.learn_one({f"x{j}": float(j - k % 7) for j in range(20)}, k % 2)
+    monkeypatch.setattr(seriatim.core.covariance, "MAX_BYTES", 4000)
+    with Unchanged(model), pytest.raises(LimitError, match="diagonal"):
+        model.learn_one({"x1": 1.0}, 2)
+    assert model.learn_one({"x1": 1.0}, 1).predict_one({"x1": 1.0}) in (0, 1)
+
+
+def test_a_label_that_the_costs_do_not_know():
+    model = seriatim.CSPA(rho=[[0, 1], [2, 0]], classes=[0, 1]).learn_one({"a": 1.0}, 0)
+    with Unchanged(model), pytest.raises(ParameterError, match="2 is not one of them"):
+        model.learn_one({"a": 2.0}, 2)
+    model.learn_one({"a": 2.0}, 1)

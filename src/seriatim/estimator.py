@@ -437,6 +437,23 @@ class Estimator:
             self.learn_rows(rows, self._targets([y], 1))
         return rows is not None
 
+    def _learn_number(self, x: dict[str, Any], y: float, weight: float) -> Self:
+        """Learn a dict with a target that needs no label."""
+        with self._lock:
+            if weight is not ONE:
+                weight = self._weight(weight)
+            if self.features is not None and self._learn_encoded(x, y, weight):
+                return self
+            vocabulary = self._vocabulary
+            if vocabulary is None:
+                vocabulary = self._ready_for_names()
+            try:
+                self._learner.learn_one(vocabulary, x, y, weight)
+            except (SeriatimError, TypeError):
+                self._unstart()
+                raise
+        return self
+
     # ---- scikit-learn
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -720,20 +737,7 @@ class Regressor(Estimator):
 
     def learn_one(self, x: dict[str, Any], y: float, weight: float = ONE) -> Self:
         """Learn one example: a dict of features by name, its target, and its importance as in `partial_fit`."""
-        with self._lock:
-            if weight is not ONE:
-                weight = self._weight(weight)
-            if self.features is not None and self._learn_encoded(x, plain_target(y), weight):
-                return self
-            vocabulary = self._vocabulary
-            if vocabulary is None:
-                vocabulary = self._ready_for_names()
-            try:
-                self._learner.learn_one(vocabulary, x, plain_target(y), weight)
-            except (SeriatimError, TypeError):
-                self._unstart()
-                raise
-        return self
+        return self._learn_number(x, plain_target(y), weight)
 
     def predict_one(self, x: dict[str, Any]) -> float:
         with self._lock:
@@ -789,18 +793,7 @@ class Detector(Estimator):
 
     def learn_one(self, x: dict[str, Any], y: Any = None, weight: float = ONE) -> Self:
         """Learn one example: a dict of features by name."""
-        with self._lock:
-            if weight is not ONE:
-                weight = self._weight(weight)
-            if self.features is not None and self._learn_encoded(x, y, weight):
-                return self
-            vocabulary = self._ready_for_names() if self._vocabulary is None else self._vocabulary
-            try:
-                self._learner.learn_one(vocabulary, x, 0.0, weight)
-            except (SeriatimError, TypeError):
-                self._unstart()
-                raise
-        return self
+        return self._learn_number(x, 0.0, weight)
 
     def predict_one(self, x: dict[str, Any]) -> int:
         """1 for what is usual, else -1."""

@@ -31,29 +31,16 @@ cdef extern from *:
 cdef Py_ssize_t BETWEEN_SIGNALS = 1 << 16
 
 
-# The products with several columns at a time, whose sums stay in registers.
-
-cdef inline void eight(const Row* x, const double* w, Py_ssize_t width, double* out) noexcept nogil:
+cdef inline void several(const Row* x, const double* w, Py_ssize_t width, double* out, int n) noexcept nogil:
+    """The products with n columns; where n is a constant their sums stay in registers."""
     cdef double sums[8]
     cdef Py_ssize_t i, k
-    for k in range(8):
+    for k in range(n):
         sums[k] = x.constant * w[k]
     for i in range(x.n):
-        for k in range(8):
+        for k in range(n):
             sums[k] += x.value[i] * w[((i if x.index == NULL else x.index[i]) + 1) * width + k]
-    for k in range(8):
-        out[k] = sums[k]
-
-
-cdef inline void four(const Row* x, const double* w, Py_ssize_t width, double* out) noexcept nogil:
-    cdef double sums[4]
-    cdef Py_ssize_t i, k
-    for k in range(4):
-        sums[k] = x.constant * w[k]
-    for i in range(x.n):
-        for k in range(4):
-            sums[k] += x.value[i] * w[((i if x.index == NULL else x.index[i]) + 1) * width + k]
-    for k in range(4):
+    for k in range(n):
         out[k] = sums[k]
 
 
@@ -298,10 +285,10 @@ cdef class Linear(Learner):
                 prefetch(w + record(x, i) * self.table.width + k)
         k = 0
         while k + 8 <= self.classes:
-            eight(x, w + k, self.table.width, out + k)
+            several(x, w + k, self.table.width, out + k, 8)
             k += 8
         while k + 4 <= self.classes:
-            four(x, w + k, self.table.width, out + k)
+            several(x, w + k, self.table.width, out + k, 4)
             k += 4
         while k < self.classes:
             out[k] = dot(x, w + k, self.table.width)

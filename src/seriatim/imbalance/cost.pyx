@@ -99,12 +99,16 @@ class CSPA(Classifier):
             raise ParameterError(f"CSPA: rho is a matrix of {len(costs)} labels, so classes= must tell these labels")
         return CostSensitive(self.C, self.step, self.variant == "max_loss", self.average)
 
+    def _meet(self, label):
+        costs = self.parameters["rho"].of(self.rho)
+        if isinstance(costs, np.ndarray) and label not in self._labels:
+            raise ParameterError(f"CSPA: rho is a matrix of {len(costs)} labels, and {label!r} is not one of them")
+        super()._meet(label)
+
     def _labels_changed(self):
         labels, costs = self._labels, self.parameters["rho"].of(self.rho)
         margins = np.ones((max(len(labels), 2),) * 2)
         if isinstance(costs, np.ndarray):
-            if len(costs) != len(labels):
-                raise ParameterError(f"CSPA: rho is a matrix of {len(costs)} labels; these are {len(labels)}")
             margins = np.sqrt(costs)
         else:
             for (true, other), cost in costs.items():

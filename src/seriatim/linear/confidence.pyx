@@ -178,10 +178,9 @@ cdef class Gaussian(Linear):
         return means, variances
 
     def reclass(self, list source, list factor):
-        Linear.reclass(self, source, factor)
-        if self.covariance is not None:
+        if self.covariance is not None:    # first, for it may be refused
             self.covariance.reclass(source)
-            self.grow(self.table.rows)
+        Linear.reclass(self, source, factor)
 
     def state(self):
         full = {} if self.covariance is None else {"factors": self.covariance.get(self.table.rows)}
