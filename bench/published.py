@@ -243,10 +243,40 @@ class SOL(Protocol):
         return [1 - (run.mistake_rate or 0.0), model.score(data.X_test, data.y_test)]
 
 
+class Lecture(Protocol):
+    """The table of multiple kernels in the SDM tutorial, of which the perceptron alone is linear.
+
+    One pass over random permutations (20 are assumed) of the features as they were measured; no intercept.
+    """
+
+    permutations = 20
+    summary = "one pass over 20 permutations of unscaled features; no intercept"
+    others = ("Perceptron(u)", "Perceptron(*)", "OM-2", "OMKC_(D,D)")
+
+    def __init__(self) -> None:
+        self.digits = {"mistake_rate_%": 2, "support_vectors": 1}
+
+    def method(self, algorithm: str, dataset: str) -> Method | None:
+        return Method("Perceptron")
+
+    def order(self, n: int, number: int) -> np.ndarray:
+        return np.random.default_rng(number).permutation(n)
+
+    def choose(self, method: Method, data: Set) -> Parameters:
+        return {}
+
+    def figures(self, model: Any, data: Set, order: np.ndarray) -> list[float]:
+        from seriatim import evaluate
+
+        run = evaluate.progressive(model, data.X[order], data.y[order])
+        return [100 * (run.mistake_rate or 0.0), run.updates]
+
+
 PROTOCOLS: dict[str, Protocol] = {
     "libol-manual-table3": LIBOL(),
     "sol-readme-a1a": SOL(powers(-5, 8, 11), times=20),
     "sol-readme-mnist": SOL(powers(-5, 5), times=1),
+    "lecture-omkc": Lecture(),
 }
 
 # Why a figure is beyond the deviations, as far as it has been found out: of a table and a method, or of one set.
@@ -295,9 +325,32 @@ def load(name: str, folder: Path) -> Set:
         return Set(*data.load([str(file) for file in files]))
     if name == "svmguide3":
         return Set(*data.load(str(folder / "svmguide3/svmguide3.libsvm")))
+    if name in RAW:
+        return raw(*(folder / path for path in RAW[name]))
     train, test = (folder / f"{name}/{name}{part}.libsvm" for part in ("", ".t"))
     X, y = data.load(str(train))
     return Set(X, y, *data.load(str(test), X.shape[1]))
+
+
+# Features as they were measured.
+RAW = {
+    "australian": ("australian/australian_raw.keel.dat",),
+    "diabetes": ("diabetes/pima.csv",),
+    "fourclass": ("fourclass/fourclass_raw.libsvm",),
+    "splice": ("splice/splice_raw14.libsvm",),
+    "dorothea": ("dorothea/dorothea_train.libsvm.gz", "dorothea/dorothea_valid.libsvm.gz"),
+}
+
+
+def raw(*files: Path) -> Set:
+    """LIBSVM files, or one table with the label last; in KEEL's the lines that begin with @ tell of its columns."""
+    from seriatim import data
+
+    if files[0].suffix not in (".csv", ".dat"):
+        return Set(*data.load([str(file) for file in files]))
+    lines = [line.split(",") for line in files[0].read_text().splitlines() if line[:1].isdigit()]
+    labels = np.array([line[-1].strip() for line in lines])
+    return Set(np.array([line[:-1] for line in lines], float), np.where(labels == max(labels), 1, -1))
 
 
 def images(folder: Path, part: str) -> tuple[Any, np.ndarray]:
