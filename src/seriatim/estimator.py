@@ -327,11 +327,14 @@ class Estimator:
             self._expect_weighted()
         self._start(0 if rows.names is not None else rows.features)
 
-    def learn_rows(self, rows: Rows, y: Any, observe: Observer | None = None) -> None:
+    def learn_rows(
+        self, rows: Rows, y: Any, observe: Observer | None = None, learn: Callable[..., None] | None = None
+    ) -> None:
         """Learn checked rows with what `_targets` gave for them.
 
         `observe` is told what was predicted before each was revealed: the targets, the scores, and whether the first
-        of these examples has a label that was not known.
+        of these examples has a label that was not known. `learn` is what learns a stretch of rows if somebody has a
+        loop of his own: it is told the rows, their targets, where they begin, and the same of the first.
         """
         with self._lock:
             if rows.weighted:
@@ -339,8 +342,11 @@ class Estimator:
             self._start(0 if rows.names is not None else rows.features)
             rows = self._own(rows, learning=True)
             for start, targets, fresh in self._stretches(y):
-                scores = None if observe is None else np.empty((len(targets), self._learner.classes))
                 self._columns = max(self._columns, rows.features)
+                if learn is not None:
+                    learn(rows, targets, start, fresh)
+                    continue
+                scores = None if observe is None else np.empty((len(targets), self._learner.classes))
                 try:
                     self._learner.learn_rows(rows, targets, scores, start)
                 finally:  # Ctrl-C comes between two rows

@@ -4,18 +4,23 @@ Labels are known here by their position among those that a model knows.
 """
 
 cimport cython
-from libc.math cimport INFINITY
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport fabs
 
 import numpy as np
 
-from seriatim.core.loss import LOSSES
-
+from seriatim.core.learner cimport Learner
 from seriatim.core.loss cimport loss
+from seriatim.core.row cimport Row
+from seriatim.core.rows cimport Rows
+
+from seriatim.core.loss import LOSSES
 
 cdef enum:
     CURVE_POINTS = 512
 
 cdef Py_ssize_t LARGEST_CONFUSION = 1000    # labels, beyond which nobody could read the matrix
+cdef Py_ssize_t BETWEEN_SIGNALS = 1 << 16
 
 
 cdef Py_ssize_t lengths(const double[::1] y, const double[:, ::1] scores, Py_ssize_t columns) except -1:
@@ -23,6 +28,25 @@ cdef Py_ssize_t lengths(const double[::1] y, const double[:, ::1] scores, Py_ssi
     if scores.shape[0] != y.shape[0] or scores.shape[1] < columns:
         raise ValueError(f"{scores.shape[0]} x {scores.shape[1]} scores for {y.shape[0]} targets")
     return y.shape[0]
+
+
+@cython.boundscheck(False)
+@cython.wraparound(False)
+cdef int strongest(const double* scores, Py_ssize_t[::1] among, int true, bint fresh, double* margin) noexcept nogil:
+    """The class that is predicted, the lowest on a tie, and the margin of the true one over its strongest rival.
+
+    Where the true one is fresh the rival is predicted; -1 if there is none.
+    """
+    cdef Py_ssize_t j, k
+    cdef int best = <int> among[0], other = -1
+    for j in range(among.shape[0]):
+        k = among[j]
+        if scores[k] > scores[best]:
+            best = <int> k
+        if k != true and (other < 0 or scores[k] > scores[other]):
+            other = <int> k
+    margin[0] = scores[true] - (scores[other] if other >= 0 else 0)
+    return other if fresh else best
 
 
 @cython.boundscheck(False)
@@ -64,9 +88,8 @@ def judge_classes(str name, const double[::1] y, const double[:, ::1] scores, li
     [[2, 0], [2, 0], [0.0, 1.0]]
     """
     cdef int kind = LOSSES.index(name)
-    cdef Py_ssize_t i, j, k, best, strongest, right, competing = len(seen)
-    cdef Py_ssize_t n = lengths(y, scores, max(seen, default=0) + 1)
-    cdef double rival
+    cdef Py_ssize_t i, n = lengths(y, scores, max(seen, default=0) + 1)
+    cdef double margin = 0
     cdef Py_ssize_t[::1] among = np.array(seen, dtype=np.intp)
     if not seen or min(seen) < 0 or (n and not 0 <= np.min(y) <= np.max(y) < scores.shape[1]):
         raise ValueError(f"a class that is not one of {scores.shape[1]}")
@@ -76,15 +99,9 @@ def judge_classes(str name, const double[::1] y, const double[:, ::1] scores, li
     cdef double[::1] cost = losses
     with nogil:
         for i in range(n):
-            best, right, strongest, rival = among[0], <Py_ssize_t> y[i], -1, -INFINITY
-            for j in range(competing):
-                k = among[j]
-                if scores[i, k] > scores[i, best]:
-                    best = k
-                if k != right and scores[i, k] > rival:
-                    strongest, rival = k, scores[i, k]
-            true[i], guess[i] = <int> right, <int> (strongest if fresh and i == 0 else best)
-            cost[i] = loss(kind, 1 - (scores[i, right] - (rival if competing > 1 else 0)), epsilon)
+            true[i] = <int> y[i]
+            guess[i] = strongest(&scores[i, 0], among, true[i], fresh and i == 0, &margin)
+            cost[i] = loss(kind, 1 - margin, epsilon)
     return truth, predicted, losses
 
 
@@ -115,101 +132,207 @@ cdef class Tally:
     >>> tally = Tally(every=2)
     >>> tally.take(np.array([0, 1, 1], np.int32), np.array([1, 1, 0], np.int32), np.ones(3), ["ham", "spam"])
     >>> tally.examples, tally.mistakes, tally.loss, tally.counts.tolist(), [part.tolist() for part in tally.curve()]
-    (3, 2, 3.0, [[0, 1], [1, 1]], [[2], [1], [2.0]])
+    (3, 2, 3.0, [[0, 1], [1, 1]], [[2], [1.0], [2.0]])
     """
 
     cdef readonly long long examples, mistakes
-    cdef readonly double loss
-    cdef readonly list labels    # of the counts: those of the last examples, and others that came before
+    cdef readonly double loss, error    # the error is that of numbers: the sum of |y - prediction|
+    cdef public long long skip          # so many examples more are not counted
+    cdef readonly list labels           # of the counts: those of the last examples, and others that came before
     cdef readonly object counts
-    cdef object at, held, last
+    cdef object held, last
+    cdef const long long[::1] at        # the places, if they are given
+    cdef bint given, thinning           # thinning: a place for which there is no room makes every other one go
     cdef long long spacing, next
-    cdef bint thinning    # a place for which there is no room makes every other one go
     cdef Py_ssize_t count
+    cdef long long[:, ::1] cells
+    cdef long long[::1] places
+    cdef double[::1] sums, costs        # mistakes or errors, and losses, until each place
 
-    def __init__(self, at=None, every=None):
-        self.labels, self.counts = [], np.zeros((0, 0), np.int64)
-        self.at = None if at is None else np.ascontiguousarray(np.unique(at), np.int64)
-        self.thinning = every is None and at is None
-        self.spacing = 1 if every is None else every
-        self.next = self.spacing
-        if self.at is not None:
-            self.next = self.at[0] if len(self.at) else -1
-        self.held = np.empty(CURVE_POINTS, np.int64), np.empty(CURVE_POINTS, np.int64), np.empty(CURVE_POINTS)
+    def __init__(self, at=None, every=None, skip=0):
+        self.labels, self.skip = [], skip
+        self.cells = self.counts = np.zeros((0, 0), np.int64)
+        self.given, self.thinning = at is not None, at is None and every is None
+        self.at = np.unique(np.asarray([] if at is None else at, np.int64))
+        self.spacing = every or 1
+        self.next = self.spacing if at is None else self.at[0] if len(self.at) else -1
+        self.hold(np.empty(CURVE_POINTS, np.int64), np.empty(CURVE_POINTS), np.empty(CURVE_POINTS))
+
+    def hold(self, places, sums, costs):
+        self.held = places, sums, costs
+        self.places, self.sums, self.costs = places, sums, costs
 
     def curve(self):
-        """The places, and the mistakes and loss until then."""
+        """The places, and until each the mistakes, or the errors of numbers, and the loss."""
         return tuple(part[:self.count].copy() for part in self.held)
 
     @cython.boundscheck(False)
     @cython.wraparound(False)
-    def take(self, const int[::1] truth, const int[::1] predicted, const double[::1] losses, list labels):
-        """The next examples: positions in `labels` of what is true and predicted, or none of either, and losses."""
-        cdef Py_ssize_t i, n = losses.shape[0], known = truth.shape[0], size
+    def learn(self, Learner learner, Rows rows, const double[::1] y, Py_ssize_t start, str name, double epsilon,
+              list labels, list seen, bint fresh, kept=None):
+        """Learn rows start, start + 1, ... with targets y, and judge what was predicted of each before.
+
+        labels, seen : the labels that the learner's classes, or its signs, stand for, and which compete; no labels:
+            numbers are predicted. A label that is alone is predicted, whatever the score.
+        fresh : the first label was not known when its example was predicted, so that another one was.
+        kept : arrays for what is true, what was predicted, the losses and the scores, if somebody wants them.
+        """
+        cdef int kind = LOSSES.index(name)
+        cdef Py_ssize_t i, stop, n = y.shape[0], last = len(labels) - 1
+        cdef Py_ssize_t[::1] among = np.array(seen, dtype=np.intp)
+        cdef bint keeping = kept is not None
+        cdef double[:, ::1] scores = kept[3] if keeping else np.empty((1, learner.classes))
+        cdef int[::1] truth = kept[0] if keeping else None
+        cdef int[::1] guesses = kept[1] if keeping else None
+        cdef double[::1] losses = kept[2] if keeping else None
+        cdef int true = 0, guess = 0
+        cdef double cost
+        cdef double* score
+        cdef Row x
+        self.expect(learner, rows, y, start, seen, last, None if kept is None else [len(part) for part in kept])
+        self.begin(labels, n)
+        # In registers: behind the learner's calls the compiler would have to look for changes of what is in memory.
         cdef long long t = self.examples, mistakes = self.mistakes
-        cdef double total = self.loss
-        if known not in (0, n) or predicted.shape[0] != known:
+        cdef double total = self.loss, error = self.error
+        cdef Py_ssize_t size = self.cells.shape[0]
+        cdef long long* cells = &self.cells[0, 0] if size else NULL
+        learner.learned = 0
+        learner.grow(rows.features + 1)
+        while learner.learned < n and not learner.failed:
+            PyErr_CheckSignals()
+            stop = min(n, learner.learned + BETWEEN_SIGNALS)
+            with nogil:
+                for i in range(learner.learned, stop):
+                    score = &scores[i if keeping else 0, 0]
+                    rows.get(start + i, learner.constant, &x)
+                    if rows.weight != NULL:
+                        learner.weight = rows.weight[start + i]
+                    learner.round(&x, y[i], score)
+                    if learner.failed:
+                        break
+                    learner.learned += 1
+                    if last < 0:
+                        cost = loss(kind, y[i] - score[0], epsilon)
+                    elif learner.classes == 1:
+                        true, guess = last * (y[i] > 0), last * (score[0] >= 0)
+                        if fresh and i == 0:
+                            guess = -1 if last == 0 else 1 - true
+                        cost = loss(kind, 1 - y[i] * score[0], epsilon)
+                    else:
+                        true = <int> y[i]
+                        guess = strongest(score, among, true, fresh and i == 0, &cost)
+                        cost = loss(kind, 1 - cost, epsilon)
+                    if keeping:
+                        truth[i], guesses[i], losses[i] = true, guess, cost
+                    if self.skip:
+                        self.skip -= 1
+                        continue
+                    t += 1
+                    total += cost
+                    if last < 0:
+                        error += fabs(y[i] - score[0])
+                    else:
+                        mistakes += true != guess
+                        if guess >= 0 and size:
+                            cells[true * size + guess] += 1
+                    if t == self.next:
+                        self.examples, self.loss, self.mistakes, self.error = t, total, mistakes, error
+                        self.note()
+                learner.weight = 1
+                self.examples, self.loss, self.mistakes, self.error = t, total, mistakes, error
+        learner.check_memory()
+
+    def expect(self, Learner learner, Rows rows, const double[::1] y, Py_ssize_t start, seen, Py_ssize_t last, kept):
+        """What is read and written above is within bounds."""
+        n, classes = len(y), learner.classes
+        rows.expect_here()
+        if start < 0 or start + n > rows.n:
+            raise IndexError(f"rows {start}..{start + n} of {rows.n}")
+        if rows.norm2 == NULL:
+            raise ValueError("the rows have not been checked")
+        if classes > 1 and not (seen and 0 <= min(seen) <= max(seen) < classes == last + 1):
+            raise ValueError(f"classes {seen} of {classes}")
+        if classes > 1 and n and not 0 <= np.min(y) <= np.max(y) < classes:
+            raise ValueError(f"a class that is not one of {classes}")
+        if kept is not None and kept != [n] * 4:
+            raise ValueError("what is kept differs in length from the targets")
+
+    def take(self, const int[::1] truth, const int[::1] predicted, const double[::1] losses, list labels):
+        """Examples that have been judged: positions in `labels` of what is true and predicted, and losses."""
+        cdef Py_ssize_t i, n = losses.shape[0]
+        if truth.shape[0] != n or predicted.shape[0] != n:
             raise ValueError("what is true, predicted and lost differ in length")
+        self.begin(labels, n)
+        with nogil:
+            for i in range(n):
+                self.add(truth[i], predicted[i], losses[i])
+
+    def take_numbers(self, const double[::1] errors, const double[::1] losses):
+        """The same of predicted numbers: their errors, and losses."""
+        cdef Py_ssize_t i, n = losses.shape[0]
+        if errors.shape[0] != n:
+            raise ValueError("errors and losses differ in length")
+        self.begin(self.labels, n)
+        with nogil:
+            for i in range(n):
+                self.add_number(fabs(errors[i]), losses[i])
+
+    @cython.boundscheck(False)
+    @cython.wraparound(False)
+    cdef inline void add(self, int true, int guess, double cost) noexcept nogil:
+        self.examples += 1
+        self.loss += cost
+        self.mistakes += true != guess
+        if 0 <= guess < self.cells.shape[0] and 0 <= true < self.cells.shape[0]:
+            self.cells[true, guess] += 1
+        if self.examples == self.next:
+            self.note()
+
+    cdef inline void add_number(self, double error, double cost) noexcept nogil:
+        self.examples += 1
+        self.loss += cost
+        self.error += error
+        if self.examples == self.next:
+            self.note()
+
+    def begin(self, list labels, Py_ssize_t n):
+        """Get ready for n examples with these labels."""
         if labels is not self.last:
             self.relabel(labels)
             self.last = labels
-        self.make_room(n)
-        size = self.counts.shape[0]
-        cdef long long[:, ::1] counts = self.counts
-        cdef long long[::1] places, wrong
-        cdef double[::1] cost
-        places, wrong, cost = self.held
-        with nogil:
-            for i in range(n):
-                t += 1
-                total += losses[i]
-                if known:
-                    mistakes += truth[i] != predicted[i]
-                    if 0 <= predicted[i] < size and 0 <= truth[i] < size:
-                        counts[truth[i], predicted[i]] += 1
-                if t == self.next and self.placed(t, places, wrong, cost):
-                    places[self.count], wrong[self.count], cost[self.count] = t, mistakes, total
-                    self.count += 1
-                    self.next = self.following(t)
-        self.examples, self.mistakes, self.loss = t, mistakes, total
+        if not self.thinning:
+            most = len(self.at) if self.given else self.count + n // self.spacing + 1
+            if most > len(self.held[0]):
+                self.hold(*(np.concatenate([part, np.empty(max(most, len(part)), part.dtype)]) for part in self.held))
 
-    cdef bint placed(self, long long t, long long[::1] places, long long[::1] wrong, double[::1] cost) noexcept nogil:
-        """Make room for one more place, and say whether it is to be one."""
+    @cython.boundscheck(False)
+    @cython.wraparound(False)
+    cdef void note(self) noexcept nogil:
+        """This is a place of the curve, unless there is no room and every other one goes, this one among them."""
         cdef Py_ssize_t i
-        if not self.thinning or self.count < CURVE_POINTS:
-            return True
-        for i in range(CURVE_POINTS // 2):
-            places[i], wrong[i], cost[i] = places[2 * i + 1], wrong[2 * i + 1], cost[2 * i + 1]
-        self.count = CURVE_POINTS // 2
-        self.spacing *= 2
-        if t % self.spacing:
-            self.next = self.following(t)
-            return False
-        return True
-
-    cdef long long following(self, long long t) noexcept nogil:
-        """The place after example t."""
-        if self.at is None:
-            return (t // self.spacing + 1) * self.spacing
-        with gil:
-            return self.at[self.count] if self.count < len(self.at) else -1
-
-    def make_room(self, Py_ssize_t n):
-        """For the places among n more examples."""
-        if self.thinning:
-            return
-        most = len(self.at) if self.at is not None else self.count + n // self.spacing + 1
-        if most > len(self.held[0]):
-            self.held = tuple(np.concatenate([part, np.empty(max(most, len(part)), part.dtype)]) for part in self.held)
+        if self.thinning and self.count == CURVE_POINTS:
+            for i in range(CURVE_POINTS // 2):
+                self.places[i], self.sums[i] = self.places[2 * i + 1], self.sums[2 * i + 1]
+                self.costs[i] = self.costs[2 * i + 1]
+            self.count = CURVE_POINTS // 2
+            self.spacing *= 2
+        if not self.thinning or self.examples % self.spacing == 0:
+            self.places[self.count], self.sums[self.count] = self.examples, self.mistakes + self.error
+            self.costs[self.count] = self.loss
+            self.count += 1
+        if self.given:
+            self.next = self.at[self.count] if self.count < self.at.shape[0] else -1
+        else:
+            self.next = (self.examples // self.spacing + 1) * self.spacing
 
     def relabel(self, list labels):
         """Labels have come: the counts go where they now belong."""
         every = [*labels, *(label for label in self.labels if label not in labels)]
         if len(every) > LARGEST_CONFUSION:
-            self.counts = np.zeros((0, 0), np.int64)
+            self.cells = self.counts = np.zeros((0, 0), np.int64)
         elif len(self.labels) <= LARGEST_CONFUSION:
             place = [every.index(label) for label in self.labels]
             counts = np.zeros((len(every), len(every)), np.int64)
             counts[np.ix_(place, place)] = self.counts
-            self.counts = counts
+            self.cells = self.counts = counts
         self.labels = every

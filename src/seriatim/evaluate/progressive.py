@@ -18,7 +18,6 @@ from seriatim.labels import label_order
 
 STEP = 1 << 19  # values of an array between two looks at the clock
 CHECKPOINTS = 512
-NONE = np.zeros(0, np.int32)
 SIGNS = [-1, 1]
 
 Blocks = Iterator[tuple[Rows, Any]]
@@ -28,8 +27,8 @@ class Run:
     """What a run over a stream showed. Figures are of the examples so far; `mistakes` is None without labels."""
 
     def __init__(self, model: Estimator, followed: list[Metric], warm_up: int, every: int | None, at: Any) -> None:
-        self.model, self.followed, self.warm_up = model, followed, warm_up
-        self.tally = Tally(at, every)
+        self.model, self.followed = model, followed
+        self.tally = Tally(at, every, warm_up)
         self.spacing = 1 if at is None and every is None else None  # of the places of `curves`
         self.values = self.updates = 0
         self.seconds = 0.0
@@ -66,8 +65,8 @@ class Run:
     @property
     def curve(self) -> list[tuple[int, float]]:
         """(examples, mistake rate or mean loss so far), evenly spaced, and the last."""
-        places, mistakes, losses = self.tally.curve()
-        sums = losses if self.mistakes is None else mistakes
+        places, sums, losses = self.tally.curve()
+        sums = losses if self.mistakes is None else sums
         points = list(zip(places.tolist(), (sums / places).tolist(), strict=True))
         if self.examples and (not points or points[-1][0] < self.examples):
             points.append((self.examples, self.mean_loss if self.mistake_rate is None else self.mistake_rate))
@@ -141,28 +140,42 @@ class Run:
 
     # ---- on the way
 
+    def learn(self, rows: Rows, targets: np.ndarray, start: int, fresh: bool) -> None:
+        """Let the model learn some rows, and judge what it predicted of each before."""
+        model: Any = self.model
+        learner, n = model._learner, len(targets)
+        labels, seen, fresh = known_labels(model, fresh)
+        kept = None
+        if self.followed:
+            kept = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n), np.empty((n, learner.classes))
+        before, skipped = self.examples, self.tally.skip
+        try:
+            self.tally.learn(
+                learner, rows, targets, start, model.loss, model.epsilon, labels or [], seen, fresh, kept
+            )  # fmt: skip
+        finally:  # Ctrl-C comes between two rows
+            if kept is not None and learner.learned:
+                truth, predicted, losses, scores = kept if labels else (targets, kept[3][:, 0], *kept[2:])
+                outcome = Outcome(truth, predicted, scores, losses, labels, seen)
+                self.follow(outcome[skipped - self.tally.skip : learner.learned], before)
+
     def take(self, outcome: Outcome) -> None:
         """The next examples, judged."""
-        if self.warm_up:
-            left = min(self.warm_up, len(outcome))
-            self.warm_up -= left
-            outcome = outcome[left:]
-            if not len(outcome):
-                return
-        before = self.examples
-        labelled = outcome.labels is not None
-        self.tally.take(
-            outcome.truth if labelled else NONE,
-            outcome.predicted if labelled else NONE,
-            outcome.losses,
-            outcome.labels if labelled else self.tally.labels,
-        )
+        skipped = min(self.tally.skip, len(outcome))
+        self.tally.skip -= skipped
+        outcome, before = outcome[skipped:], self.examples
+        if outcome.labels is None:
+            self.tally.take_numbers(outcome.truth - outcome.predicted, outcome.losses)
+        else:
+            self.tally.take(outcome.truth, outcome.predicted, outcome.losses, outcome.labels)
         if self.followed:
             self.follow(outcome, before)
 
     def follow(self, outcome: Outcome, before: int) -> None:
         """Bring the metrics up to date, and note what they are now and then."""
         begin = before
+        if not len(outcome):
+            return
         for place in [*self.places(before), self.examples]:
             if place > begin:
                 for one in self.followed:
@@ -296,11 +309,8 @@ def judged(
         return
     blocks = stream_blocks(model, X) if given is None else array_blocks(model, given, y)
 
-    def observe(targets: np.ndarray, scores: np.ndarray, fresh: bool) -> None:
-        run.take(outcome_of(model, targets, scores, fresh))
-
     for rows, targets in blocks if cuts is None else cut(blocks, cuts):
-        model.learn_rows(rows, targets, observe)
+        model.learn_rows(rows, targets, learn=run.learn)
         yield rows
 
 
@@ -360,24 +370,30 @@ def array_blocks(model: Estimator, rows: Rows, y: Any) -> Blocks:
         begin += part.n
 
 
-def outcome_of(model: Any, targets: np.ndarray, scores: np.ndarray, fresh: bool) -> Outcome:
-    """What a model predicted by these scores of examples whose targets are those that the learner saw."""
+def known_labels(model: Any, fresh: bool) -> tuple[list[Any] | None, list[int], bool]:
+    """What the classes, or the signs, of a model stand for, which of them compete, and whether the first example has a
+    label that could not have been predicted. The labels -1 and 1 can, from the first example on."""
     if model.task != "classification":
+        return None, [], False
+    if len(model._labels) <= 2 and {*model._labels} <= {-1, 1}:
+        return SIGNS, [0, 1], False
+    return model._labels, model.seen() if len(model._labels) > 2 else [*range(len(model._labels))], fresh
+
+
+def outcome_of(model: Any, targets: np.ndarray, scores: np.ndarray, fresh: bool) -> Outcome:
+    """What a model predicted by scores, of examples whose targets are those that its learner saw."""
+    labels, seen, fresh = known_labels(model, fresh)
+    if labels is None:
         losses = judge_numbers(model.loss, targets, scores, model.epsilon)
         return Outcome(targets, scores[:, 0], scores, losses)
-    labels, seen = model._labels, model.seen()
     if scores.shape[1] > 1:
-        parts = judge_classes(model.loss, targets, scores, seen, model.epsilon, fresh)
-        return Outcome(parts[0], parts[1], scores, parts[2], labels, seen)
-    signs = len(labels) <= 2 and {*labels} <= {-1, 1}
-    if len(labels) == 1 and not signs:  # as long as a label is alone it is predicted, whatever the score
-        losses = judge_signs(model.loss, targets, scores, model.epsilon)[2]
-        alone = np.zeros(len(targets), np.int32)
-        predicted = alone.copy()
+        truth, predicted, losses = judge_classes(model.loss, targets, scores, seen, model.epsilon, fresh)
+    else:
+        truth, predicted, losses = judge_signs(model.loss, targets, scores, model.epsilon, fresh)
+    if len(labels) == 1:  # as long as a label is alone it is predicted, whatever the score
+        truth[:] = predicted[:] = 0
         predicted[: int(fresh)] = -1
-        return Outcome(alone, predicted, scores, losses, labels, [0])
-    parts = judge_signs(model.loss, targets, scores, model.epsilon, fresh and not signs)
-    return Outcome(parts[0], parts[1], scores, parts[2], SIGNS if signs else labels, [0, 1])
+    return Outcome(truth, predicted, scores, losses, labels, seen)
 
 
 def look_at_held_out(run: Run, held_out: Any, seen: int, every: int | None) -> None:
