@@ -237,8 +237,8 @@ def settings(
 def check_values(base: Estimator, values: Values, measure: str) -> None:
     name = type(base).__name__
     if not values:
-        known = [one for one, declared in base.parameters.items() if declared.search]
-        why = f"{' and '.join(known)} given" if known else "no parameter of it has a range of values to try"
+        known = " and ".join(one for one, declared in base.parameters.items() if declared.search)
+        why = f"{known} could be, and is given" if known else "no parameter of it has values to try"
         raise ParameterError(f"{name}: there is nothing to search: {why}; `over` can name some")
     for parameter, tried in values.items():
         if parameter not in base.parameters or parameter == "features":
@@ -261,11 +261,20 @@ def grid(over: Values, most: int, seed: int) -> list[dict[str, Any]]:
     >>> grid({"C": [1, 2], "eta": [0.6, 0.9]}, 3, seed=0)
     [{'C': 1, 'eta': 0.9}, {'C': 2, 'eta': 0.6}, {'C': 2, 'eta': 0.9}]
     """
-    sizes = [len(values) for values in over.values()]
-    whole = math.prod(sizes)
-    numbers = range(whole) if whole <= most else sorted(Random(seed).sample(range(whole), most))
-    places = zip(*np.unravel_index(np.array(numbers), sizes), strict=True)
-    return [{name: over[name][k] for name, k in zip(over, place, strict=True)} for place in places]
+    whole, random = math.prod(map(len, over.values())), Random(seed)
+    numbers = set(range(whole)) if whole <= most else set()
+    while len(numbers) < min(most, whole):
+        numbers.add(random.randrange(whole))
+    return [combination(over, number) for number in sorted(numbers)]
+
+
+def combination(over: Values, number: int) -> dict[str, Any]:
+    """Number so and so of all combinations."""
+    chosen = {}
+    for name, values in reversed(over.items()):
+        number, k = divmod(number, len(values))
+        chosen[name] = values[k]
+    return {name: chosen[name] for name in over}
 
 
 def combinations(how: Settings) -> list[dict[str, Any]]:
@@ -383,6 +392,7 @@ def pieces(rows: Rows, y: np.ndarray) -> list[tuple[Rows, np.ndarray]]:
 
 
 def endless(stream: Any) -> bool:
+    """Whether it is a generated stream, and nothing says how much of it is wanted."""
     while isinstance(stream, Stream):
         if stream.limit is not None:
             return False

@@ -386,7 +386,7 @@ class EG(Classifier):
     paper = "Kivinen and Warmuth (1997)"
     fixed = (*Classifier.fixed, "n_features")
     loss = Choice("hinge", LOSSES[:6])
-    eta = Number(0.1, above=0, search=decades(-3, 1))
+    eta = Number(0.1, above=0, search=decades(-4, 0))
     U = Number(1.0, above=0, search=powers(0, 6, 2))
     n_features = Number(None, least=1, integer=True, optional=True)
     average = Flag(False)

@@ -51,7 +51,7 @@ class SoftSVM(Classifier):
     family = "linear"
     paper = "Shalev-Shwartz et al. (2007)"
     loss = "hinge"
-    lam = Number(1e-4, above=0, search=decades(-6, -1))
+    lam = Number(1e-4, above=0, search=decades(-5, 1))
     average = Flag(True)
     variant = Choice("mirror", ("mirror", "pegasos"))
 
