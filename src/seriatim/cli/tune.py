@@ -178,7 +178,7 @@ class Progress:
 
     def __init__(self) -> None:
         self.visible = sys.stderr.isatty()
-        self.shown = time.perf_counter()
+        self.shown = -1.0
         self.done = self.planned = 0
 
     def __enter__(self) -> Progress:
