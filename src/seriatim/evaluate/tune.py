@@ -98,8 +98,10 @@ def tune(
     jobs: int | None = None,
     watch: Watch | None = None,
 ) -> Tuned:
-    """Find the parameters with which a model does best on the first examples of a stream, each predicted before it is
-    learned. Those examples are spent: judge the model by the others, `X[found.rest:]`, or `Stream(stream, skip=...)`.
+    """Find the parameters with which a model does best on the first examples of a stream.
+
+    Each is predicted before it is learned. They are spent then: the model is to be judged by the others, which are
+    `X[found.rest:]`, or `data.stream(stream, skip=found.rest)`.
 
     model : an estimator, its class, or its name. It is not changed; a new one is made for each trial.
     X, y : arrays, rows or frames as for `progressive`; or a stream, of which nothing is read twice.
