@@ -19,6 +19,7 @@ from rich.table import Table
 from bench import (
     algorithms,
     dimension,
+    evaluation,
     memory,
     one_by_one,
     partial_fit,
@@ -47,6 +48,7 @@ COMPARISONS = {
     "startup": startup.compare,
     "algorithms": algorithms.compare,
     "dimension": dimension.compare,
+    "evaluation": evaluation.compare,
 }
 OURS = ("numpy", "scipy", "pyarrow", "isal")
 PEERS = ("vowpalwabbit", "scikit-learn", "river", "scipy", "numpy", "pyarrow")

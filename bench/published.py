@@ -448,16 +448,44 @@ def show(rows: list[Row], console: Console) -> None:
             sheet.add_row(name, row.metric, shown(row.printed, row.digits), ours, off, given)
         console.print(sheet)
         console.print(f"{PROTOCOLS[table].summary}; {verdict(some)}", style="dim", highlight=False)
-        for algorithm in dict.fromkeys(row.algorithm for row in some if row.far):
-            reason = next(row.reason for row in some if row.algorithm == algorithm)
-            console.print(f"{algorithm}: {reason or 'the reason is not known'}", highlight=False)
+        for algorithm, reason in reasons_of(some).items():
+            console.print(f"{algorithm}: {reason}", highlight=False)
         console.print()
-    console.print(
-        "off by: our mean less the printed one, in units of the larger standard deviation of the two over the "
-        "permutations, or of half the last digit printed where that is more",
-        style="dim",
-        highlight=False,
-    )
+    console.print(OFF_BY, style="dim", highlight=False)
+
+
+OFF_BY = (
+    "off by: our mean less the printed one, in units of the larger standard deviation of the two over the "
+    "permutations, or of half the last digit printed where that is more"
+)
+
+
+def page(rows: list[Row]) -> str:
+    """The same as a page of the documentation."""
+    parts = [
+        "# Published tables, reproduced",
+        "What others have printed beside what Seriatim gives by the same protocol: the same data, permutations, grids "
+        "and choice of parameters. Written by `python -m bench.published --page docs/published.md`, which needs the "
+        "data sets.",
+        OFF_BY[0].upper() + OFF_BY[1:] + ".",
+    ]
+    for (table, dataset), group in groupby(rows, lambda row: (row.table, row.dataset)):
+        some = list(group)
+        lines = ["| algorithm | figure | printed | ours | off by | parameters |", "|---|---|--:|--:|--:|---|"]
+        for row in some:
+            given = ", ".join(f"{key}={value:.4g}" for key, value in row.parameters.items())
+            off = "" if row.difference is None else f"{row.difference:+.1f}"
+            cells = row.algorithm, row.metric, shown(row.printed, row.digits), shown(row.ours, row.digits), off, given
+            lines.append(f"| {' | '.join(cells)} |")
+        reasons = [f"- {algorithm}: {reason}" for algorithm, reason in reasons_of(some).items()]
+        parts += [f"## {table}, {dataset}", f"{PROTOCOLS[table].summary}; {verdict(some)}.", "\n".join(lines)]
+        parts += ["\n".join(reasons)] if reasons else []
+    return "\n\n".join(parts) + "\n"
+
+
+def reasons_of(rows: list[Row]) -> dict[str, str]:
+    """Why some algorithms are far off."""
+    return {row.algorithm: row.reason or "the reason is not known" for row in rows if row.far}
 
 
 def shown(figure: Figure | None, digits: int) -> str:
@@ -479,6 +507,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared/data", metavar="FOLDER")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="and a page of the documentation")
     return parser.parse_args()
 
 
@@ -500,6 +529,8 @@ def main() -> int:
     show(rows, Console(width=None if sys.stdout.isatty() else 120))
     if options.json:
         options.json.write_text(json.dumps([row.as_dict() for row in rows], indent=2) + "\n")
+    if options.page:
+        options.page.write_text(page(rows))
     return 0
 
 

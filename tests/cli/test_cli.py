@@ -28,7 +28,8 @@ from seriatim.core.ahead import THREADS
 ROOT = str(Path(seriatim.__file__).parents[1])
 COMMAND = [sys.executable, "-c", f"import sys; sys.path.insert(0, {ROOT!r}); from seriatim.cli import main; main()"]
 KEYS = [
-    "algorithm", "parameters", "examples", "features", "mistakes", "mistake_rate", "mean_loss", "updates", "seconds"
+    "algorithm", "parameters", "examples", "features", "mistakes", "mistake_rate", "mean_loss", "updates",
+    "support_vectors", "nonzeros", "bytes", "seconds", "classes", "confusion",
 ]  # fmt: skip
 
 
@@ -656,3 +657,22 @@ def test_the_importance_of_an_example(seriatim_, tmp_path):
     status, _, said = seriatim_("run", path, "-a", "voted-perceptron")
     assert (status, said.count("\n")) == (2, 1)
     assert "its method does not define importance weights" in said
+
+
+def test_run_with_metrics_and_a_held_out_file(good, folder):
+    options = ["--metric", "auc", "--metric", "f1", "--window", "500", "--fade", "0.999", "--warm-up", "100"]
+    out = good("run", "spam", "-a", "arow", *options, "--test", "spam", "--curve", "curve.csv", "--every", "1000")
+    for label in ("auc", "f1, last 500", "mistake rate, fading 0.999", "held out, 4,601"):
+        assert re.search(rf"^  {label} +[0-9.]+$", out, re.MULTILINE), label
+    assert re.search(r"examples +4,501", out)
+    rows = list(csv.reader((folder / "curve.csv").read_text().splitlines()))
+    assert rows[0][:3] == ["examples", "mistake_rate", "auc"]
+    assert [row[0] for row in rows[1:]] == ["1000", "2000", "3000", "4000", "4501"]
+    assert all(row[2] for row in rows[1:])
+
+
+@pytest.mark.parametrize(("name", "message"), [("f3", "no metric is called 'f3'"), ("rmse", "a figure of regression")])
+def test_run_with_a_metric_that_is_not_there(seriatim_, name, message):
+    status, out, err = seriatim_("run", "spam", "--metric", name)
+    assert (status, out) == (2, "")
+    assert message in err

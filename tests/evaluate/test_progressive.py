@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
 import seriatim
 from seriatim import PA, AveragedPerceptron, Perceptron, SoftSVM, VotedPerceptron, evaluate
-from seriatim.evaluate import progressive
+from seriatim.errors import DataError, ParameterError
+from seriatim.evaluate import metrics, progressive
+from seriatim.inputs import as_rows
 from tests.test_contract import default, examples
 
 ALGORITHMS = seriatim.algorithms()
@@ -100,3 +103,191 @@ def test_the_curve_ends_with_the_run():
     X, y = np.random.default_rng(0).standard_normal((1237, 3)), np.arange(1237) % 2
     run = evaluate.progressive(PA(), X, y)
     assert run.curve[-1] == (1237, run.mistake_rate)
+
+
+def told_late(model, X, y, delays):
+    """Predict each, then learn those that become known, one by one; mistakes, confusions and the model."""
+    wrong, pairs, waiting = 0, [], []
+    for t, (x, label) in enumerate(zip(X, y, strict=True)):
+        guess = model.predict(x[None, :])[0] if model.__sklearn_is_fitted__() else None
+        wrong += guess is None or guess != label
+        pairs.append((label, guess))
+        waiting.append((t + delays[t], t))
+        for due, s in sorted(waiting):
+            if due <= t:
+                model.partial_fit(X[s : s + 1], y[s : s + 1])
+        waiting = [(due, s) for due, s in waiting if due > t]
+    for _, s in sorted(waiting):
+        model.partial_fit(X[s : s + 1], y[s : s + 1])
+    return wrong, pairs
+
+
+@pytest.mark.parametrize("labels", [2, 4])
+@pytest.mark.parametrize("kind", ["none", "fixed", "some", "long"])
+@pytest.mark.parametrize("cls", [PA, SoftSVM, seriatim.AROW])
+def test_labels_that_come_late(cls, kind, labels):
+    """However the stream is divided, the count is that of a loop which keeps what waits."""
+    X, y = examples(cls, n=90, labels=labels)
+    rng = np.random.default_rng(labels)
+    delays = {
+        "none": np.zeros(90, int),
+        "fixed": np.full(90, 7),
+        "some": rng.integers(0, 12, 90),
+        "long": rng.choice([0, 1, 300], 90),
+    }[kind]
+    model = default(cls)
+    wrong, pairs = told_late(model, X, y, delays)
+    whole = progressive(default(cls), X, y, delay=delays)
+    assert whole.mistakes == wrong
+    assert (whole.model.coef_ == model.coef_).all()
+    assert whole.confusion.sum() == sum(guess is not None for _, guess in pairs)
+    confusion = whole.confusion
+    for label, guess in pairs:
+        if guess is not None:
+            confusion[whole.labels.index(label), whole.labels.index(guess)] -= 1
+    assert not confusion.any()
+    if kind == "fixed":
+        fixed = progressive(default(cls), X, y, delay=7)
+        assert (fixed.mistakes, fixed.loss) == (wrong, pytest.approx(whole.loss))
+    blocks = [(as_rows(X[i : i + 13]), y[i : i + 13]) for i in range(0, 90, 13)]
+    assert progressive(default(cls), blocks, delay=delays).mistakes == wrong
+
+
+def test_delays_must_fit():
+    X, y = examples(PA, n=20)
+    for delays in (np.arange(5), np.full(20, -1), np.full(20, 0.5)):
+        with pytest.raises(DataError, match="delays"):
+            progressive(PA(), X, y, delay=delays)
+
+
+@every
+def test_what_is_warm_up_is_not_counted(cls):
+    X, y = examples(cls, labels=3)
+    whole, late = progressive(default(cls), X, y), progressive(default(cls), X, y, warm_up=40)
+    early = progressive(default(cls), X[:40], y[:40])
+    assert late.examples == len(y) - 40
+    assert late.mistakes is None or late.mistakes == whole.mistakes - early.mistakes
+    assert late.loss == pytest.approx(whole.loss - early.loss)
+    assert (late.model.predict(X) == whole.model.predict(X)).all()
+
+
+@classifiers
+@pytest.mark.parametrize("labels", [2, 4])
+def test_confusions_and_metrics_are_those_of_the_predictions(cls, labels):
+    """Asked one by one; the first example, of which nothing could be predicted, is in no cell."""
+    X, y = examples(cls, labels=labels, n=60)
+    y = np.array(["d", "b", "c", "a"])[y]  # the higher label of two comes to be known later or earlier
+    run = progressive(default(cls), X, y, metrics=["f1:macro", "accuracy", "cumulative-loss"], window=20, fade=0.9)
+    model, guesses = default(cls).partial_fit(X[:1], y[:1]), []
+    for x, label in zip(X[1:], y[1:], strict=True):
+        guesses.append(model.predict(x[None, :])[0])
+        model.partial_fit(x[None, :], [label])
+    confusion = metrics.Confusion().update(y[1:], guesses)
+    assert run.labels == confusion.labels
+    assert (run.confusion == confusion.value).all()
+    right = np.array([False, *(y[1:] == guesses)])
+    assert run.figures["accuracy"] == pytest.approx(right.mean())
+    assert run.figures["f1 (macro)"] == metrics.F1("macro").update(y[1:], guesses).value
+    assert run.figures["cumulative loss"] == pytest.approx(run.loss)
+    assert run.figures["accuracy, last 20"] == right[-20:].mean()
+    assert run.figures["accuracy, fading 0.9"] == pytest.approx(np.average(right, weights=0.9 ** np.arange(59, -1, -1)))
+    assert run.curves["accuracy, last 20"][49] == (50, right[30:50].mean())
+    blocks = [(as_rows(X[i : i + 7]), y[i : i + 7]) for i in range(0, 60, 7)]
+    asked = {"metrics": ["f1:macro", "accuracy", "cumulative-loss"], "window": 20, "fade": 0.9}
+    again = progressive(default(cls), blocks, **asked)
+    assert again.curves.keys() == run.curves.keys()
+    asked_for = progressive(default(cls), blocks, **asked, at=[10, 50]).curves
+    assert [t for t, _ in asked_for["accuracy"]] == [10, 50, 60]
+    for name, curve in again.curves.items():
+        assert [t for t, _ in curve] == [t for t, _ in run.curves[name]]
+        assert [value for _, value in curve] == pytest.approx([value for _, value in run.curves[name]])
+
+
+@pytest.mark.parametrize("names", [(0, 1), ("b", "a"), ("a", "b"), (2, 1)])
+def test_auc_of_a_run(names):
+    """Also where the first examples have one label, which turns out to be the higher one or the lower."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((200, 3))
+    y = np.array(names, dtype=object)[[0] * 10 + rng.integers(0, 2, 190).tolist()]
+    run = progressive(PA(), X, y, metrics=["auc", "mean-loss:logistic"])
+    higher = sorted(names)[1]
+    model, scores = PA(classes=sorted(names)), []
+    for x, label in zip(X, y, strict=True):
+        scores.append(model.decision_function(x[None, :])[0] if model.__sklearn_is_fitted__() else 0.0)
+        model.partial_fit(x[None, :], np.array([label], dtype=object))
+    truth = np.array([label == higher for label in y])
+    assert run.figures["auc"] == pytest.approx(roc_auc_score(truth, scores))
+    losses = np.logaddexp(0, -np.where(truth, 1, -1) * scores)
+    assert run.figures["mean loss (logistic)"] == pytest.approx(losses.mean())
+
+
+def test_places_of_the_curve():
+    X, y = examples(PA, n=1000)
+    assert [t for t, _ in progressive(PA(), X, y, every=300).curve] == [300, 600, 900, 1000]
+    at = [1, 2, 500, 2000]
+    assert [t for t, _ in progressive(PA(), X, y, at=at).curve] == [1, 2, 500, 1000]
+    whole = dict(progressive(PA(), X, y, every=1).curve)
+    assert len(whole) == 1000
+    for t, rate in progressive(PA(), X, y).curve:
+        assert whole[t] == rate
+    pieces = [(as_rows(X[i : i + 7]), y[i : i + 7]) for i in range(0, 1000, 7)]
+    assert progressive(PA(), pieces).curve == progressive(PA(), X, y).curve
+
+
+def test_a_held_out_set_at_checkpoints():
+    """It is predicted by the model as it was then, and never learned."""
+    X, y = examples(PA, n=300)
+    rest = X[200:], y[200:]
+    run = progressive(PA(), X[:200], y[:200], held_out=rest)
+    assert [t for t, _ in run.held_out_curve] == [1, 2, 4, 8, 16, 32, 64, 128, 200]
+    for t, rate in run.held_out_curve:
+        model = PA().partial_fit(X[:t], y[:t])
+        assert rate == pytest.approx((model.predict(rest[0]) != rest[1]).mean())
+    again = progressive(PA(), X[:200], y[:200], held_out=[(as_rows(rest[0]), rest[1])], every=64)
+    assert [t for t, _ in again.held_out_curve] == [64, 128, 192, 200]
+    late = progressive(PA(), X[:200], y[:200], held_out=rest, delay=5)
+    assert late.held_out_curve[-1] == run.held_out_curve[-1]
+    assert late.held_out_curve[0][0] == 8
+    bare = progressive(PA(), X[:200], y[:200])
+    assert (bare.mistakes, bare.loss) == (run.mistakes, run.loss)
+
+
+def test_checkpoints_tell_updates_and_time():
+    X, y = examples(PA, n=2000)
+    blocks = [(as_rows(X[i : i + 1]), y[i : i + 1]) for i in range(2000)]
+    run = progressive(PA(), blocks)
+    assert 256 <= len(run.checkpoints) <= 513
+    assert run.checkpoints[-1] == (2000, run.updates, run.seconds)
+    done = {t: updates for t, updates, _ in run.checkpoints}
+    assert done[1024] == progressive(PA(), X[:1024], y[:1024]).updates
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"metrics": ["rmse"]}, "rmse is a figure of regression; PA does classification"),
+        ({"metrics": ["log-loss"]}, "does not learn by the logistic loss"),
+        ({"warm_up": -1}, "at least 0"),
+        ({"every": 0}, "at least 1"),
+        ({"window": 0}, "at least 1"),
+        ({"fade": 2}, "at most 1"),
+    ],
+)
+def test_bad_options(options, message):
+    X, y = examples(PA, n=20)
+    with pytest.raises(ParameterError, match=message):
+        progressive(PA(), X, y, **options)
+
+
+def test_log_loss_of_a_run_is_its_mean_loss():
+    X, y = examples(seriatim.OGD)
+    run = progressive(seriatim.OGD(loss="logistic"), X, y, metrics=["log-loss"])
+    assert run.figures["log loss"] == pytest.approx(run.mean_loss)
+
+
+def test_the_size_of_a_model():
+    X, y = examples(PA, n=50)
+    run = progressive(PA(), np.c_[X, np.zeros(50)], y)
+    assert run.nonzeros == np.count_nonzero(run.model.coef_) < run.features
+    assert run.bytes >= 8 * run.features
+    assert run.summary()["support_vectors"] is None

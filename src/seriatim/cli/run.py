@@ -30,6 +30,12 @@ from seriatim.cli import (
 @algorithm_options
 @stream_options
 @feature_options
+@click.option("--metric", "metrics", multiple=True, metavar="NAME", help="One more figure, such as f1 or auc.")
+@click.option("--window", type=click.IntRange(1), metavar="N", help="Figures of the last N examples, too.")
+@click.option("--fade", type=click.FloatRange(0, 1, min_open=True), metavar="A", help="And with older examples faded.")
+@click.option("--warm-up", type=click.IntRange(0), default=0, metavar="N", help="Do not count the first N examples.")
+@click.option("--every", type=click.IntRange(1), metavar="N", help="A point of the curve every N examples.")
+@click.option("--test", metavar="FILE", help="Predict this file too, after 1, 2, 4, ... examples or --every so many.")
 @click.option("--save", type=click.Path(dir_okay=False), help="Save the model at the end.")
 @click.option("--curve", type=click.Path(dir_okay=False), help="Write the learning curve as CSV.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -37,6 +43,12 @@ def command(
     sources: tuple[str, ...],
     algorithm: str,
     parameters: tuple[str, ...],
+    metrics: tuple[str, ...],
+    window: int | None,
+    fade: float | None,
+    warm_up: int,
+    every: int | None,
+    test: str | None,
     save: str | None,
     curve: str | None,
     as_json: bool,
@@ -51,7 +63,8 @@ def command(
     seriatim run spam -a pa
     seriatim run spam -a ogd -p loss=logistic -p eta=0.01 --shuffle 1
     seriatim run mail.csv --label spam --text subject --text body --bits 20
-    seriatim run sea:noise=0.2 --limit 100000
+    seriatim run sea:noise=0.2 --limit 100000 --window 1000
+    seriatim run train.svm -a arow --metric auc --metric f1 --test test.svm
     zcat big.svm.gz | seriatim run - -a averaged-perceptron --save big.model --json
     """
     from seriatim.cli.live import Live
@@ -61,8 +74,10 @@ def command(
     check_folder(curve)
     model = build_model(algorithm, parameters, features_of(options))
     stream = open_stream(sources, model, **options)
+    held_out = None if test is None else open_stream((test,), model, **format_of(options))
+    judging: dict[str, Any] = {"metrics": metrics, "window": window, "fade": fade, "warm_up": warm_up, "every": every}
     with Live(stream) as live:
-        run = progressive(model, stream, watch=live)
+        run = progressive(model, stream, **judging, held_out=held_out, watch=live)
     report(run, stream)
     if save and run.examples:
         model.save(save)
@@ -78,11 +93,18 @@ def command(
         sys.exit(130)
 
 
+def format_of(options: dict[str, Any]) -> dict[str, Any]:
+    """Those of the options of a stream that say how it is written."""
+    return {name: options[name] for name in ("skip_bad", "header", "format")}
+
+
 def write_curve(run: Any, path: str) -> None:
     with Path(path).open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["examples", "mean_loss" if run.mistakes is None else "mistake_rate"])
-        writer.writerows(run.curve)
+        curves = {run.measure: dict(run.curve)} | {name: dict(curve) for name, curve in run.curves.items()}
+        writer.writerow(["examples", *(name.replace(" ", "_") for name in curves)])
+        places = sorted({place for curve in curves.values() for place in curve})
+        writer.writerows([place, *(curve.get(place) for curve in curves.values())] for place in places)
 
 
 def show(run: Any, name: str, collisions: dict[str, float]) -> None:
@@ -97,10 +119,13 @@ def show(run: Any, name: str, collisions: dict[str, float]) -> None:
         ("examples/s", f"{run.examples / max(run.seconds, 1e-9):,.0f}"),
         ("values/s", f"{run.values / max(run.seconds, 1e-9):,.0f}"),
     ]
+    figures += [(name, f"{value:.6g}" if value is not None else "none") for name, value in run.figures.items()]
+    figures += [(f"held out, {t:,}", f"{value:.4f}") for t, value in run.held_out_curve[-1:]]
     figures += [(name, f"{share:.4f} of the columns in use") for name, share in collisions.items()]
+    width = max(12, *(len(label) for label, _ in figures))
     click.secho(f"{run.model} on {name}", bold=True)
     for label, value in figures:
-        click.echo(f"  {label:<12} {value:>14}")
+        click.echo(f"  {label:<{width}} {value:>14}")
     if len(run.curve) > 2:
         line = f"  {sparkline(run.curve)}  {'mean loss' if run.mistakes is None else 'mistake rate'} over time"
         with suppress(UnicodeEncodeError):  # a terminal without these characters does without the line

@@ -7,69 +7,134 @@ from typing import Any
 
 import numpy as np
 
-from seriatim.core.loss import running_loss
+from seriatim.core.judge import judge_numbers
 from seriatim.core.rows import Rows
-from seriatim.data.cache import Arrays, joined, sparse
+from seriatim.data.cache import Arrays, joined, picked, sparse
 from seriatim.errors import DataError
 from seriatim.estimator import Estimator
+from seriatim.evaluate.metrics import Outcome
+from seriatim.labels import label_order, plain_label
 
 
-class Delayed:
-    """Predict x_t, then learn x_{t - delay}; what waits for its label is kept."""
+class Waiting:
+    """Examples that have been predicted or come next, and whose labels are not known yet."""
 
-    def __init__(self, model: Estimator, delay: int, judge: Any) -> None:
-        self.model, self.delay, self.judge = model, delay, judge
+    def __init__(self, model: Estimator, judge: Any) -> None:
+        self.model, self.judge = model, judge
         self.held: Arrays = (np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0))
         self.y: np.ndarray = np.zeros(0)
         self.weights: np.ndarray = np.zeros(0)
         self.columns = 0
 
-    def take(self, rows: Rows, y: np.ndarray) -> None:
-        """Predict these rows, and learn those whose labels come meanwhile."""
-        model, held = self.model, len(self.y)
+    def join(self, rows: Rows, y: np.ndarray) -> Rows:
+        """Those who waited, and these."""
+        model = self.model
         model._targets(y, rows.n)  # a bad label is refused when it comes
         model._begin(rows)
         own = model._own(rows.check(), learning=True)
-        self.columns = columns = max(own.features, self.columns, model.n_columns)
-        start, index, value = joined([self.held, sparse(own)])
-        self.y = np.concatenate([self.y, y]) if held else y
+        self.columns = max(own.features, self.columns, model.n_columns)
+        self.held = joined([self.held, sparse(own)])
+        self.y = np.concatenate([self.y, y]) if len(self.y) else y
         self.weights = np.concatenate([self.weights, own.weights])
-        waiting = Rows.sparse(start, index, value, columns).in_any_order().check()
-        waiting.weights = self.weights
-        model._start(columns)
-        early = min(max(self.delay, held), waiting.n)  # these are predicted before any of them is learned
-        if early > held:
-            self.judge(self.y[held:early], model._learner.score_rows(waiting.slice(held, early)))
-        self.learn(waiting, waiting.n - self.delay, self.delay)
-        keep = max(waiting.n - self.delay, 0)
-        self.held = (start[keep:] - start[keep], index[start[keep] :], value[start[keep] :])
-        self.y, self.weights = self.y[keep:], self.weights[keep:]
+        model._start(self.columns)
+        return self.rows()
 
-    def learn(self, rows: Rows, n: int, delay: int) -> None:
-        """Learn the first n rows; each time the one that is `delay` further on is predicted before."""
-        model, at = self.model, 0
-        stretches = model._stretches(model._targets(self.y[:n], n)) if n > 0 else iter(())
+    def rows(self, which: np.ndarray | None = None) -> Rows:
+        """Some of those who wait, or all."""
+        arrays = self.held if which is None else picked(*self.held, which)
+        rows = Rows.sparse(*arrays, self.columns).in_any_order().check()
+        rows.weights = self.weights if which is None else self.weights[which]
+        return rows
+
+    def keep(self, which: np.ndarray) -> None:
+        """These go on waiting."""
+        self.held = picked(*self.held, which)
+        self.y, self.weights = self.y[which], self.weights[which]
+
+    def predict(self, rows: Rows, y: np.ndarray) -> None:
+        self.judge(y, self.model._learner.score_rows(rows))
+
+    def learn(self, rows: Rows, y: np.ndarray, delay: int = 0) -> None:
+        """Learn the first of these rows, as many as y; each time the one `delay` further on is predicted before."""
+        model, n, at = self.model, len(y) - delay, 0
+        stretches = model._stretches(model._targets(y[:n], n)) if n > 0 else iter(())
         while at < n:
             if delay:  # before a label is met that the next example may bring
-                self.judge(self.y[at + delay :][:1], model._learner.score_rows(rows.slice(at + delay, at + delay + 1)))
+                self.predict(rows.slice(at + delay, at + delay + 1), y[at + delay :][:1])
             _, targets, _ = next(stretches)
             scores = np.empty((len(targets), model._learner.classes)) if delay else None
             model._columns = max(model._columns, rows.features)
             model._learner.learn_rows(rows, targets, scores, at, delay)
             if scores is not None and len(scores) > 1:
-                self.judge(self.y[at + delay + 1 :][: len(scores) - 1], scores[1:])
+                self.judge(y[at + delay + 1 :][: len(scores) - 1], scores[1:])
             at += len(targets)
+
+
+class Fixed(Waiting):
+    """Predict x_t, then learn x_{t - delay}."""
+
+    def __init__(self, model: Estimator, judge: Any, delay: int) -> None:
+        super().__init__(model, judge)
+        self.delay = delay
+
+    def take(self, rows: Rows, y: np.ndarray) -> None:
+        """Predict these rows, and learn those whose labels come meanwhile."""
+        held = len(self.y)
+        waiting = self.join(rows, y)
+        early = min(max(self.delay, held), waiting.n)  # these are predicted before any of them is learned
+        if early > held:
+            self.predict(waiting.slice(held, early), self.y[held:early])
+        if waiting.n > self.delay:
+            self.learn(waiting, self.y, self.delay)
+        self.keep(np.arange(max(waiting.n - self.delay, 0), waiting.n))
 
     def end(self) -> None:
         """The last labels come."""
-        rows = Rows.sparse(*self.held, self.columns).in_any_order().check()
-        rows.weights = self.weights
-        self.learn(rows, rows.n, 0)
+        self.learn(self.rows(), self.y)
 
 
-def delayed(model: Estimator, blocks: Iterable[tuple[Rows, np.ndarray]], delay: int, run: Any) -> Iterator[Rows]:
+class Given(Waiting):
+    """Each example has a delay of its own: example s is learned when example s + delay_s has been predicted; those
+    that become known together in their order."""
+
+    def __init__(self, model: Estimator, judge: Any, delays: np.ndarray) -> None:
+        super().__init__(model, judge)
+        self.delays = delays
+        self.seen = 0
+        self.due = np.zeros(0, np.int64)  # of those who wait
+
+    def take(self, rows: Rows, y: np.ndarray) -> None:
+        first, held = self.seen, len(self.y)
+        delays = self.delays[first : first + rows.n]
+        if len(delays) < rows.n:
+            raise DataError(f"{len(self.delays)} delays for more than {len(self.delays)} examples")
+        waiting = self.join(rows, y)
+        self.due = np.concatenate([self.due, np.arange(first, first + rows.n) + delays])
+        at, learned = held, np.zeros(waiting.n, bool)
+        for moment in np.unique(self.due[self.due < first + rows.n]).tolist():
+            until = held + moment - first + 1  # all up to this example are predicted, then some become known
+            if until > at:
+                self.predict(waiting.slice(at, until), self.y[at:until])
+                at = until
+            now = np.flatnonzero(self.due == moment)
+            self.learn(self.rows(now), self.y[now])
+            learned[now] = True
+        if waiting.n > at:
+            self.predict(waiting.slice(at, waiting.n), self.y[at:])
+        self.seen += rows.n
+        self.keep(np.flatnonzero(~learned))
+        self.due = self.due[~learned]
+
+    def end(self) -> None:
+        """The last labels come."""
+        order = np.argsort(self.due, kind="stable")
+        self.learn(self.rows(order), self.y[order])
+
+
+def delayed(model: Estimator, blocks: Iterable[tuple[Rows, np.ndarray]], delay: Any, run: Any) -> Iterator[Rows]:
     """Go through blocks; each is given back when it has been judged."""
-    late = Delayed(model, delay, judge_of(model, run))
+    judge = judge_of(model, run)
+    late = Fixed(model, judge, delay) if np.ndim(delay) == 0 else Given(model, judge, check_delays(delay))
     seen = 0
     for rows, y in blocks:
         try:
@@ -78,29 +143,48 @@ def delayed(model: Estimator, blocks: Iterable[tuple[Rows, np.ndarray]], delay: 
             raise DataError(f"examples {seen + 1} to {seen + rows.n}: {error}") from None
         seen += rows.n
         yield rows
-    late.end()
+    if seen:
+        late.end()
+
+
+def check_delays(delay: Any) -> np.ndarray:
+    delays = np.asarray(delay)
+    if delays.ndim != 1 or delays.dtype.kind not in "iu" or (delays < 0).any():
+        raise DataError("the delays must be whole numbers from 0 on, one for each example")
+    return delays.astype(np.int64)
 
 
 def judge_of(model: Any, run: Any) -> Any:
-    """What counts mistakes and losses of scores beside the labels that came later."""
+    """What judges scores beside the labels that come later."""
 
-    def regression(y: np.ndarray, scores: np.ndarray) -> None:
-        sums = running_loss(model.loss, model._targets(y, len(y)) - scores[:, 0], model.epsilon, run.loss)
-        run.loss = float(sums[-1])
-        run.extend_curve(sums)
+    def numbers(y: np.ndarray, scores: np.ndarray) -> None:
+        targets = model._targets(y, len(y))
+        losses = judge_numbers(model.loss, targets, scores, model.epsilon)
+        run.take(Outcome(targets, scores[:, 0], scores, losses))
 
-    def classification(y: np.ndarray, scores: np.ndarray) -> None:
-        known = bool(model._codes)
-        predicted = model.decide(scores).tolist() if known else [None] * len(y)
-        wrong = np.array([one != label for one, label in zip(predicted, y.tolist(), strict=True)])
-        codes = [model._codes.get(label) for label in y.tolist()]
-        margins = [margin(scores[i], code, model) for i, code in enumerate(codes)]
-        run.loss = float(running_loss(model.loss, 1 - np.array(margins), model.epsilon, run.loss)[-1])
-        sums = (run.mistakes or 0) + np.cumsum(wrong)
-        run.mistakes = int(sums[-1])
-        run.extend_curve(sums)
+    def labels(y: np.ndarray, scores: np.ndarray) -> None:
+        truth = [plain_label(label) for label in y.tolist()]
+        guess = model.decide(scores).tolist() if model._codes else []
+        known = sorted({*model._labels, *truth}, key=label_order)
+        place = {label: k for k, label in enumerate(known)}
+        margins = [margin(scores[i], model._codes.get(label), model) for i, label in enumerate(truth)]
+        losses = judge_numbers(model.loss, 1 - np.array(margins), np.zeros((len(truth), 1)), model.epsilon)
+        predicted = np.array([place[label] for label in guess] or [-1] * len(truth), np.int32)
+        true = np.array([place[label] for label in truth], np.int32)
+        seen = [place[model._labels[k]] for k in model.seen()] if scores.shape[1] > 1 else range(len(known))
+        run.take(Outcome(true, predicted, spread(scores, model._labels, place), losses, known, seen))
 
-    return regression if run.mistakes is None else classification
+    return labels if model.task == "classification" else numbers
+
+
+def spread(scores: np.ndarray, labels: list[Any], place: dict[Any, int]) -> np.ndarray:
+    """The scores as columns for all labels, also those that the model does not know yet."""
+    if len(place) == len(labels) or len(place) <= 2:
+        return scores
+    wide = np.zeros((len(scores), len(place)))
+    for k, label in enumerate(labels):
+        wide[:, place[label]] = scores[:, k] if scores.shape[1] > 1 else (k - 0.5) * scores[:, 0]
+    return wide
 
 
 def margin(scores: np.ndarray, code: float | None, model: Any) -> float:

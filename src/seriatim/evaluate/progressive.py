@@ -4,35 +4,51 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from seriatim.core.loss import running_class_mistakes, running_loss, running_mistakes
+from seriatim.core.judge import Tally, judge_classes, judge_numbers, judge_signs
 from seriatim.core.rows import Rows
-from seriatim.errors import DataError
-from seriatim.estimator import Estimator, Observer
+from seriatim.errors import DataError, ParameterError
+from seriatim.estimator import Classifier, Estimator
+from seriatim.evaluate.metrics import Fading, MeanLoss, Metric, MistakeRate, Outcome, Windowed, metric
 from seriatim.features import Features
+from seriatim.labels import label_order
 
-CURVE_POINTS = 512
-STEP = 1 << 20  # values of an array between two looks at the clock
+STEP = 1 << 19  # values of an array between two looks at the clock
+CHECKPOINTS = 512
+NONE = np.zeros(0, np.int32)
+SIGNS = [-1, 1]
+
+Blocks = Iterator[tuple[Rows, Any]]
 
 
-@dataclass
 class Run:
     """What a run over a stream showed. Figures are of the examples so far; `mistakes` is None without labels."""
 
-    model: Estimator
-    examples: int = 0
-    values: int = 0
-    mistakes: int | None = 0
-    loss: float = 0.0
-    updates: int = 0
-    seconds: float = 0.0
-    interrupted: bool = False
-    curve: list[tuple[int, float]] = field(default_factory=list)  # (examples, mistake rate or mean loss so far)
-    spacing: int = 1
+    def __init__(self, model: Estimator, followed: list[Metric], warm_up: int, every: int | None, at: Any) -> None:
+        self.model, self.followed, self.warm_up = model, followed, warm_up
+        self.tally = Tally(at, every)
+        self.spacing = 1 if at is None and every is None else None  # of the places of `curves`
+        self.values = self.updates = 0
+        self.seconds = 0.0
+        self.interrupted = False
+        self.checkpoints: list[tuple[int, int, float]] = []  # (examples, updates, seconds)
+        self.held_out_curve: list[tuple[int, float]] = []  # (examples, mistake rate or mean loss of the held-out)
+        self.values_at: dict[int, list[Any]] = {}  # of the followed metrics
+
+    @property
+    def examples(self) -> int:
+        return self.tally.examples
+
+    @property
+    def mistakes(self) -> int | None:
+        return self.tally.mistakes if self.model.task == "classification" else None
+
+    @property
+    def loss(self) -> float:
+        return self.tally.loss
 
     @property
     def mistake_rate(self) -> float | None:
@@ -43,15 +59,69 @@ class Run:
         return self.loss / max(self.examples, 1)
 
     @property
+    def measure(self) -> str:
+        """What the curve is of."""
+        return "mean loss" if self.mistakes is None else "mistake rate"
+
+    @property
+    def curve(self) -> list[tuple[int, float]]:
+        """(examples, mistake rate or mean loss so far), evenly spaced, and the last."""
+        places, mistakes, losses = self.tally.curve()
+        sums = losses if self.mistakes is None else mistakes
+        points = list(zip(places.tolist(), (sums / places).tolist(), strict=True))
+        if self.examples and (not points or points[-1][0] < self.examples):
+            points.append((self.examples, self.mean_loss if self.mistake_rate is None else self.mistake_rate))
+        return points
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """The metrics that were asked for, by name."""
+        return {str(one): one.value for one in self.followed}
+
+    @property
+    def curves(self) -> dict[str, list[tuple[int, Any]]]:
+        """The same at up to 64 places, or at those asked for, and at the end."""
+        return {str(one): [(t, at[k]) for t, at in self.values_at.items()] for k, one in enumerate(self.followed)}
+
+    @property
     def features(self) -> int:
         return self.model.n_features_in_ if self.examples else 0
+
+    @property
+    def nonzeros(self) -> int | None:
+        """Weights that are not zero."""
+        try:
+            return int(np.count_nonzero(self.model.coef_))  # type: ignore[attr-defined]
+        except AttributeError:
+            return None
+
+    @property
+    def bytes(self) -> int:
+        """The size of what the model has learned."""
+        learner = self.model._learner
+        return 0 if learner is None else sum(getattr(part, "nbytes", 8) for part in learner.state().values())
+
+    @property
+    def confusion(self) -> np.ndarray | None:
+        """How often each of `labels` (row) was taken for each (column); None without labels, or with over 1,000."""
+        order = self.label_places()
+        return self.tally.counts[np.ix_(order, order)] if len(self.tally.counts) else None
+
+    @property
+    def labels(self) -> list[Any]:
+        """The labels that were true or predicted, ascending."""
+        return [self.tally.labels[k] for k in self.label_places()]
+
+    def label_places(self) -> list[int]:
+        known = self.tally.labels
+        return sorted(range(len(known)), key=lambda k: label_order(known[k]))
 
     def summary(self) -> dict[str, Any]:
         """The figures as plain numbers."""
         from seriatim.catalogue import command_name
 
         parameters = {name: self.model.parameters[name].plain(value) for name, value in self.model.get_params().items()}
-        return {
+        figures = {
             "algorithm": command_name(type(self.model)),
             "parameters": {**parameters, "features": Features.of(parameters["features"]).as_dict() or None},
             "examples": self.examples,
@@ -60,18 +130,62 @@ class Run:
             "mistake_rate": self.mistake_rate,
             "mean_loss": self.mean_loss if np.isfinite(self.mean_loss) else None,
             "updates": self.updates,
+            "support_vectors": getattr(self.model, "n_support_", None),
+            "nonzeros": self.nonzeros if self.examples else None,
+            "bytes": self.bytes,
             "seconds": self.seconds,
+            "classes": self.labels,
+            "confusion": None if self.confusion is None else self.confusion.tolist(),
         }
+        return figures | {"metrics": self.figures} if self.followed else figures
 
-    def extend_curve(self, sums: np.ndarray) -> None:
-        """Go on with the curve by the running sums of mistakes or losses of the next examples."""
-        first = self.examples + 1
-        self.examples += len(sums)
-        while self.examples // self.spacing > CURVE_POINTS:
-            self.spacing *= 2
-        self.curve = [point for point in self.curve if point[0] % self.spacing == 0]
-        places = range(-(-first // self.spacing) * self.spacing, self.examples + 1, self.spacing)
-        self.curve += [(t, float(sums[t - first] / t)) for t in places]
+    # ---- on the way
+
+    def take(self, outcome: Outcome) -> None:
+        """The next examples, judged."""
+        if self.warm_up:
+            left = min(self.warm_up, len(outcome))
+            self.warm_up -= left
+            outcome = outcome[left:]
+            if not len(outcome):
+                return
+        before = self.examples
+        labelled = outcome.labels is not None
+        self.tally.take(
+            outcome.truth if labelled else NONE,
+            outcome.predicted if labelled else NONE,
+            outcome.losses,
+            outcome.labels if labelled else self.tally.labels,
+        )
+        if self.followed:
+            self.follow(outcome, before)
+
+    def follow(self, outcome: Outcome, before: int) -> None:
+        """Bring the metrics up to date, and note what they are now and then."""
+        begin = before
+        for place in [*self.places(before), self.examples]:
+            if place > begin:
+                for one in self.followed:
+                    one.take(outcome[begin - before : place - before])
+                begin = place
+            self.values_at[place] = [one.value for one in self.followed]
+
+    def places(self, before: int) -> list[int]:
+        """Those of the curve if they were given, else up to 64, after so many examples."""
+        if self.spacing is None:
+            places = self.tally.curve()[0].tolist()
+        else:
+            while self.examples // self.spacing > 64:
+                self.spacing *= 2
+            places = [*range(self.spacing, self.examples + 1, self.spacing)]
+        self.values_at = {place: self.values_at[place] for place in places if place in self.values_at}
+        return [place for place in places if place > before]
+
+    def checkpoint(self, updates: int, seconds: float) -> None:
+        self.updates, self.seconds = updates, seconds
+        if len(self.checkpoints) >= CHECKPOINTS:
+            self.checkpoints = self.checkpoints[1::2]
+        self.checkpoints.append((self.examples, updates, seconds))
 
 
 def progressive(
@@ -80,8 +194,16 @@ def progressive(
     y: Any = None,
     *,
     sample_weight: Any = None,
-    delay: int | None = None,
+    delay: Any = None,
+    warm_up: int = 0,
+    every: int | None = None,
+    at: Any = None,
+    metrics: Iterable[str | Metric] = (),
+    window: int | None = None,
+    fade: float | None = None,
+    held_out: Any = None,
     watch: Callable[[Run], None] | None = None,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Run:
     """Run a model over a stream and judge every prediction that it makes before it learns the answer.
 
@@ -89,8 +211,19 @@ def progressive(
     Weights, be they in the stream or in `sample_weight`, are for learning: mistakes and losses count once an example.
     A label cannot be predicted before it has been seen, so that its first example is a mistake. Of the labels -1 and 1
     the sign of the score is the prediction from the first example on, as in the papers.
-    With a `delay` each label is told when so many examples more have been predicted; a stream may have one of its own.
-    The curve has up to 512 points, evenly spaced, and the last one. `watch` is called now and then with the run so far.
+
+    delay : a label is told when so many examples more have been predicted: a number, or one for each example. A stream
+        may have one of its own.
+    warm_up : the first so many examples are predicted and learned, but not counted.
+    every, at : the places of the curve: every so many examples, or these; up to 512 evenly spaced ones if not said.
+    metrics : more figures, by name or as objects of `evaluate.metrics`; in `run.figures` and `run.curves`.
+    window, fade : beside the mistake rate (or mean loss) and each metric, the same over the last so many examples, and
+        with older examples counting less by this factor each time.
+    held_out : X and y, or a stream, that is predicted but not learned, after 1, 2, 4, ... examples or `every` so many,
+        and at the end: `run.held_out_curve`.
+    watch : called now and then with the run so far.
+    clock : what tells the seconds.
+
     Ctrl-C ends the run between two blocks; what was learned until then stands, and `interrupted` says so.
 
     >>> from seriatim import Perceptron
@@ -98,29 +231,52 @@ def progressive(
     >>> run.mistakes, run.updates, run.model.coef_.tolist()
     (2, 3, [[1.0, -3.0]])
     """
-    run = Run(model, mistakes=0 if model.task == "classification" else None)
-    before = updates(model)
-    observe = classification_observer(model, run) if model.task == "classification" else regression_observer(model, run)
-    start = time.perf_counter()
+    for name, value, least in (("warm_up", warm_up, 0), ("every", every, 1)):
+        if value is not None and value < least:
+            raise ParameterError(f"{name}={value!r}: must be at least {least}")
+    run = Run(model, followed_metrics(model, metrics, window, fade), warm_up, every, at)
+    before, seen = updates(model), 0
+    apart = 0.0
+    start = clock()
     try:
-        delay = getattr(X, "delay", 0) if delay is None else delay
-        for rows in judged(model, X, y, sample_weight, delay, run, observe):
+        for rows in judged(model, X, y, sample_weight, delay, run, None if held_out is None else places(every)):
             run.values += rows.nonzeros
-            run.updates = updates(model) - before
-            run.seconds = time.perf_counter() - start
+            seen += rows.n
+            run.checkpoint(updates(model) - before, clock() - start - apart)
+            if held_out is not None:
+                begun = clock()
+                look_at_held_out(run, held_out, seen, every)
+                apart += clock() - begun
             if watch is not None:
                 watch(run)
     except KeyboardInterrupt:
         run.interrupted = True
-    run.updates = updates(model) - before
-    run.seconds = time.perf_counter() - start
-    if run.examples and (not run.curve or run.curve[-1][0] < run.examples):
-        run.curve.append((run.examples, run.mean_loss if run.mistake_rate is None else run.mistake_rate))
+    run.checkpoint(updates(model) - before, clock() - start - apart)
+    if held_out is not None:
+        look_at_held_out(run, held_out, seen, 1)
     return run
 
 
+def followed_metrics(
+    model: Estimator, metrics: Iterable[str | Metric], window: int | None, fade: float | None
+) -> list[Metric]:
+    """The metrics to be brought up to date, each also as a windowed and a fading one."""
+    asked = [metric(one) for one in metrics]
+    for one in asked:
+        if one.task not in ("any", model.task):
+            raise ParameterError(f"{one} is a figure of {one.task}; {type(model).__name__} does {model.task}")
+        if one.name == "log loss" and model.loss != "logistic":
+            raise ParameterError(f"log loss: {model!r} does not learn by the logistic loss, so has no probabilities")
+    main = MistakeRate() if model.task == "classification" else MeanLoss()
+    others: list[Metric] = []
+    for one in [main, *asked] if window is not None or fade is not None else []:
+        others += [Windowed(metric(one), window)] if window is not None else []
+        others += [Fading(metric(one), fade)] if fade is not None else []
+    return asked + others
+
+
 def judged(
-    model: Estimator, X: Any, y: Any, sample_weight: Any, delay: int, run: Run, observe: Observer
+    model: Estimator, X: Any, y: Any, sample_weight: Any, delay: Any, run: Run, cuts: Iterator[int] | None
 ) -> Iterator[Rows]:
     """Go through the stream; its blocks when they have been predicted and learned."""
     whole = y is not None or (model.task == "novelty" and (hasattr(X, "shape") or isinstance(X, list | tuple)))
@@ -131,12 +287,19 @@ def judged(
         given.weights = sample_weight
     elif sample_weight is not None:
         raise DataError("sample_weight without y: the rows of a stream have their own weights")
-    if delay:
+    delay = getattr(X, "delay", 0) if delay is None else delay
+    if np.ndim(delay) or delay:
         from seriatim.evaluate.delayed import delayed
 
-        yield from delayed(model, X if given is None else [(given, np.asarray(y))], delay, run)
+        blocks = X if given is None else [(given, np.asarray(y))]
+        yield from delayed(model, blocks if cuts is None else cut(blocks, cuts), delay, run)
         return
-    for rows, targets in stream_blocks(model, X) if given is None else array_blocks(model, given, y):
+    blocks = stream_blocks(model, X) if given is None else array_blocks(model, given, y)
+
+    def observe(targets: np.ndarray, scores: np.ndarray, fresh: bool) -> None:
+        run.take(outcome_of(model, targets, scores, fresh))
+
+    for rows, targets in blocks if cuts is None else cut(blocks, cuts):
         model.learn_rows(rows, targets, observe)
         yield rows
 
@@ -145,7 +308,29 @@ def updates(model: Estimator) -> int:
     return model.updates_ if model.__sklearn_is_fitted__() else 0
 
 
-def stream_blocks(model: Estimator, stream: Iterable[tuple[Rows, np.ndarray]]) -> Iterator[tuple[Rows, Any]]:
+def places(every: int | None) -> Iterator[int]:
+    """Where a run stops for a look at what is held out."""
+    place = every or 1
+    while True:
+        yield place
+        place += every or place
+
+
+def cut(blocks: Iterable[tuple[Rows, Any]], places: Iterator[int]) -> Blocks:
+    """Blocks that end at these examples."""
+    seen, place = 0, next(places)
+    for rows, y in blocks:
+        begin = 0
+        while begin < rows.n:
+            end = min(rows.n, begin + place - seen)
+            yield rows.slice(begin, end), y[begin:end]
+            seen += end - begin
+            begin = end
+            while place <= seen:
+                place = next(places)
+
+
+def stream_blocks(model: Estimator, stream: Iterable[tuple[Rows, np.ndarray]]) -> Blocks:
     """The blocks of a stream, each checked before it is learned. A new model takes the stream's features over."""
     seen = 0
     if model.features is None and not model.__sklearn_is_fitted__():
@@ -164,7 +349,7 @@ def stream_blocks(model: Estimator, stream: Iterable[tuple[Rows, np.ndarray]]) -
         seen += rows.n
 
 
-def array_blocks(model: Estimator, rows: Rows, y: Any) -> Iterator[tuple[Rows, Any]]:
+def array_blocks(model: Estimator, rows: Rows, y: Any) -> Blocks:
     """Pieces of an array, all checked before the first."""
     targets = model._targets(y, rows.n)
     rows = rows.check()
@@ -175,30 +360,40 @@ def array_blocks(model: Estimator, rows: Rows, y: Any) -> Iterator[tuple[Rows, A
         begin += part.n
 
 
-def classification_observer(model: Any, run: Run) -> Observer:
-    def observe(targets: np.ndarray, scores: np.ndarray, fresh: bool) -> None:
-        before = run.mistakes or 0
-        signs = {*model._labels} <= {-1, 1}
-        if scores.shape[1] == 1:
-            sums, run.loss = running_mistakes(
-                model.loss, targets, scores, model.epsilon, before, run.loss, len(model._labels) == 1 and not signs
-            )
+def outcome_of(model: Any, targets: np.ndarray, scores: np.ndarray, fresh: bool) -> Outcome:
+    """What a model predicted by these scores of examples whose targets are those that the learner saw."""
+    if model.task != "classification":
+        losses = judge_numbers(model.loss, targets, scores, model.epsilon)
+        return Outcome(targets, scores[:, 0], scores, losses)
+    labels, seen = model._labels, model.seen()
+    if scores.shape[1] > 1:
+        parts = judge_classes(model.loss, targets, scores, seen, model.epsilon, fresh)
+        return Outcome(parts[0], parts[1], scores, parts[2], labels, seen)
+    signs = len(labels) <= 2 and {*labels} <= {-1, 1}
+    if len(labels) == 1 and not signs:  # as long as a label is alone it is predicted, whatever the score
+        losses = judge_signs(model.loss, targets, scores, model.epsilon)[2]
+        alone = np.zeros(len(targets), np.int32)
+        predicted = alone.copy()
+        predicted[: int(fresh)] = -1
+        return Outcome(alone, predicted, scores, losses, labels, [0])
+    parts = judge_signs(model.loss, targets, scores, model.epsilon, fresh and not signs)
+    return Outcome(parts[0], parts[1], scores, parts[2], SIGNS if signs else labels, [0, 1])
+
+
+def look_at_held_out(run: Run, held_out: Any, seen: int, every: int | None) -> None:
+    """Judge the model as it is by what is held out, if this is a place for it."""
+    model, curve = run.model, run.held_out_curve
+    if (seen % every if every else seen & (seen - 1)) or (curve and curve[-1][0] == seen):
+        return
+    if not model.__sklearn_is_fitted__():
+        return
+    total, n = 0.0, 0
+    for rows, y in [(model._rows(held_out[0]), held_out[1])] if isinstance(held_out, tuple) else held_out:
+        scores = model.scores_of(rows.check())
+        if isinstance(model, Classifier):
+            pairs = zip(model.decide(scores).tolist(), np.asarray(y).tolist(), strict=True)
+            total += sum(guess != label for guess, label in pairs)
         else:
-            sums, run.loss = running_class_mistakes(
-                model.loss, targets, scores, model.seen(), model.epsilon, before, run.loss
-            )
-        if fresh and not signs and sums[0] == before:
-            sums += 1
-        run.mistakes = int(sums[-1])
-        run.extend_curve(sums)
-
-    return observe
-
-
-def regression_observer(model: Any, run: Run) -> Observer:
-    def observe(targets: np.ndarray, scores: np.ndarray, fresh: bool) -> None:
-        sums = running_loss(model.loss, targets - scores[:, 0], model.epsilon, run.loss)
-        run.loss = float(sums[-1])
-        run.extend_curve(sums)
-
-    return observe
+            total += judge_numbers(model.loss, model._targets(y, rows.n), scores, model.epsilon).sum()
+        n += rows.n
+    curve.append((seen, float(total) / max(n, 1)))

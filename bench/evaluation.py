@@ -1,0 +1,57 @@
+"""What judging costs: beside learning alone, beside River, and on two cores beside one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.measure import Bench, Line, Worker, best, run, take_turns
+
+PERMUTATIONS = 20
+FEW = 2  # permutations that River goes over in a turn
+
+
+def compare(bench: Bench) -> Iterator[Line]:
+    yield judging(bench)
+    with TemporaryDirectory() as folder:
+        spam = Path(folder) / "spam.svm"
+        run(bench.seriatim, "convert", "spam", spam)
+        yield beside_river(bench, spam)
+    yield on_two_cores(bench)
+
+
+def judging(bench: Bench) -> Line:
+    """Progressive validation beside the same learning without it."""
+    arrays = bench.files.arrays
+    with (
+        Worker(bench.python, "evaluation", "progressive", arrays) as ours,
+        Worker(bench.python, "evaluation", "learning", arrays) as alone,
+    ):
+        answers = best(take_turns(bench, {"progressive": ours, "learning": alone}, bench.repeat))
+    seconds = [answers[how]["seconds"] for how in ("progressive", "learning")]
+    return Line("progressive, pa", "learning alone", *seconds, "s", 1.1)
+
+
+def beside_river(bench: Bench, spam: Path) -> Line:
+    """Time a run of the algorithms that both have; River's is that of a few permutations."""
+    with (
+        Worker(bench.python, "comparing", "seriatim", PERMUTATIONS, 2, "shared") as ours,
+        Worker(bench.peers, "comparing", "river", FEW, spam) as theirs,
+    ):
+        answers = best(take_turns(bench, {"seriatim": ours, "river": theirs}, min(bench.repeat, 3)))
+    each = [1e3 * answers[who]["seconds"] / answers[who]["runs"] for who in ("seriatim", "river")]
+    note = f"ours all of `compare` with {PERMUTATIONS} permutations, River's progressive_val_score with {FEW}"
+    return Line("compare spam, a run", "river", *each, "ms", 1 / 50, note=note)
+
+
+def on_two_cores(bench: Bench) -> Line:
+    """The default comparison with two jobs and with one."""
+    sides = {jobs: f"{jobs} jobs" for jobs in (2, 1)}
+    with (
+        Worker(bench.python, "comparing", "seriatim", PERMUTATIONS, 2, "all") as two,
+        Worker(bench.python, "comparing", "seriatim", PERMUTATIONS, 1, "all") as one,
+    ):
+        answers = best(take_turns(bench, {sides[2]: two, sides[1]: one}, bench.repeat))
+    seconds = [answers[side]["seconds"] for side in sides.values()]
+    return Line(f"compare spam, {answers[sides[2]]['runs']} runs, 2 jobs", "1 job", *seconds, "s", 1 / 1.8)

@@ -1,0 +1,70 @@
+"""Time of progressive validation of some algorithms over permutations of `spam`: `comparing WHO SIZE`.
+
+WHO is seriatim or river; SIZE is the number of permutations. Seriatim also takes the number of jobs, and `all` for
+its own dozen.
+"""
+
+import random
+import sys
+import time
+from typing import Any
+
+from bench.workers.turns import serve
+
+# Those that both have: names of ours, and makers of River's.
+OURS = ["perceptron", "pa", "alma", "ogd:loss=logistic,schedule=constant,eta=0.01"]
+
+
+def theirs() -> list[Any]:
+    from river import linear_model, optim
+
+    return [
+        linear_model.Perceptron(),
+        linear_model.PAClassifier(C=1.0, mode=1),
+        linear_model.ALMAClassifier(),
+        linear_model.LogisticRegression(optimizer=optim.SGD(0.01), l2=0.0),
+    ]
+
+
+def rows(path: str) -> list[tuple[dict[str, float], bool]]:
+    """The examples as dicts, from a LIBSVM file."""
+    found = []
+    with open(path) as file:  # noqa: PTH123, the peers' interpreter may have no more
+        for line in file:
+            label, *features = line.split()
+            found.append(({name: float(value) for name, value in (f.split(":") for f in features)}, label == "1"))
+    return found
+
+
+def river(path: str, permutations: int) -> Any:
+    from river.evaluate import progressive_val_score
+    from river.metrics import Accuracy
+
+    examples = rows(path)
+
+    def measure() -> dict[str, float]:
+        start = time.perf_counter()
+        for seed in range(permutations):
+            order = examples[:]
+            random.Random(seed).shuffle(order)
+            for model in theirs():
+                progressive_val_score(order, model, Accuracy())
+        return {"seconds": time.perf_counter() - start, "runs": permutations * len(OURS)}
+
+    return measure
+
+
+def seriatim(permutations: int, jobs: int, which: str) -> Any:
+    from seriatim.evaluate import compare
+
+    def measure() -> dict[str, float]:
+        start = time.perf_counter()
+        comparison = compare("spam", None if which == "all" else OURS, permutations=permutations, jobs=jobs)
+        return {"seconds": time.perf_counter() - start, "runs": comparison.ran}
+
+    return measure
+
+
+if __name__ == "__main__":
+    who, permutations, *more = sys.argv[1:]
+    serve(river(more[0], int(permutations)) if who == "river" else seriatim(int(permutations), int(more[0]), more[1]))

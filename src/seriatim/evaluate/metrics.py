@@ -1,0 +1,691 @@
+"""Figures of a stream of predictions, kept up to date example by example.
+
+Each can be asked of a run, `progressive(model, X, y, metrics=["f1", AUC()])`, or be used by itself:
+
+>>> F1().update(["spam", "ham", "spam"], ["spam", "spam", "spam"]).value
+0.8
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from seriatim.core.judge import judge_classes, judge_numbers, judge_signs
+from seriatim.core.loss import LOSSES
+from seriatim.errors import DataError, ParameterError
+from seriatim.inputs import check_targets
+from seriatim.labels import coded, label_of, label_order, plain_label
+from seriatim.parameters import Costs
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was predicted of some examples and what is true: positions in `labels`, or without labels numbers.
+
+    -1 is a prediction of nothing, before any label was known. `seen` are the positions that competed.
+    """
+
+    truth: np.ndarray
+    predicted: np.ndarray
+    scores: np.ndarray | None = None  # a column a label, or one
+    losses: np.ndarray | None = None  # the model's own
+    labels: list[Any] | None = None
+    seen: Sequence[int] = ()
+
+    def __len__(self) -> int:
+        return len(self.truth)
+
+    def __getitem__(self, part: slice) -> Outcome:
+        scores = None if self.scores is None else self.scores[part]
+        losses = None if self.losses is None else self.losses[part]
+        return replace(self, truth=self.truth[part], predicted=self.predicted[part], scores=scores, losses=losses)
+
+    def goes_on_with(self, other: Outcome) -> bool:
+        """Whether another has the same labels."""
+        return self.labels is other.labels and self.seen == other.seen
+
+    def __add__(self, other: Outcome) -> Outcome:
+        """Both, where the one goes on with the other."""
+
+        def both(a: Any, b: Any) -> Any:
+            return None if a is None else np.concatenate([a, b])
+
+        names = ("truth", "predicted", "scores", "losses")
+        return replace(self, **{name: both(getattr(self, name), getattr(other, name)) for name in names})
+
+    def needed_scores(self, metric: str) -> np.ndarray:
+        if self.scores is None:
+            raise DataError(f"{metric} needs scores, not only predictions")
+        return self.scores
+
+    def signs(self) -> np.ndarray:
+        """+1 for the higher of two labels, -1 for the lower; a label that is alone is +1 if it is a number above 0."""
+        labels = self.labels or []
+        if len(labels) == 1:
+            return np.full(len(self), 1.0 if not isinstance(labels[0], str) and labels[0] > 0 else -1.0)
+        return np.where(self.truth > 0, 1.0, -1.0)
+
+
+def outcome(y: Any, predicted: Any, scores: Any = None, known: Sequence[Any] = ()) -> Outcome:
+    """What some predictions of labels are, by position among these labels and those known before."""
+    truth = coded(check_targets(y, len(y)))
+    guess = coded(check_targets(predicted, len(truth)))
+    labels = sorted({*known, *truth.labels, *guess.labels}, key=label_order)
+    if scores is not None and len(labels) == 1 and labels[0] not in (-1, 0, 1):
+        raise DataError(f"only the label {labels[0]!r} until now: whether scores are for or against it cannot be told")
+    places = [np.array([labels.index(label) for label in part.labels], np.int32)[part.which] for part in (truth, guess)]
+    given = None if scores is None else np.asarray(scores, np.float64).reshape(len(truth), -1)
+    return Outcome(places[0], places[1], given, labels=labels, seen=range(len(labels)))
+
+
+class Metric:
+    """A figure of the examples so far. `value` is None as long as there is nothing to say."""
+
+    name: ClassVar[str]
+    task: ClassVar[str] = "classification"
+    high: ClassVar[bool] = False  # whether more is better
+    known: Sequence[Any] = ()  # labels of earlier examples
+
+    def update(self, y: Any, predicted: Any, scores: Any = None) -> Self:
+        """The next examples: what is true, what was predicted, and if the metric needs them scores: one for the higher
+        of two labels, or a column a label.
+        """
+        self.take(self.made(y, predicted, scores))
+        return self
+
+    def made(self, y: Any, predicted: Any, scores: Any) -> Outcome:
+        made = outcome(y, predicted, scores, self.known)
+        self.known = made.labels or ()
+        return made
+
+    def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
+        """The next examples, each as important as its weight says."""
+        raise NotImplementedError
+
+    def fade(self, factor: float) -> None:
+        """All until now counts so much less."""
+        raise NotImplementedError
+
+    @property
+    def value(self) -> Any:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Mean(Metric):
+    """The mean of a number of each example."""
+
+    total = weight = 0.0
+
+    def numbers(self, outcome: Outcome) -> np.ndarray:
+        raise NotImplementedError
+
+    def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
+        numbers = self.numbers(outcome)
+        self.total += float(numbers.sum() if weights is None else weights @ numbers)
+        self.weight += float(len(numbers) if weights is None else weights.sum())
+
+    def fade(self, factor: float) -> None:
+        self.total *= factor
+        self.weight *= factor
+
+    @property
+    def value(self) -> float | None:
+        return self.total / self.weight if self.weight else None
+
+
+class MistakeRate(Mean):
+    """The share of examples whose label was not predicted: mistakes / examples."""
+
+    name = "mistake rate"
+
+    def numbers(self, outcome: Outcome) -> np.ndarray:
+        return (outcome.truth != outcome.predicted).astype(np.float64)
+
+
+class Accuracy(Mean):
+    """The share of examples whose label was predicted: 1 - mistake rate."""
+
+    name, high = "accuracy", True
+
+    def numbers(self, outcome: Outcome) -> np.ndarray:
+        return (outcome.truth == outcome.predicted).astype(np.float64)
+
+
+class MeanLoss(Mean):
+    """The mean of a loss; without a name that of the model itself.
+
+    In classification it is a function of the margin: y times the score, or with more than two labels the score of the
+    true one less that of its strongest rival. In regression it is one of the error.
+    """
+
+    name, task = "mean loss", "any"
+
+    def __init__(self, loss: str | None = None, epsilon: float = 0.1) -> None:
+        if loss is not None and loss not in LOSSES:
+            raise ParameterError(f"loss={loss!r}: must be one of {', '.join(LOSSES)}")
+        self.loss, self.epsilon = loss, epsilon
+
+    def __str__(self) -> str:
+        return self.name if self.loss is None else f"{self.name} ({self.loss.replace('_', ' ')})"
+
+    def numbers(self, outcome: Outcome) -> np.ndarray:
+        if self.loss is None:
+            if outcome.losses is None:
+                raise DataError(f"{self}: say which loss, as MeanLoss('hinge'), or ask for it in a run of a model")
+            return outcome.losses
+        if outcome.labels is None:
+            return judge_numbers(self.loss, outcome.truth, outcome.predicted[:, None], self.epsilon)
+        scores = np.ascontiguousarray(outcome.needed_scores(str(self)))
+        if scores.shape[1] == 1:
+            return judge_signs(self.loss, outcome.signs(), scores, self.epsilon)[2]
+        return judge_classes(self.loss, outcome.truth.astype(np.float64), scores, [*outcome.seen], self.epsilon)[2]
+
+
+class CumulativeLoss(MeanLoss):
+    """The sum of a loss over the examples so far; without a name that of the model itself."""
+
+    name = "cumulative loss"
+
+    @property
+    def value(self) -> float:
+        return self.total
+
+
+class LogLoss(Mean):
+    """The mean of -ln p, p being the probability that the model gave to what is true.
+
+    In a run p is 1 / (1 + e^-margin), of a model that learns two labels by the logistic loss. By itself the metric
+    takes probabilities in the place of scores: that of the higher of two labels, or a column a label.
+
+    >>> round(LogLoss().update([0, 1], [0, 1], [0.1, 0.8]).value, 4)
+    0.1643
+    """
+
+    name = "log loss"
+
+    def made(self, y: Any, predicted: Any, scores: Any) -> Outcome:
+        made = super().made(y, predicted, scores)
+        given, place = made.needed_scores(self.name), made.truth
+        if given.shape[1] == 1:
+            given, place = np.column_stack([1 - given, given]), (made.signs() > 0).astype(int)
+        tiny = np.finfo(np.float64).eps
+        losses = -np.log(np.clip(given[np.arange(len(made)), place], tiny, 1 - tiny))
+        return replace(made, scores=None, losses=losses)
+
+    def numbers(self, outcome: Outcome) -> np.ndarray:
+        if outcome.scores is None and outcome.losses is not None:
+            return outcome.losses
+        scores = outcome.needed_scores(self.name)
+        if scores.shape[1] > 1:
+            raise DataError("log loss: with more than two labels the scores are no probabilities")
+        return np.logaddexp(0, -outcome.signs() * scores[:, 0])
+
+
+class Confusion(Metric):
+    """How often each label (row) was taken for each label (column).
+
+    The first example of all, before which no label is known, is in no cell.
+
+    >>> confusion = Confusion().update(["a", "a", "b", "a"], ["a", "b", "b", "a"])
+    >>> confusion.value.tolist(), confusion.labels, confusion.normalized.round(2).tolist()
+    ([[2.0, 1.0], [0.0, 1.0]], ['a', 'b'], [[0.67, 0.33], [0.0, 1.0]])
+    """
+
+    name = "confusion"
+
+    def __init__(self) -> None:
+        self.labels: list[Any] = []
+        self.counts = np.zeros((0, 0))
+        self.unpredicted: dict[Any, float] = {}
+
+    def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
+        self.meet(outcome.labels or [])
+        place = np.array([self.labels.index(label) for label in outcome.labels or []], np.int64)
+        size, told = len(self.labels), outcome.predicted >= 0
+        if not told.all():
+            for label in place[outcome.truth[~told]]:
+                self.unpredicted[self.labels[label]] = self.unpredicted.get(self.labels[label], 0.0) + 1
+        cells = place[outcome.truth[told]] * size + place[outcome.predicted[told]]
+        given = None if weights is None else weights[told]
+        self.counts += np.bincount(cells, given, size * size).reshape(size, size)
+
+    def meet(self, labels: list[Any]) -> None:
+        """Make room for labels that have not come before."""
+        if all(label in self.labels for label in labels):
+            return
+        known = sorted({*self.labels, *labels}, key=label_order)
+        place = [known.index(label) for label in self.labels]
+        counts = np.zeros((len(known), len(known)))
+        counts[np.ix_(place, place)] = self.counts
+        self.labels, self.counts = known, counts
+
+    def fade(self, factor: float) -> None:
+        self.counts *= factor
+
+    @property
+    def value(self) -> Any:
+        return self.counts
+
+    @property
+    def normalized(self) -> np.ndarray:
+        """The counts as shares of the examples with that true label."""
+        return self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1e-300)
+
+
+class OfConfusion(Confusion):
+    """A figure of the matrix of confusions. `positive` is the label that is looked for; the higher one if not said."""
+
+    high = True
+
+    def __init__(self, positive: Any = None) -> None:
+        super().__init__()
+        self.positive = None if positive is None else plain_label(positive)
+
+    def cells(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of each label that occurred: how often it was right, predicted, and true."""
+        occurred = (self.counts.sum(axis=0) + self.counts.sum(axis=1)) > 0
+        right, predicted, true = np.diag(self.counts), self.counts.sum(axis=0), self.counts.sum(axis=1)
+        return right[occurred], predicted[occurred], true[occurred]
+
+    def of_positive(self) -> tuple[float, float, float, float]:
+        """Right, predicted and true examples of the positive label, and all examples."""
+        place = len(self.labels) - 1 if self.positive is None else -1
+        if self.positive in self.labels:
+            place = self.labels.index(self.positive)
+        if place < 0:
+            return 0.0, 0.0, 0.0, float(self.counts.sum())
+        counts = self.counts
+        return counts[place, place], counts[:, place].sum(), counts[place].sum(), float(counts.sum())
+
+
+class Averaged(OfConfusion):
+    """A figure of one label, or averaged over labels.
+
+    average : "positive", the figure of the positive label; "macro", the mean of the figures of the labels that
+        occurred; "micro", the figure of all labels together. If not said: of the positive label where there are two,
+        else macro.
+    """
+
+    def __init__(self, average: str | None = None, positive: Any = None) -> None:
+        super().__init__(positive)
+        if average not in (None, "positive", "macro", "micro"):
+            raise ParameterError(f"average={average!r}: must be 'positive', 'macro' or 'micro'")
+        self.average = average
+
+    def __str__(self) -> str:
+        return self.name if self.average in (None, "positive") else f"{self.name} ({self.average})"
+
+    def share(self, right: Any, predicted: Any, true: Any) -> Any:
+        raise NotImplementedError
+
+    @property
+    def value(self) -> float | None:
+        if not self.counts.any():
+            return None
+        average = self.average or ("positive" if len(self.labels) <= 2 or self.positive is not None else "macro")
+        if average == "positive":
+            return float(self.share(*self.of_positive()[:3]))
+        right, predicted, true = self.cells()
+        if average == "micro":
+            return float(self.share(right.sum(), predicted.sum(), true.sum()))
+        return float(np.mean(self.share(right, predicted, true)))
+
+
+def ratio(above: Any, below: Any) -> Any:
+    """0 where there is nothing to divide by."""
+    return np.divide(above, below, out=np.zeros(np.shape(below)), where=np.asarray(below) > 0)
+
+
+class Precision(Averaged):
+    """Of the examples predicted to have a label, the share that has it; 0 when it was never predicted."""
+
+    name = "precision"
+
+    def share(self, right: Any, predicted: Any, true: Any) -> Any:
+        return ratio(right, predicted)
+
+
+class Recall(Averaged):
+    """Of the examples that have a label, the share predicted to have it; 0 when there are none."""
+
+    name = "recall"
+
+    def share(self, right: Any, predicted: Any, true: Any) -> Any:
+        return ratio(right, true)
+
+
+class F1(Averaged):
+    """The harmonic mean of precision and recall: 2 right / (predicted + true)."""
+
+    name = "f1"
+
+    def share(self, right: Any, predicted: Any, true: Any) -> Any:
+        return ratio(2 * right, predicted + true)
+
+
+class Sensitivity(OfConfusion):
+    """Of the positive examples, the share predicted to be positive."""
+
+    name = "sensitivity"
+
+    @property
+    def value(self) -> float | None:
+        right, _, true, _ = self.of_positive()
+        return float(right / true) if true else None
+
+
+class Specificity(OfConfusion):
+    """Of the examples that are not positive, the share predicted not to be."""
+
+    name = "specificity"
+
+    @property
+    def value(self) -> float | None:
+        right, predicted, true, all_ = self.of_positive()
+        negative = all_ - true
+        return float((negative - (predicted - right)) / negative) if negative else None
+
+
+class Sum(OfConfusion):
+    """share x sensitivity + (1 - share) x specificity; with one half it is the balanced accuracy."""
+
+    name = "sum"
+
+    def __init__(self, share: float = 0.5, positive: Any = None) -> None:
+        super().__init__(positive)
+        if not 0 <= share <= 1:
+            raise ParameterError(f"share={share!r}: must be a number from 0 to 1")
+        self.share = share
+
+    @property
+    def value(self) -> float | None:
+        right, predicted, true, all_ = self.of_positive()
+        if not true or not all_ - true:
+            return None
+        return float(self.share * right / true + (1 - self.share) * (1 - (predicted - right) / (all_ - true)))
+
+
+class Cost(Confusion):
+    """The sum of what the mistakes cost; a pair of labels for which no cost is given costs 1.
+
+    costs : {(true, predicted): cost}.
+
+    >>> Cost({("spam", "ham"): 5}).update(["spam", "ham", "spam"], ["ham", "spam", "spam"]).value
+    6.0
+    """
+
+    name = "cost"
+
+    def __init__(self, costs: dict[tuple[Any, Any], float] | None = None) -> None:
+        super().__init__()
+        given = Costs(None)
+        if isinstance(costs, str):
+            costs = given.parse(costs)
+        if not isinstance(costs, dict | None) or given.problem(costs):
+            raise ParameterError("costs: must be a dict {(true, predicted): cost}, costs being numbers from 0 on")
+        self.costs: Any = given.of(costs)
+
+    @property
+    def value(self) -> float | None:
+        if not self.labels:
+            return None
+        known = self.labels
+        costs = [[0.0 if a == b else self.costs.get((a, b), 1.0) for b in known] for a in known]
+        return float((self.counts * costs).sum())
+
+
+class AUC(Metric):
+    """The share of pairs of a positive and a negative example in which the positive one has the higher score; a tie
+    counts one half. It is the area under the ROC curve, of two labels.
+
+    The scores are kept, sorted, up to `capacity` distinct ones: so far the value is exact. Beyond it neighbours are
+    merged, and the value is within `error` of the exact one.
+
+    >>> AUC().update([0, 1, 0, 1], [0, 1, 0, 0], [0.1, 0.9, 0.4, 0.3]).value
+    0.75
+    """
+
+    name, high = "auc", True
+
+    def __init__(self, capacity: int = 1 << 16) -> None:
+        if capacity < 2:
+            raise ParameterError(f"capacity={capacity!r}: must be at least 2")
+        self.capacity = capacity
+        self.scores = np.zeros(0)
+        self.counts = np.zeros((0, 2))  # negative and positive examples of each
+        self.merged = np.zeros(0, bool)
+        self.alone: list[tuple[Any, np.ndarray, np.ndarray]] = []  # a label, scores for it, weights
+
+    def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
+        labels: list[Any] = outcome.labels or []
+        given = outcome.needed_scores(self.name)
+        if given.shape[1] > 1 or len(labels) > 2:
+            raise DataError("auc: there are more than two labels")
+        weights = np.ones(len(outcome)) if weights is None else weights
+        if len(labels) == 1:  # whether it is the higher one will be seen
+            self.alone.append((labels[0], outcome.signs() * given[:, 0], weights))
+            return
+        for label, scores, counted in self.alone:
+            sign = 1.0 if label == labels[1] else -1.0
+            self.add(sign * scores, np.full(len(scores), sign), counted)
+        self.alone = []
+        self.add(given[:, 0], outcome.signs(), weights)
+
+    def add(self, scores: np.ndarray, signs: np.ndarray, weights: np.ndarray) -> None:
+        fresh = np.zeros((len(scores), 2))
+        fresh[np.arange(len(scores)), (signs > 0).astype(int)] = weights
+        known, place = np.unique(np.concatenate([self.scores, scores]), return_inverse=True)
+        counts, merged = np.zeros((len(known), 2)), np.zeros(len(known), bool)
+        np.add.at(counts, place, np.concatenate([self.counts, fresh]))
+        merged[place[: len(self.merged)]] = self.merged
+        self.scores, self.counts, self.merged = known, counts, merged
+        while len(self.scores) > self.capacity:
+            self.halve()
+
+    def halve(self) -> None:
+        """Merge each two neighbours."""
+        first = np.arange(0, len(self.scores), 2)
+        self.counts = np.add.reduceat(self.counts, first)
+        self.merged = np.logical_or.reduceat(self.merged, first) | (np.diff([*first, len(self.scores)]) > 1)
+        self.scores = self.scores[first]
+
+    def fade(self, factor: float) -> None:
+        self.counts *= factor
+        self.alone = [(label, scores, weights * factor) for label, scores, weights in self.alone]
+
+    def pairs(self) -> float:
+        negative, positive = self.counts.sum(axis=0)
+        return float(negative * positive)
+
+    @property
+    def value(self) -> float | None:
+        if not self.pairs():
+            return None
+        negative, positive = self.counts.T
+        below = np.cumsum(negative) - negative
+        return float((positive * (below + negative / 2)).sum() / self.pairs())
+
+    @property
+    def error(self) -> float:
+        """How far the value may be from the exact one: half the pairs that were merged."""
+        return float(self.counts[self.merged].prod(axis=1).sum() / 2 / self.pairs()) if self.pairs() else 0.0
+
+
+class OfNumbers(Mean):
+    """A figure of predicted numbers."""
+
+    task = "regression"
+
+    def made(self, y: Any, predicted: Any, scores: Any) -> Outcome:
+        return Outcome(np.asarray(y, np.float64), np.asarray(predicted, np.float64))
+
+
+class MAE(OfNumbers):
+    """The mean of |y - prediction|."""
+
+    name = "mae"
+
+    def numbers(self, outcome: Outcome) -> np.ndarray:
+        return np.abs(outcome.truth - outcome.predicted)
+
+
+class RMSE(OfNumbers):
+    """The root of the mean of (y - prediction)^2."""
+
+    name = "rmse"
+
+    def numbers(self, outcome: Outcome) -> np.ndarray:
+        return (outcome.truth - outcome.predicted) ** 2
+
+    @property
+    def value(self) -> float | None:
+        return (self.total / self.weight) ** 0.5 if self.weight else None
+
+
+class R2(RMSE):
+    """1 - sum (y - prediction)^2 / sum (y - mean of y)^2: 1 is perfect, 0 no better than always saying the mean.
+
+    >>> round(R2().update([1.0, 2.0, 4.0], [1.0, 2.0, 3.0]).value, 3)
+    0.786
+    """
+
+    name, high = "r2", True
+    mean = spread = 0.0
+
+    def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
+        given = np.ones(len(outcome)) if weights is None else weights
+        before, fresh = self.weight, float(given.sum())
+        super().take(outcome, weights)
+        if fresh:  # the mean and the squares around it, of both parts together (Chan et al., 1979)
+            mean = float(given @ outcome.truth / fresh)
+            self.spread += float(given @ (outcome.truth - mean) ** 2)
+            self.spread += (mean - self.mean) ** 2 * before * fresh / self.weight
+            self.mean += (mean - self.mean) * fresh / self.weight
+
+    def fade(self, factor: float) -> None:
+        super().fade(factor)
+        self.spread *= factor
+
+    @property
+    def value(self) -> float | None:
+        return 1 - self.total / self.spread if self.spread else None
+
+
+class Around(Metric):
+    """A metric that looks at some of the examples of another one."""
+
+    metric: Metric
+
+    def made(self, y: Any, predicted: Any, scores: Any) -> Outcome:
+        return self.metric.made(y, predicted, scores)
+
+
+class Windowed(Around):
+    """A metric of the last so many examples.
+
+    >>> Windowed(Accuracy(), 2).update([0, 1, 1], [1, 1, 1]).value
+    1.0
+    """
+
+    def __init__(self, metric: Metric, size: int) -> None:
+        if size < 1:
+            raise ParameterError(f"a window of {size!r} examples: must be at least 1")
+        self.metric, self.size = metric, size
+        self.parts: deque[Outcome] = deque()  # one for each set of labels
+        self.held = 0
+
+    def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
+        outcome = outcome[-self.size :]
+        self.held += len(outcome)
+        if self.parts and self.parts[-1].goes_on_with(outcome):
+            outcome = self.parts.pop() + outcome
+        self.parts.append(outcome)
+        while self.held > self.size:
+            oldest = self.parts.popleft()
+            rest = oldest[self.held - self.size :]
+            self.held -= len(oldest) - len(rest)
+            if len(rest):
+                self.parts.appendleft(rest)
+
+    @property
+    def value(self) -> Any:
+        metric = copy.deepcopy(self.metric)
+        for part in self.parts:
+            metric.take(part)
+        return metric.value
+
+    def __str__(self) -> str:
+        return f"{self.metric}, last {self.size:,}"
+
+
+class Fading(Around):
+    """A metric in which an example that is k examples old counts factor^k.
+
+    >>> round(Fading(Accuracy(), 0.5).update([0, 1, 1], [1, 1, 1]).value, 3)
+    0.857
+    """
+
+    def __init__(self, metric: Metric, factor: float) -> None:
+        if not 0 < factor <= 1:
+            raise ParameterError(f"a fading factor of {factor!r}: must be above 0 and at most 1")
+        self.metric, self.factor = metric, factor
+
+    def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
+        self.metric.fade(self.factor ** len(outcome))
+        self.metric.take(outcome, self.factor ** np.arange(len(outcome) - 1, -1, -1.0))
+
+    @property
+    def value(self) -> Any:
+        return self.metric.value
+
+    def __str__(self) -> str:
+        return f"{self.metric}, fading {self.factor:g}"
+
+
+PLAIN: tuple[type[Metric], ...] = (
+    MistakeRate,
+    Accuracy,
+    MeanLoss,
+    CumulativeLoss,
+    Precision,
+    Recall,
+    F1,
+    Sensitivity,
+    Specificity,
+    Sum,
+    Cost,
+    AUC,
+    LogLoss,
+    MAE,
+    RMSE,
+    R2,
+)
+NAMES = {kind.name.replace(" ", "-"): kind for kind in PLAIN}
+
+
+def metric(name: str | Metric) -> Metric:
+    """The metric that a name stands for: `f1`, `f1:macro`, `mean-loss:squared`, `cost:spam:ham=5`.
+
+    >>> str(metric("f1:macro"))
+    'f1 (macro)'
+    """
+    if isinstance(name, Metric):
+        return copy.deepcopy(name)
+    kind, colon, argument = str(name).partition(":")
+    kind = kind.lower().replace("_", "-").replace(" ", "-")
+    if kind not in NAMES:
+        raise ParameterError(f"no metric is called {name!r}; there are {', '.join(NAMES)}")
+    given = [argument if kind == "cost" else label_of(argument)] if colon else []
+    try:
+        return NAMES[kind](*given)
+    except TypeError:
+        raise ParameterError(f"{name}: {kind} cannot take {argument!r}") from None
