@@ -166,13 +166,13 @@ class Spied(Classifier):
     paper = "(0000)"
     loss = "hinge"
     C = Number(1.0, above=0, search=(0.5, 1.0))
-    seen: list[np.ndarray] = []  # noqa: RUF012
+    given: list[np.ndarray] = []  # noqa: RUF012
 
     def build(self):
         return PA(C=self.C).build()
 
     def learn_rows(self, rows, y, observe=None):
-        self.seen.append(rows.arrays[-1].reshape(rows.n, -1).sum(axis=1))
+        self.given.append(rows.arrays[-1].reshape(rows.n, -1).sum(axis=1))
         super().learn_rows(rows, y, observe)
 
 
@@ -182,10 +182,10 @@ seriatim.catalogue._registered.pop("Spied")  # it is of this test only
 @pytest.mark.parametrize("search", ["grid", "random", "halving"])
 def test_the_rest_is_not_seen(search):
     X, y = noisy(1000)
-    Spied.seen = []
+    Spied.given = []
     found = tune(Spied(), X, y, search=search, prefix=0.3, tries=9)
     assert found.rest == found.prefix == 300
-    assert {*np.concatenate(Spied.seen)} == {*X[:300].sum(axis=1)}
+    assert {*np.concatenate(Spied.given)} == {*X[:300].sum(axis=1)}
 
 
 def test_a_stream_is_not_read_beyond_the_prefix():
@@ -204,11 +204,11 @@ def test_a_stream_is_not_read_beyond_the_prefix():
 
 def test_tuned_for_a_comparison():
     X, y = noisy(500)
-    Spied.seen = []
+    Spied.given = []
     models, rest = tuned([Spied(), Perceptron(), CW()], X, y, prefix=0.2, seed=5)
     order = np.random.default_rng(5).permutation(500)
     assert rest.tolist() == sorted(order[100:])
-    assert {*np.concatenate(Spied.seen)} == {*X[order[:100]].sum(axis=1)}
+    assert {*np.concatenate(Spied.given)} == {*X[order[:100]].sum(axis=1)}
     assert models[1].get_params() == Perceptron().get_params()
     assert models[2].eta == tune("cw", X[order], y[order], prefix=100).best["eta"]
     assert tuned([CW()], Rows.dense(X), y, prefix=0.2, seed=5)[0][0].eta == models[2].eta

@@ -373,7 +373,7 @@ def kept(base: Estimator, X: Any, y: Any, prefix: int | None) -> Iterator[Exampl
     if not hasattr(X, "__iter__") or hasattr(X, "shape"):
         raise DataError("expected X and y, or a stream as `data.stream` gives it")
     stream = X if isinstance(X, Stream) else Stream(X)
-    if stream.passes > 1 or stream.delay:
+    if stream.passes > 1 or np.any(stream.delay):
         raise ParameterError("a search goes once over a stream whose labels come at once: no passes, no delay")
     if prefix is None and endless(stream):
         raise ParameterError(f"{stream.name} has no end: say how many examples to search on, or limit it")
