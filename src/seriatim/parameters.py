@@ -1,7 +1,7 @@
 """Parameters, declared beside the algorithm with their default and range, and checked before the first example."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,39 @@ from seriatim.labels import label_of, plain_label
 REQUIRED = object()
 
 
+def powers(low: int, high: int, by: int = 1) -> tuple[float, ...]:
+    """Powers of two to try a parameter with, the ends included.
+
+    >>> powers(-2, 1)
+    (0.25, 0.5, 1.0, 2.0)
+    """
+    return tuple(2.0**k for k in range(low, high + 1, by))
+
+
+def decades(low: int, high: int) -> tuple[float, ...]:
+    """Powers of ten to try a parameter with, and three times each but the last.
+
+    >>> decades(-2, 0)
+    (0.01, 0.03, 0.1, 0.3, 1.0)
+    """
+    return tuple(float(f"{first}e{k}") for k in range(low, high + 1) for first in (1, 3))[:-1]
+
+
+def steps(low: float, high: float, by: float) -> tuple[float, ...]:
+    """Values at equal distances to try a parameter with, the ends included.
+
+    >>> steps(0.7, 0.9, 0.05)
+    (0.7, 0.75, 0.8, 0.85, 0.9)
+    """
+    return tuple(round(low + k * by, 12) for k in range(round((high - low) / by) + 1))
+
+
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter that may be anything."""
+    """A parameter that may be anything. `search` has the values that are tried when it is tuned, if it ever is."""
 
     default: Any = REQUIRED
+    search: tuple[Any, ...] = field(default=(), kw_only=True)
 
     @property
     def range(self) -> str:

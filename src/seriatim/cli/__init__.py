@@ -14,6 +14,7 @@ from seriatim import __version__
 
 COMMANDS = {
     "run": "Run an algorithm over a file and judge every prediction it makes.",
+    "tune": "Find good parameters on the first examples, and judge them by the others.",
     "train": "Learn from a file and save the model.",
     "predict": "Predict the labels of a file with a saved model.",
     "inspect": "Show what is in a saved model, its heaviest features first.",
@@ -120,6 +121,7 @@ def stream_options(function: Any) -> Any:
     for option in (
         click.option("--delay", type=click.IntRange(0), default=0, help="Labels come so many examples late."),
         click.option("--limit", type=click.IntRange(1), help="Read only so many examples."),
+        click.option("--skip", type=click.IntRange(0), default=0, help="Leave out the first so many that would come."),
         click.option("--sample", type=click.FloatRange(0, 1, min_open=True), help="Take this share, by chance."),
         click.option("--buffer", type=click.IntRange(1), help="Shuffle within stretches of so many examples only."),
         click.option("--shuffle", type=click.IntRange(0), metavar="SEED", help="In a random order, kept on disk."),
@@ -167,6 +169,11 @@ def open_stream(sources: tuple[str, ...], model: Any, **options: Any) -> Any:
     """The data as the model takes them."""
     from seriatim import data
 
+    if options.get("skip") and options.get("shuffle") is not None:  # a stream skips first and shuffles then
+        if options["passes"] > 1:
+            raise click.UsageError("--skip with --shuffle: what is left out of the first pass would come in the second")
+        skip, delay = options.pop("skip"), options.pop("delay")
+        return data.stream(open_stream(sources, model, **options), skip=skip, delay=delay)
     source = sources[0] if len(sources) == 1 else list(sources)
     if len(sources) == 1 and data.drift.generated(sources[0]) is not None:
         options = {name: value for name, value in options.items() if name not in ("skip_bad", "header", "format")}

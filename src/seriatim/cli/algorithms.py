@@ -25,6 +25,10 @@ def command(name: str | None, as_json: bool) -> None:
         cls = catalogue.find(name)
         click.secho(f"{catalogue.command_name(cls)}: {cls.__name__}{inspect.signature(cls)}", bold=True)
         click.echo(inspect.getdoc(cls))
+        searched = {name: parameter.search for name, parameter in cls.parameters.items() if parameter.search}
+        click.echo("\nWhat `seriatim tune` tries:" if searched else "\n`seriatim tune` has nothing to try of its own.")
+        for name, values in searched.items():
+            click.echo(f"  {name:<5} {' '.join(f'{value:g}' for value in values)}")
         return
     known = [catalogue.find(name)] if name else [*catalogue.algorithms().values()]
     if as_json:
@@ -37,6 +41,7 @@ def command(name: str | None, as_json: bool) -> None:
                 "parameters": {
                     name: {"range": parameter.range}
                     | ({} if parameter.default is REQUIRED else {"default": parameter.default})
+                    | ({"search": parameter.search} if parameter.search else {})
                     for name, parameter in cls.parameters.items()
                 },
             }

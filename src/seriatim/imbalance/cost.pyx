@@ -8,7 +8,7 @@ from seriatim.core.row cimport Row
 
 from seriatim.errors import ParameterError
 from seriatim.estimator import Classifier
-from seriatim.parameters import Choice, Costs, Flag, Number
+from seriatim.parameters import Choice, Costs, Flag, Number, powers
 
 STEPS = ("hard", "I", "II")
 
@@ -88,7 +88,7 @@ class CSPA(Classifier):
     paper = "Crammer et al. (2006)"
     loss = "hinge"
     rho = Costs(None)
-    C = Number(1.0, above=0)
+    C = Number(1.0, above=0, search=powers(-4, 4))
     variant = Choice("prediction", ("prediction", "max_loss"))
     step = Choice("I", STEPS)
     average = Flag(False)

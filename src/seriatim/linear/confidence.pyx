@@ -14,7 +14,7 @@ from seriatim.core.rows cimport Rows
 
 from seriatim.errors import ModelError
 from seriatim.estimator import Classifier, Regressor
-from seriatim.parameters import Choice, Flag, Number
+from seriatim.parameters import Choice, Flag, Number, powers, steps
 
 COVARIANCES = ("diagonal", "full")
 
@@ -502,7 +502,7 @@ class CW(GaussianClassifier):
     family = "linear"
     paper = "Crammer et al. (2008)"
     loss = "hinge"
-    eta = Number(0.7, above=0.5, below=1)
+    eta = Number(0.7, above=0.5, below=1, search=steps(0.55, 0.95, 0.05))
     a = Number(1.0, above=0)
     variant = Choice("stdev", ("stdev", "variance"))
 
@@ -535,7 +535,7 @@ class AROW(GaussianClassifier):
     family = "linear"
     paper = "Crammer et al. (2009)"
     loss = "hinge"
-    r = Number(1.0, above=0)
+    r = Number(1.0, above=0, search=powers(-4, 4))
 
     def build(self):
         return AdaptiveRegularization(self.r, self.covariance, self.average)
@@ -566,7 +566,7 @@ class AROWRegressor(Regressor):
     family = "linear"
     paper = "Crammer et al. (2009)"
     loss = "squared"
-    r = Number(1.0, above=0)
+    r = Number(1.0, above=0, search=powers(-4, 4))
     covariance = Choice("diagonal", COVARIANCES)
     average = Flag(False)
 
@@ -600,8 +600,8 @@ class SCW(GaussianClassifier):
     family = "linear"
     paper = "Wang et al. (2012)"
     loss = "hinge"
-    C = Number(1.0, above=0)
-    eta = Number(0.75, above=0.5, below=1)
+    C = Number(1.0, above=0, search=powers(-4, 4))
+    eta = Number(0.75, above=0.5, below=1, search=steps(0.55, 0.95, 0.05))
     a = Number(1.0, above=0)
     variant = Choice("I", ("I", "II"))
 
@@ -634,7 +634,7 @@ class NHERD(Classifier):
     family = "linear"
     paper = "Crammer and Lee (2010)"
     loss = "hinge"
-    C = Number(1.0, above=0)
+    C = Number(1.0, above=0, search=powers(-4, 4))
     covariance = Choice("diagonal", COVARIANCES)
     average = Flag(False)
 
@@ -669,7 +669,7 @@ class IELLIP(Classifier):
     family = "linear"
     paper = "Yang et al. (2009)"
     loss = "perceptron"
-    b = Number(0.3, above=0, below=1)
+    b = Number(0.3, above=0, below=1, search=steps(0.1, 0.9, 0.1))
     c = Number(0.1, above=0, below=1)
     covariance = Choice("diagonal", COVARIANCES)
     average = Flag(False)
@@ -702,7 +702,7 @@ class SOP(Classifier):
     family = "linear"
     paper = "Cesa-Bianchi et al. (2005)"
     loss = "perceptron"
-    a = Number(1.0, above=0)
+    a = Number(1.0, above=0, search=powers(-4, 4))
     covariance = Choice("diagonal", COVARIANCES)
     average = Flag(False)
 
@@ -736,7 +736,7 @@ class NAROW(Classifier):
     family = "linear"
     paper = "Orabona and Crammer (2010)"
     loss = "hinge"
-    b = Number(1.0, above=0)
+    b = Number(1.0, above=0, search=powers(-4, 4))
     covariance = Choice("diagonal", COVARIANCES)
     average = Flag(False)
 

@@ -11,7 +11,7 @@ from seriatim.core.row cimport Row, dot, record, value
 from seriatim.core.loss import LOSSES, SCHEDULES
 from seriatim.errors import ParameterError
 from seriatim.estimator import Classifier, Regressor
-from seriatim.parameters import Choice, Flag, Number
+from seriatim.parameters import Choice, Flag, Number, powers
 
 
 cdef class Descent(MarginLearner):
@@ -143,7 +143,7 @@ class OGD(Classifier):
     family = "linear"
     paper = "Zinkevich (2003)"
     loss = Choice("hinge", LOSSES[:6])
-    eta = Number(1.0, above=0)
+    eta = Number(1.0, above=0, search=powers(-8, 4))
     schedule = Choice("sqrt", (*SCHEDULES, "adagrad"))
     radius = Number(None, above=0, optional=True)
     average = Flag(False)
@@ -183,7 +183,7 @@ class OGDRegressor(Regressor):
     family = "linear"
     paper = "Zinkevich (2003)"
     loss = Choice("squared", ("squared", "absolute", "epsilon_insensitive"))
-    eta = Number(1.0, above=0)
+    eta = Number(1.0, above=0, search=powers(-10, 2))
     schedule = Choice("sqrt", (*SCHEDULES, "adagrad"))
     radius = Number(None, above=0, optional=True)
     average = Flag(False)

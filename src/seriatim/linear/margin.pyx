@@ -8,7 +8,7 @@ from seriatim.core.row cimport Row, value
 from seriatim.linear.mirror cimport PNorm, power
 
 from seriatim.estimator import Classifier
-from seriatim.parameters import Flag, Number
+from seriatim.parameters import Flag, Number, steps
 
 
 # ---- ALMA
@@ -106,8 +106,8 @@ class ALMA(Classifier):
     paper = "Gentile (2001)"
     fixed = (*Classifier.fixed, "p")
     loss = "hinge"
-    alpha = Number(0.9, above=0, most=1)
-    p = Number(2.0, least=2)
+    alpha = Number(0.9, above=0, most=1, search=steps(0.55, 0.95, 0.05))
+    p = Number(2.0, least=2, search=(2.0, 4.0, 6.0, 8.0, 10.0))
     B = Number(None, above=0, optional=True)
     C = Number(None, above=0, optional=True)
     normalize = Flag(True)

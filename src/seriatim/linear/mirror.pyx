@@ -9,7 +9,7 @@ from seriatim.core.row cimport dot, record, value
 from seriatim.core.loss import LOSSES, SCHEDULES
 from seriatim.errors import DataError, ParameterError
 from seriatim.estimator import Classifier
-from seriatim.parameters import Choice, Flag, Number
+from seriatim.parameters import Choice, Flag, Number, decades, powers
 
 
 cdef extern from "exponential.h":
@@ -334,7 +334,7 @@ class MirrorDescent(Classifier):
     fixed = (*Classifier.fixed, "mirror", "p", "variant", "n_features")
     mirror = Choice("euclidean", ("euclidean", "entropy", "pnorm"))
     loss = Choice("hinge", LOSSES)
-    eta = Number(0.1, above=0)
+    eta = Number(0.1, above=0, search=decades(-3, 1))
     schedule = Choice("constant", SCHEDULES)
     p = Number(2.0, least=2)
     variant = Choice("ftrl", ("ftrl", "mirror"))
@@ -386,8 +386,8 @@ class EG(Classifier):
     paper = "Kivinen and Warmuth (1997)"
     fixed = (*Classifier.fixed, "n_features")
     loss = Choice("hinge", LOSSES[:6])
-    eta = Number(0.1, above=0)
-    U = Number(1.0, above=0)
+    eta = Number(0.1, above=0, search=decades(-4, 0))
+    U = Number(1.0, above=0, search=powers(0, 6, 2))
     n_features = Number(None, least=1, integer=True, optional=True)
     average = Flag(False)
     epsilon = Number(0.1, least=0)

@@ -7,7 +7,7 @@ from seriatim.core.least_step cimport least_step
 from seriatim.core.row cimport Row, dot, record, value
 
 from seriatim.estimator import Classifier, Detector, Regressor
-from seriatim.parameters import Choice, Flag, Number
+from seriatim.parameters import Choice, Flag, Number, powers
 
 VARIANTS = ("hard", "I", "II")
 
@@ -125,7 +125,7 @@ class PA(Classifier):
     family = "linear"
     paper = "Crammer et al. (2006)"
     loss = "hinge"
-    C = Number(1.0, above=0)
+    C = Number(1.0, above=0, search=powers(-4, 4))
     variant = Choice("I", VARIANTS)
     average = Flag(False)
 
@@ -159,7 +159,7 @@ class PARegressor(Regressor):
     family = "linear"
     paper = "Crammer et al. (2006)"
     loss = "epsilon_insensitive"
-    C = Number(1.0, above=0)
+    C = Number(1.0, above=0, search=powers(-4, 4))
     epsilon = Number(0.1, least=0)
     variant = Choice("I", VARIANTS)
     average = Flag(False)
@@ -197,7 +197,7 @@ class OneClassPA(Detector):
     paper = "Crammer et al. (2006)"
     loss = "hinge"
     fixed = (*Detector.fixed, "B")
-    C = Number(1.0, above=0)
+    C = Number(1.0, above=0, search=powers(-4, 4))
     epsilon = Number(0.1, above=0)
     variant = Choice("I", VARIANTS)
     B = Number(None, above=0, optional=True)

@@ -3,7 +3,7 @@
 from seriatim.core.learner cimport MarginLearner
 
 from seriatim.estimator import Classifier
-from seriatim.parameters import Choice, Flag, Number
+from seriatim.parameters import Choice, Flag, Number, decades
 
 
 cdef class SubgradientSVM(MarginLearner):
@@ -51,7 +51,7 @@ class SoftSVM(Classifier):
     family = "linear"
     paper = "Shalev-Shwartz et al. (2007)"
     loss = "hinge"
-    lam = Number(1e-4, above=0)
+    lam = Number(1e-4, above=0, search=decades(-5, 1))
     average = Flag(True)
     variant = Choice("mirror", ("mirror", "pegasos"))
 

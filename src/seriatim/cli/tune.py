@@ -1,0 +1,275 @@
+"""seriatim tune"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from seriatim.cli import (
+    FEATURES,
+    algorithm_options,
+    build_model,
+    data_argument,
+    feature_options,
+    features_of,
+    format_options,
+    open_stream,
+    report_skipped,
+)
+
+SHOWN = 20  # trials in the table
+
+
+class Prefix(click.ParamType):
+    """A share, or a number of examples."""
+
+    name = "prefix"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            prefix = float(value) if "." in str(value) else int(value)
+        except ValueError:
+            prefix = 0
+        if prefix <= 0 or (isinstance(prefix, float) and prefix >= 1):
+            self.fail(f"{value} is no share such as 0.2 and no number of examples such as 5000", param, ctx)
+        return prefix
+
+
+@click.command("tune")
+@data_argument
+@algorithm_options
+@click.option("--over", multiple=True, metavar="NAME=V,V,..", help="Values to try of a parameter; may be repeated.")
+@click.option("--search", type=click.Choice(["grid", "random", "halving"]), default="grid", show_default=True)
+@click.option("--prefix", type=Prefix(), default="0.2", show_default=True, metavar="SHARE|N", help="Search on so much.")
+@click.option("--tries", type=click.IntRange(1), help="Try at most so many combinations: 200, or 50 at random.")
+@click.option("--measure", type=click.Choice(["mistake_rate", "mean_loss"]), help="What is to be least.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of what is drawn.")
+@click.option("--like-libol", is_flag=True, help="Search on the stream that is then reported, as LIBOL does.")
+@click.option("--jobs", type=click.IntRange(1), help="Threads; as many as there are cores.")
+@click.option("--shuffle", type=click.IntRange(0), metavar="SEED", help="In a random order, kept on disk.")
+@click.option("--limit", type=click.IntRange(1), help="Read only so many examples.")
+@format_options
+@feature_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(
+    sources: tuple[str, ...],
+    algorithm: str,
+    parameters: tuple[str, ...],
+    over: tuple[str, ...],
+    like_libol: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Find good parameters of an algorithm on the first examples of DATA, and show how it does on the others.
+
+    Every trial predicts each example of the prefix before it learns it; the parameters with the fewest mistakes, or
+    with the least mean loss of a regression, are run over the rest, which had no say in the choice, and so are the
+    defaults. What is tried are the values that `seriatim algorithms NAME` shows, but of no parameter given by -p.
+
+    \b
+    seriatim tune spam -a scw
+    seriatim tune spam -a scw -p variant=II --search halving
+    seriatim tune mail.svm -a ogd --over eta=0.01,0.1,1 --over loss=hinge,logistic
+    seriatim tune prices.csv -a pa-regressor --search random --tries 30 --prefix 5000
+    seriatim tune spam -a arow --like-libol
+    """
+    from seriatim import data
+    from seriatim.evaluate import progressive, tune
+    from seriatim.evaluate.tune import endless
+
+    how = {name: options.pop(name) for name in ("search", "prefix", "tries", "measure", "seed", "jobs")}
+    given = [*sources, *data_options(options)]
+    model = build_model(algorithm, parameters, features_of(options))
+    values = values_of(model, parameters, over)
+    stream = open_stream(sources, model, **options)
+    stream.split(0)  # an error now if it cannot be read again
+    if endless(stream):
+        raise click.UsageError(f"{stream.name} has no end: --limit says how much of it to take")
+    with Progress() as progress:
+        try:
+            found = tune(model, stream, over=values, like_libol=like_libol, watch=progress, **how)
+        except KeyboardInterrupt:
+            progress.clear()
+            click.echo(f"seriatim: interrupted after {progress.done} of {progress.planned} runs", err=True)
+            sys.exit(130)
+    report_skipped(stream)
+    rest = data.stream(stream, skip=found.rest)
+    runs = [progressive(one, rest) for one in (found.model, model)]
+    if any(run.interrupted for run in runs):
+        click.echo("seriatim: interrupted", err=True)
+        sys.exit(130)
+    again = command_for(given, algorithm, parameters, found)
+    if as_json:
+        names = ("tuned", "defaults")
+        figures = {name: run.summary() for name, run in zip(names, runs, strict=True)}
+        click.echo(json.dumps({**found.as_dict(), "command": again, **figures}))
+    else:
+        show(found, runs, stream.name, again)
+
+
+def values_of(model: Any, parameters: tuple[str, ...], over: tuple[str, ...]) -> dict[str, Sequence[Any]]:
+    """What to try of each parameter: what --over says, or else what is declared, but of none given by -p."""
+    from seriatim.errors import ParameterError
+
+    fixed = {text.partition("=")[0] for text in parameters}
+    if not over:
+        return {name: one.search for name, one in model.parameters.items() if one.search and name not in fixed}
+    values: dict[str, Sequence[Any]] = {}
+    for text in over:
+        name, equals, listed = text.partition("=")
+        if not equals or name not in model.parameters or name == "features":
+            known = ", ".join(name for name in model.parameters if name != "features")
+            raise ParameterError(
+                f"--over {text}: expected NAME=VALUE,VALUE,.. with a parameter of {type(model).__name__}: {known}"
+            )
+        if name in fixed or name in values:
+            raise ParameterError(f"--over {text}: {name} is given already")
+        values[name] = [model.parameters[name].parse(value) for value in listed.split(",") if value]
+    return values
+
+
+# ---- the command that runs what was found
+
+
+READING = ("format", "header", "skip_bad", "limit", "shuffle", *(name.split("/")[0].lstrip("-") for name in FEATURES))
+
+
+def data_options(options: Mapping[str, Any]) -> list[str]:
+    """The options that say how the data are read, as they were given.
+
+    >>> data_options({"shuffle": 0, "text": ("a", "b"), "cross": (("a", "b"),), "lower": False, "skip_bad": False})
+    ['--shuffle', '0', '--text', 'a', '--text', 'b', '--cross', 'a', 'b', '--no-lower']
+    """
+    given = []
+    for name in options:
+        value, flag = options[name], f"--{name.replace('_', '-')}"
+        if name not in READING or value is None:
+            continue
+        if isinstance(value, bool):
+            given += [flag] if value else [f"--no-{name}"] if name in ("header", "lower") else []
+        else:
+            for one in value if isinstance(value, tuple) else [value]:
+                given += [flag, *map(str, one if isinstance(one, tuple) else [one])]
+    return given
+
+
+def command_for(given: list[str], algorithm: str, parameters: tuple[str, ...], found: Any) -> str:
+    """`seriatim run` on what the search has not seen, with what it found."""
+    chosen = [f"{name}={value}" for name, value in found.best.items()]
+    words = ["seriatim", "run", *given, "-a", algorithm]
+    for text in (*parameters, *chosen):
+        words += ["-p", text]
+    if found.rest:
+        words += ["--skip", str(found.rest)]
+    return shlex.join(words)
+
+
+# ---- what is shown
+
+
+class Progress:
+    """How far the search is, ten times a second, if stderr is a terminal."""
+
+    def __init__(self) -> None:
+        self.visible = sys.stderr.isatty()
+        self.shown = -1.0
+        self.done = self.planned = 0
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.clear()
+
+    def __call__(self, done: int, planned: int, best: Any) -> None:
+        self.done, self.planned = done, planned
+        if self.visible and time.perf_counter() - self.shown > 0.1:
+            self.shown = time.perf_counter()
+            line = f"{done / planned:4.0%}  {done} of {planned} runs  {best.value:.4g} with {words(best.parameters)}"
+            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        if self.visible:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def words(parameters: dict[str, Any]) -> str:
+    return " ".join(f"{name}={shown(value)}" for name, value in parameters.items())
+
+
+def shown(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def show(found: Any, runs: list[Any], name: str, again: str) -> None:
+    """The trials, the figures on the rest, and how to get them again."""
+    from rich.console import Console
+
+    click.secho(f"{type(found.model).__name__} on {name}: {found.said}", bold=True)
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    console.print(trials_table(found))
+    hidden = len(found.ranked) - SHOWN
+    if hidden > 0:
+        click.echo(f"  and {hidden:,} more")
+    for line in edges(found):
+        click.echo(line)
+    click.echo()
+    console.print(figures_table(found, runs))
+    if found.like_libol:
+        click.echo("the parameters were chosen on these very examples, like LIBOL: the first figure flatters")
+    click.echo(f"\n{again}")
+
+
+def trials_table(found: Any) -> Any:
+    """The best first."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in (*found.best, found.measure.replace("_", " "), "examples"):
+        table.add_column(title, justify="right")
+    if any(trial.problem for trial in found.ranked[:SHOWN]):
+        table.add_column("")
+    for k, trial in enumerate(found.ranked[:SHOWN]):
+        cells = [shown(trial.parameters[name]) if name in trial.parameters else "" for name in found.best]
+        value = "failed" if trial.problem else figure(trial.value, found.measure)
+        row = [*cells, value, f"{trial.examples:,}", *([trial.problem] if trial.problem else [])]
+        table.add_row(*row, style="bold" if k == 0 else None)
+    return table
+
+
+def figure(value: float, measure: str) -> str:
+    return f"{value:.6g}" if measure == "mean_loss" else f"{value:.4f}"
+
+
+def edges(found: Any) -> list[str]:
+    """A word on each number that is the least or the greatest that was tried: a better one may lie beyond."""
+    lines = []
+    for name, value in found.best.items():
+        tried = {trial.parameters[name] for trial in found.trials if name in trial.parameters}
+        if len(tried) > 2 and all(isinstance(one, int | float) for one in tried) and value in (min(tried), max(tried)):
+            end = "least" if value == min(tried) else "greatest"
+            lines.append(f"{name}={shown(value)} is the {end} value tried; --over {name}=... tries others")
+    return lines
+
+
+def figures_table(found: Any, runs: list[Any]) -> Any:
+    """What was found beside the defaults."""
+    from rich.table import Table
+
+    where = f"on all {runs[0].examples:,}" if found.like_libol else f"on the other {runs[0].examples:,}"
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(where)
+    labels = runs[0].mistakes is not None
+    for title in (*(("mistakes", "mistake rate") if labels else ()), "mean loss", "updates", "seconds"):
+        table.add_column(title, justify="right")
+    names = (words(found.best), words({name: getattr(runs[1].model, name) for name in found.best}))
+    for name, run in zip(names, runs, strict=True):
+        counts = [f"{run.mistakes:,}", f"{run.mistake_rate:.4f}"] if labels else []
+        table.add_row(name, *counts, f"{run.mean_loss:.6g}", f"{run.updates:,}", f"{run.seconds:.3f}")
+    return table
