@@ -1,0 +1,218 @@
+"""Numbers as people read them, and a setting in words; the same on the page, in the terminal and in figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from seriatim.errors import DataError, SeriatimError
+
+RATES = {"mistake rate", "accuracy", "precision", "recall", "F1", "AUC"}
+COUNTS = {"updates", "mistakes", "nonzeros", "support vectors", "bytes"}
+ORDER = ("updates", "support vectors", "nonzeros", "seconds")
+NOTHING = "–"
+SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+def checked(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The result, if it is one that can be shown.
+
+    >>> checked({"title": "spam", "setting": {}, "measure": "mistake rate", "algorithms": []})
+    Traceback (most recent call last):
+        ...
+    seriatim.errors.DataError: the result holds no algorithm that has been run
+    """
+    missing = [name for name in ("title", "setting", "measure", "algorithms") if name not in result]
+    if missing:
+        raise DataError(f"the result has no {missing[0]!r}; expected what `Comparison.as_dict()` gives")
+    if not result["algorithms"]:
+        raise DataError("the result holds no algorithm that has been run")
+    for entry in result["algorithms"]:
+        if result["measure"] not in entry["figures"]:
+            raise DataError(f"{entry['label']} has no {result['measure']!r} among its figures")
+    return result
+
+
+def finite(value: Any) -> bool:
+    return value is not None and math.isfinite(value)
+
+
+def number(name: str, value: float | None) -> str:
+    """One figure by what it is: a rate has 4 digits, a count its thousands, a time its unit.
+
+    >>> number("mistake rate", 0.07938), number("updates", 12345.6), number("seconds", 0.0084)
+    ('0.0794', '12,346', '8.4 ms')
+    """
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    if name == "seconds":
+        scale, unit = unit_of(value)
+        return f"{three_digits(value / scale)} {unit}"
+    if name in RATES:
+        return f"{value:.4f}"
+    if name in COUNTS:
+        return f"{value:,.0f}"
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+
+
+def spread(name: str, figure: Iterable[float | None]) -> tuple[str, str, str]:
+    """Mean, deviation and unit of a figure, as texts that stand beside each other.
+
+    >>> spread("seconds", [0.0084, 0.00031]), spread("mean loss", [0.21345, 0.00312])
+    (('8.40', '0.31', 'ms'), ('0.2135', '0.0031', ''))
+    """
+    mean, deviation = figure
+    if not finite(mean):
+        return NOTHING, "", ""
+    assert mean is not None
+    known = deviation if finite(deviation) else None
+    if name in RATES or name in COUNTS:
+        return number(name, mean), "" if known is None else number(name, known), ""
+    scale, unit = unit_of(mean) if name == "seconds" else (1.0, "")
+    mean, digits = mean / scale, 3 if unit else 4
+    if not 1e-3 <= abs(mean) < 1e7 and mean:
+        return f"{mean:.3g}", "" if known is None else f"{known / scale:.2g}", unit
+    places = max(0, digits - 1 - math.floor(math.log10(abs(mean)))) if mean else digits
+    return f"{mean:,.{places}f}", "" if known is None else f"{known / scale:,.{places}f}", unit
+
+
+def mean_and_deviation(name: str, figure: Iterable[float | None], runs: int | None = None) -> str:
+    """A figure in one text.
+
+    >>> mean_and_deviation("mistake rate", [0.07938, 0.00123])
+    '0.0794 ± 0.0012'
+    """
+    mean, deviation, unit = spread(name, figure)
+    both = f"{mean} ± {deviation}" if deviation and runs != 1 else mean
+    return f"{both} {unit}".strip()
+
+
+def unit_of(seconds: float) -> tuple[float, str]:
+    return next(((scale, unit) for scale, unit in UNITS if abs(seconds) >= scale), UNITS[0 if not seconds else -1])
+
+
+def three_digits(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1e3 else f"{value:.3g}"
+
+
+def words(n: int) -> str:
+    """Small numbers as words, as at the beginning of a sentence they must be.
+
+    >>> words(3), words(4601)
+    ('three', '4,601')
+    """
+    return SMALL[n] if n < len(SMALL) else f"{n:,}"
+
+
+def listed(items: Iterable[str]) -> str:
+    """
+    >>> listed(["pa", "scw", "arow"])
+    'pa, scw and arow'
+    """
+    *first, last = items
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def columns(result: Mapping[str, Any]) -> list[str]:
+    """The names of the figures that a table shows: the measure first, what it cost last."""
+    found = dict.fromkeys(name for entry in result["algorithms"] for name in entry["figures"])
+    others = [name for name in found if name != result["measure"] and name not in ORDER]
+    return [result["measure"], *others, *(name for name in ORDER if name in found)]
+
+
+def changed(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of an algorithm that are not as they are by default, nor told by its label.
+
+    >>> changed({"label": "pa C=0.5", "parameters": {"C": 0.5, "variant": "II", "average": False}})
+    {'variant': 'II'}
+    """
+    from seriatim import catalogue
+
+    name, *told = str(entry["label"]).split()
+    try:
+        declared = catalogue.find(name).parameters
+    except SeriatimError:
+        declared = {}
+    known = {key: declared[key].default for key in declared}
+    shown = {text.partition("=")[0] for text in told}
+    parameters = entry.get("parameters") or {}
+    return {
+        key: value
+        for key, value in parameters.items()
+        if key not in shown and value is not None and (key not in known or known[key] != value)
+    }
+
+
+def parameter_text(parameters: Mapping[str, Any]) -> str:
+    """
+    >>> parameter_text({"C": 0.50, "variant": "II"})
+    'C=0.5 variant=II'
+    """
+    return " ".join(f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value}" for key, value in parameters.items())
+
+
+def alike(result: Mapping[str, Any]) -> list[str]:
+    """Those that do not differ significantly from the best."""
+    return [str(entry["label"]) for entry in result["algorithms"] if is_alike(entry)]
+
+
+def is_alike(entry: Mapping[str, Any]) -> bool:
+    return not entry.get("best") and entry.get("p") is not None and not entry.get("differs")
+
+
+def best(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    return next((entry for entry in result["algorithms"] if entry.get("best")), result["algorithms"][0])
+
+
+def data_in_words(setting: Mapping[str, Any]) -> str:
+    """
+    >>> data_in_words({"data": "spam", "examples": 4601, "features": 57, "labels": {"ham": 2788, "spam": 1813}})
+    'spam has 4,601 examples of 57 features, labelled ham (2,788) and spam (1,813).'
+    """
+    text = f"{setting.get('data', 'the stream')} has {setting.get('examples', 0):,} examples"
+    if setting.get("features"):
+        text += f" of {setting['features']:,} features"
+    labels = setting.get("labels")
+    if not labels:
+        return f"{text}."
+    if len(labels) <= 6:
+        return f"{text}, labelled {listed(f'{name} ({n:,})' for name, n in labels.items())}."
+    rare, common = min(labels, key=labels.get), max(labels, key=labels.get)
+    ends = f"from {rare} ({labels[rare]:,}) to {common} ({labels[common]:,})"
+    return f"{text} and {len(labels):,} labels, {ends}."
+
+
+def method_in_words(result: Mapping[str, Any]) -> str:
+    """How the figures were made."""
+    setting, n = result["setting"], len(result["algorithms"])
+    orders = setting.get("permutations") or 0
+    went = f"{words(n).capitalize()} algorithm{'' if n == 1 else 's'} went through it"
+    if orders == 1:
+        went += " in one random order"
+    elif orders:
+        went += f" in {words(orders)} random orders{', the same for all' if n > 1 else ''}"
+    else:
+        went += " in the order of the file"
+    seed = f" (seed {setting['seed']})" if orders and setting.get("seed") is not None else ""
+    tuning = setting.get("tuning")
+    chosen = f"Parameters were tuned: {tuning}." if tuning else "Nothing was tuned."
+    return f"{went}{seed}; every example was predicted before it was learned. {chosen}"
+
+
+def outcome_in_words(result: Mapping[str, Any]) -> str:
+    """The result in one or two sentences."""
+    winner, measure = best(result), result["measure"]
+    text = f"{winner['label']} has the lowest {measure}: {mean_and_deviation(measure, winner['figures'][measure], winner.get('runs'))}."
+    if len(result["algorithms"]) == 1:
+        return text.replace("the lowest", "a", 1)
+    others = alike(result)
+    tested = any(entry.get("p") is not None for entry in result["algorithms"])
+    if 0 < len(others) <= 4:
+        text += f" {listed(others)} {'does' if len(others) == 1 else 'do'} not differ from it significantly."
+    elif others:
+        text += f" {words(len(others)).capitalize()} others do not differ from it significantly."
+    elif tested:
+        text += " All others differ from it significantly."
+    return text
