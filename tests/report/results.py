@@ -164,11 +164,13 @@ def regret(X, y):
 
 
 def bounds():
-    return [
-        {"label": "perceptron", "quantity": "mistakes", "measured": 412, "bound": 3020.5, "holds": True, "paper": "Novikoff (1962)"},
-        {"label": "ogd eta=5", "quantity": "regret", "measured": 301.25, "bound": 2034.9, "holds": True, "paper": "Zinkevich (2003)"},
-        {"label": "pa C=0.01", "quantity": "mistakes", "measured": 4.1e5, "bound": 3.2e4, "holds": False, "paper": "Crammer et al. (2006)"},
-    ]  # fmt: skip
+    names = ("label", "quantity", "measured", "bound", "holds", "paper")
+    rows = [
+        ("perceptron", "mistakes", 412, 3020.5, True, "Novikoff (1962)"),
+        ("ogd eta=5", "regret", 301.25, 2034.9, True, "Zinkevich (2003)"),
+        ("pa C=0.01", "mistakes", 4.1e5, 3.2e4, False, "Crammer et al. (2006)"),
+    ]
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def letters(permutations=2):
@@ -177,7 +179,9 @@ def letters(permutations=2):
     centres = chance.normal(0, 1.1, (26, 16))
     which = chance.integers(0, 26, 6000)
     X = centres[which] + chance.normal(0, 1, (6000, 16))
-    return compared("letters", X, np.array(list("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))[which], ("arow", "pa", "perceptron"), permutations)
+    return compared(
+        "letters", X, np.array(list("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))[which], ("arow", "pa", "perceptron"), permutations
+    )
 
 
 def loss_only():
@@ -186,16 +190,13 @@ def loss_only():
     X = chance.normal(size=(500, 3))
     run = evaluate.progressive(build("ogd-regressor eta=0.1"), X, X @ [1.0, -2.0, 0.5])
     examples, values = [list(column) for column in zip(*run.curve, strict=True)]
+    entry = {
+        "label": "ogd-regressor", "parameters": {"eta": 0.1}, "runs": 1, "best": True, "p": None, "differs": False,
+        "figures": {"mean loss": [run.mean_loss, None], "seconds": [run.seconds, None]},
+        "curve": {"examples": examples, "mean": values, "deviation": [None] * len(values)},
+    }  # fmt: skip
+    setting = {"data": "plane", "examples": 500, "features": 3, "labels": None, "task": "regression"}
     return {
-        "title": "plane",
-        "setting": {"data": "plane", "examples": 500, "features": 3, "labels": None, "task": "regression", "permutations": 0, "seed": 0},
-        "measure": "mean loss",
-        "algorithms": [
-            {
-                "label": "ogd-regressor", "parameters": {"eta": 0.1}, "runs": 1, "best": True, "p": None, "differs": False,
-                "figures": {"mean loss": [run.mean_loss, None], "seconds": [run.seconds, None]},
-                "curve": {"examples": examples, "mean": values, "deviation": [None] * len(values)},
-            }
-        ],
-        "winner": None, "regret": None, "bounds": None,
+        "title": "plane", "setting": setting | {"permutations": 0, "seed": 0}, "measure": "mean loss",
+        "algorithms": [entry], "winner": None, "regret": None, "bounds": None,
     }  # fmt: skip

@@ -86,7 +86,7 @@
   const evenTicks = ({ low, high }, count) => {
     const step = stepOf(high - low || 1, count);
     const ticks = [];
-    for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k += 1) ticks.push(k * step);
+    for (let k = Math.ceil(low / step - 1e-9) + 0; k * step <= high + step * 1e-9; k += 1) ticks.push(k * step + 0);
     return { ticks, step };
   };
   const ticksOf = (scale, count) => {
@@ -134,6 +134,12 @@
   const everything = [];
   const redraw = () => everything.forEach((one) => one.draw());
 
+  // Drawn anew when the width has changed; in the next frame, since drawing changes sizes in turn.
+  const follow = (plot, node) => {
+    const again = () => { if (!printing && node.clientWidth !== plot.drawn) plot.draw(); };
+    new ResizeObserver(() => requestAnimationFrame(again)).observe(node);
+  };
+
   class LinePlot {
     constructor(figure, about) {
       Object.assign(this, { figure, about, zoom: null, focus: null, place: null, shared: !about.own });
@@ -173,11 +179,11 @@
         toggle("log y", this.log.y, () => (this.log.y = !this.log.y)),
         ...(this.about.divisible ? [toggle("per example", false, () => (this.divided = !this.divided))] : []),
         this.reset, this.all,
-        element("span", { class: "hint" }, "drag to zoom, double-click to reset"));
+        ...(everything.length ? [] : [element("span", { class: "hint" }, "drag to zoom, double-click to reset")]));
       this.note = element("p", { class: "note", hidden: "" },
         "The first examples lie above the frame; a logarithmic axis shows them.");
       this.figure.append(controls, this.canvas, this.note, this.values());
-      new ResizeObserver(() => { if (!printing && this.canvas.clientWidth !== this.drawn) this.draw(); }).observe(this.canvas);
+      follow(this, this.canvas);
     }
 
     changed() {
@@ -235,10 +241,10 @@
       const beside = width >= 620;
       const legendWidth = beside ? Math.ceil(this.measureLegend()) : 0;
       const rows = this.legend.children.length;
-      const height = beside ? Math.max(Math.min(460, width * 0.44), rows * 19 + 60) : Math.max(250, width * 0.8);
+      const height = beside ? Math.max(Math.min(460, width * (printing ? 0.5 : 0.44)), rows * 19 + 60) : Math.max(250, width * 0.8);
       const spanX = this.zoom ? this.zoom.x : this.spanX();
       const spanY = (this.zoom && this.zoom.y) || this.spanY(spanX);
-      const y = axis(spanY, [height - 44, 26], this.log.y);
+      const y = axis(spanY, [height - 44, (this.about.marks || []).length ? 36 : 26], this.log.y);
       const marksY = ticksOf(y, height > 300 ? 6 : 4);
       const textsY = marksY.ticks.map((value) => tickText(this.about.formatY, value, marksY.step));
       const left = 14 + 6.8 * Math.max(2, ...textsY.map((text) => text.length));
@@ -284,15 +290,20 @@
 
     marks() {
       const { x, y } = this;
-      const group = shape("g", { "clip-path": `url(#${this.clip})` });
-      for (const mark of this.about.marks || []) {
-        if (!x.has(mark.at)) continue;
-        const at = x.place(mark.at);
-        const reach = Math.min(36, (x.to - x.from) / 12);
+      const [group, format] = [shape("g", { class: "marks" }), FORMATS[this.about.formatY]];
+      let free = -Infinity;
+      for (const { at: place, before, after } of this.about.marks || []) {
+        if (!x.has(place)) continue;
+        const at = x.place(place);
         group.append(shape("line", { class: "mark", x1: at, x2: at, y1: y.to, y2: y.from }));
-        for (const [value, side] of [[mark.before, -1], [mark.after, 1]]) {
-          if (!known(value) || (y.log && value <= 0)) continue;
-          group.append(shape("line", { class: "level", x1: at, x2: at + side * reach, y1: y.place(value), y2: y.place(value) }));
+        for (const [value, side] of [[before, -1], [after, 1]]) {
+          if (!known(value) || (y.log && value <= 0) || !y.has(value)) continue;
+          const end = Math.max(x.from, Math.min(x.to, at + side * Math.min(36, (x.to - x.from) / 12)));
+          group.append(shape("line", { class: "level", x1: at, x2: end, y1: y.place(value), y2: y.place(value) }));
+        }
+        if (known(before) && known(after) && at - 48 > free && at + 48 < this.width) {
+          group.append(shape("text", { x: at, y: y.to - 6, "text-anchor": "middle" }, `${format(before)} → ${format(after)}`));
+          free = at + 56;
         }
       }
       return group;
@@ -301,7 +312,6 @@
     lines() {
       const group = shape("g", { "clip-path": `url(#${this.clip})` });
       for (const one of [...this.visible].reverse()) {
-        const stroke = `stroke: ${one.colour}`;
         if (one.around && one.around.some((value) => value)) {
           group.append(tint(shape("path", { class: "band", "data-of": one.label, d: this.bandPath(one) }), "fill", one.colour));
         }
@@ -310,12 +320,21 @@
           "stroke-dasharray": one.bound ? "5 4" : one.dash || null, d: this.linePath(one),
         });
         group.append(tint(line, "stroke", one.colour));
+        if (one.bound) group.append(...this.boundName(one));
         if (this.about.ends && lastOf(one.y) !== null && !one.bound) {
           const dot = shape("circle", { class: "end", "data-of": one.label, r: 4, cx: this.x.place(one.x[one.x.length - 1]), cy: this.y.place(lastOf(one.y)) });
           if (this.usable(one.x[one.x.length - 1], lastOf(one.y))) group.append(tint(dot, "fill", one.colour));
         }
       }
       return group;
+    }
+
+    boundName(one) {
+      const first = Math.max(this.x.low, one.x[0]);
+      const value = valueAt(one, first);
+      if (value === null || !this.usable(first, value) || !this.y.has(value)) return [];
+      const text = shape("text", { "data-of": one.label, x: this.x.place(first) + 6, y: this.y.place(value) - 12 }, "bound");
+      return [tint(text, "fill", one.colour)];
     }
 
     usable(x, y) {
@@ -391,7 +410,7 @@
         const edge = valueAt(one, x.high);
         const value = edge ?? lastOf(one.y);
         const place = this.usable(1, value) ? y.place(value) : y.from;
-        return { row, one, at: Math.max(y.to, Math.min(y.from, place)), end: edge !== null && y.has(edge) ? place : null };
+        return { row, one, at: Math.max(y.to, Math.min(y.from, place)), end: edge !== null && y.has(edge) && !this.about.ends ? place : null };
       }).sort((a, b) => a.at - b.at);
       this.legend.append(...wanted.map(({ row }) => row));
       const places = spreadOut(wanted.map(({ at }) => Math.min(at, y.from + 8)), 18, y.to - 14, this.height - 10);
@@ -592,7 +611,7 @@
         this.panels.append(box);
         return { box, group, widest };
       });
-      new ResizeObserver(() => { if (!printing && this.panels.clientWidth !== this.drawn) this.draw(); }).observe(this.panels);
+      follow(this, this.panels);
       everything.push(this);
     }
 
@@ -606,12 +625,15 @@
     }
 
     bars({ group, widest }, width) {
-      const row = this.parts.length === 1 ? 24 : 19;
+      const row = this.parts.length > 1 ? 19 : 24;
       const height = group.features.length * row + 2;
-      const texts = group.features.map(([, weight]) => `${weight > 0 ? "+" : "−"}${short(Math.abs(weight), 3)}`);
+      const digits = Math.max(0, 2 - Math.floor(Math.log10(widest)));
+      const size = (weight) => (digits > 5 || widest >= 1e7 ? short(weight, 3) : grouped(weight, digits));
+      const texts = group.features.map(([, weight]) => `${weight > 0 ? "+" : "−"}${size(Math.abs(weight))}`);
       const names = Math.min(width * 0.45, 10 + 7 * Math.max(...group.features.map(([name]) => name.length)));
       const room = 7 * Math.max(...texts.map((text) => text.length)) + 4;
-      const signs = [group.features.some(([, weight]) => weight < 0), group.features.some(([, weight]) => weight > 0)];
+      const several = this.parts.length > 1; // panels beside each other have their zeros at the same place
+      const signs = [several || group.features.some(([, weight]) => weight < 0), several || group.features.some(([, weight]) => weight > 0)];
       const [from, to] = [names + (signs[0] ? room : 6), width - (signs[1] ? room : 6)];
       const zero = signs[0] && signs[1] ? (from + to) / 2 : signs[1] ? from : to;
       const scale = (signs[0] && signs[1] ? (to - from) / 2 : to - from) / widest;
@@ -684,8 +706,9 @@
   const compare = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : typeof a === "number" ? -1 : typeof b === "number" ? 1 : a.localeCompare(b));
   for (const table of document.querySelectorAll("table.sortable")) {
     const body = table.tBodies[0];
-    table.querySelectorAll("thead th").forEach((head, column) => {
+    table.querySelectorAll("thead th").forEach((head) => {
       head.querySelector("button")?.addEventListener("click", () => {
+        const column = head.cellIndex;
         const down = head.getAttribute("aria-sort") === "ascending";
         table.querySelectorAll("thead th").forEach((other) => other.removeAttribute("aria-sort"));
         head.setAttribute("aria-sort", down ? "descending" : "ascending");

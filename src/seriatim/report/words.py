@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from seriatim.errors import DataError, SeriatimError
@@ -11,8 +11,9 @@ from seriatim.errors import DataError, SeriatimError
 RATES = {"mistake rate", "accuracy", "precision", "recall", "F1", "AUC"}
 COUNTS = {"updates", "mistakes", "nonzeros", "support vectors", "bytes"}
 ORDER = ("updates", "support vectors", "nonzeros", "seconds")
-NOTHING = "–"
+NOTHING = "\N{EN DASH}"
 SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+Figure = Sequence[float | None] | None  # mean and deviation
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
@@ -54,37 +55,41 @@ def number(name: str, value: float | None) -> str:
         return f"{value:.4f}"
     if name in COUNTS:
         return f"{value:,.0f}"
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
-def spread(name: str, figure: Iterable[float | None]) -> tuple[str, str, str]:
-    """Mean, deviation and unit of a figure, as texts that stand beside each other.
+def column(name: str, figures: Sequence[Figure]) -> list[tuple[str, str, str]]:
+    """Means, deviations and units of one column of a table: with the same unit and as many digits in every row.
 
-    >>> spread("seconds", [0.0084, 0.00031]), spread("mean loss", [0.21345, 0.00312])
-    (('8.40', '0.31', 'ms'), ('0.2135', '0.0031', ''))
+    >>> column("seconds", [[0.0084, 0.00031], [0.0125, None]])
+    [('8.4', '0.3', 'ms'), ('12.5', '', 'ms')]
     """
-    mean, deviation = figure
-    if not finite(mean):
-        return NOTHING, "", ""
-    assert mean is not None
-    known = deviation if finite(deviation) else None
+    means = sorted(abs(figure[0]) for figure in figures if figure and finite(figure[0]) and figure[0])
+    middle = means[len(means) // 2] if means else 1.0
+    scale, unit = unit_of(middle) if name == "seconds" else (1.0, "")
     if name in RATES or name in COUNTS:
-        return number(name, mean), "" if known is None else number(name, known), ""
-    scale, unit = unit_of(mean) if name == "seconds" else (1.0, "")
-    mean, digits = mean / scale, 3 if unit else 4
-    if not 1e-3 <= abs(mean) < 1e7 and mean:
-        return f"{mean:.3g}", "" if known is None else f"{known / scale:.2g}", unit
-    places = max(0, digits - 1 - math.floor(math.log10(abs(mean)))) if mean else digits
-    return f"{mean:,.{places}f}", "" if known is None else f"{known / scale:,.{places}f}", unit
+        places = 4 if name in RATES else 0
+    else:
+        places = max(0, (2 if unit else 3) - math.floor(math.log10(middle / scale)))
+    shown = [figure if figure and finite(figure[0]) else (None, None) for figure in figures]
+    return [(rounded(mean, scale, places) or NOTHING, rounded(around, scale, places), unit) for mean, around in shown]
 
 
-def mean_and_deviation(name: str, figure: Iterable[float | None], runs: int | None = None) -> str:
+def rounded(value: float | None, scale: float, places: int) -> str:
+    if value is None or not math.isfinite(value):
+        return ""
+    value /= scale
+    ordinary = places <= 6 and (abs(value) < 1e9 or not value)
+    return f"{value:,.{places}f}" if ordinary else f"{value:.3g}"
+
+
+def mean_and_deviation(name: str, figure: Figure, runs: int | None = None) -> str:
     """A figure in one text.
 
     >>> mean_and_deviation("mistake rate", [0.07938, 0.00123])
     '0.0794 ± 0.0012'
     """
-    mean, deviation, unit = spread(name, figure)
+    mean, deviation, unit = column(name, [figure])[0]
     both = f"{mean} ± {deviation}" if deviation and runs != 1 else mean
     return f"{both} {unit}".strip()
 
@@ -150,7 +155,9 @@ def parameter_text(parameters: Mapping[str, Any]) -> str:
     >>> parameter_text({"C": 0.50, "variant": "II"})
     'C=0.5 variant=II'
     """
-    return " ".join(f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value}" for key, value in parameters.items())
+    return " ".join(
+        f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value}" for key, value in parameters.items()
+    )
 
 
 def alike(result: Mapping[str, Any]) -> list[str]:
@@ -171,7 +178,7 @@ def data_in_words(setting: Mapping[str, Any]) -> str:
     >>> data_in_words({"data": "spam", "examples": 4601, "features": 57, "labels": {"ham": 2788, "spam": 1813}})
     'spam has 4,601 examples of 57 features, labelled ham (2,788) and spam (1,813).'
     """
-    text = f"{setting.get('data', 'the stream')} has {setting.get('examples', 0):,} examples"
+    text = f"{setting.get('data') or 'The stream'} has {setting.get('examples', 0):,} examples"
     if setting.get("features"):
         text += f" of {setting['features']:,} features"
     labels = setting.get("labels")
@@ -204,9 +211,10 @@ def method_in_words(result: Mapping[str, Any]) -> str:
 def outcome_in_words(result: Mapping[str, Any]) -> str:
     """The result in one or two sentences."""
     winner, measure = best(result), result["measure"]
-    text = f"{winner['label']} has the lowest {measure}: {mean_and_deviation(measure, winner['figures'][measure], winner.get('runs'))}."
+    figure = mean_and_deviation(measure, winner["figures"][measure], winner.get("runs"))
     if len(result["algorithms"]) == 1:
-        return text.replace("the lowest", "a", 1)
+        return f"{winner['label']} has a {measure} of {figure}."
+    text = f"{winner['label']} has the lowest {measure}: {figure}."
     others = alike(result)
     tested = any(entry.get("p") is not None for entry in result["algorithms"])
     if 0 < len(others) <= 4:
