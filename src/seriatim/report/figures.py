@@ -256,10 +256,9 @@ def confusion(result: Result) -> Figure:
         for i, row in enumerate(counts):
             for j, count in enumerate(row):
                 if count:
-                    shade = "white" if shares[i][j] > 0.55 else "#1b1d20"
-                    axes.text(
-                        j, i, f"{count:,}", ha="center", va="center", color=shade, fontsize=9 if len(names) < 10 else 7
-                    )
+                    shade, size = "white" if shares[i][j] > 0.55 else "#1b1d20", 9 if len(names) < 10 else 7
+                    cell = axes.text(j, i, f"{count:,}", ha="center", va="center", color=shade, fontsize=size)
+                    cell.set_in_layout(False)  # hundreds of them, all inside: the layout need not measure each
     return made
 
 

@@ -329,12 +329,14 @@
       return group;
     }
 
+    // On the side of the line's middle where the line is lower.
     boundName(one) {
-      const first = Math.max(this.x.low, one.x[0]);
-      const value = valueAt(one, first);
-      if (value === null || !this.usable(first, value) || !this.y.has(value)) return [];
-      const text = shape("text", { "data-of": one.label, x: this.x.place(first) + 6, y: this.y.place(value) - 12 }, "bound");
-      return [tint(text, "fill", one.colour)];
+      const [middle, early] = [this.x.value((this.x.from + this.x.to) / 2), this.x.value(this.x.from * 0.7 + this.x.to * 0.3)];
+      const [value, before] = [valueAt(one, middle), valueAt(one, early)];
+      if (!this.usable(middle, value) || !this.y.has(value)) return [];
+      const anchor = known(before) && before > value ? "start" : "end";
+      const place = { x: this.x.place(middle), y: this.y.place(value) - 9, "text-anchor": anchor };
+      return [tint(shape("text", { "data-of": one.label, ...place }, "bound"), "fill", one.colour)];
     }
 
     usable(x, y) {
@@ -368,19 +370,19 @@
     fillLegend() {
       const format = FORMATS[this.divided ? "plain" : this.about.formatY];
       const shown = (one) => !this.hidden.has(one.label);
-      const value = (one) => lastOf(one.y) ?? -Infinity;
-      const entries = this.entries().sort((a, b) => shown(b) - shown(a) || value(b) - value(a));
+      const last = (one) => (this.zoom ? valueAt(one, this.zoom.x[1]) : null) ?? lastOf(one.y);
+      const entries = this.entries().sort((a, b) => shown(b) - shown(a) || (last(b) ?? -Infinity) - (last(a) ?? -Infinity));
       const focused = document.activeElement && this.legend.contains(document.activeElement) ? document.activeElement.dataset.of : null;
       this.legend.replaceChildren(...entries.map((one) => {
         const sample = shape("svg", { width: 18, height: 10, "aria-hidden": "true" },
           tint(shape("line", { class: one.first ? "curve first" : "curve", x1: 0, x2: 18, y1: 5, y2: 5, "stroke-dasharray": one.dash || null }), "stroke", one.colour));
-        const last = lastOf(one.y);
+        const value = last(one);
         const node = button("", () => {
           if (this.hidden.has(one.label)) this.hidden.delete(one.label);
           else this.hidden.add(one.label);
           this.changed();
         }, { "aria-pressed": String(shown(one)), "data-of": one.label, title: `${shown(one) ? "hide" : "show"} ${one.label}` });
-        node.append(sample, element("span", { class: "of" }, one.label), element("span", { class: "value" }, last === null ? "" : format(last)));
+        node.append(sample, element("span", { class: "of" }, one.label), element("span", { class: "value" }, value === null ? "" : format(value)));
         const focus = (label) => () => { this.focus = label; this.lift(); };
         node.addEventListener("pointerenter", focus(one.label));
         node.addEventListener("pointerleave", focus(null));
@@ -416,6 +418,7 @@
       const places = spreadOut(wanted.map(({ at }) => Math.min(at, y.from + 8)), 18, y.to - 14, this.height - 10);
       wanted.forEach(({ row, one, end }, i) => {
         tint(row, "top", `${places[i] - 9}px`);
+        row.classList.toggle("out", Boolean(one) && end === null && !this.about.ends);
         if (end === null) return;
         const line = shape("path", { class: "leader", "data-of": one.label, d: `M${x.to + 3} ${end}C${x.to + 14} ${end} ${x.to + 14} ${places[i]} ${x.to + 26} ${places[i]}` });
         this.svg.append(tint(line, "stroke", one.colour));
@@ -602,15 +605,14 @@
 
   class BarPlot {
     constructor(figure, groups) {
-      this.panels = element("div", { class: groups.length === 1 ? "panels single" : "panels" });
+      this.groups = groups;
+      this.several = groups.length > 1;
+      this.widest = Math.max(...groups.flatMap((group) => group.features.map(([, weight]) => Math.abs(weight))));
+      this.longest = Math.max(...groups.flatMap((group) => group.features.map(([name]) => name.length)));
+      const kind = this.several ? (this.longest > 12 ? "panels broad" : "panels") : "panels single";
+      this.boxes = groups.map((group) => element("div", {}, ...(this.several ? [element("h3", {}, group.class)] : [])));
+      this.panels = element("div", { class: kind }, ...this.boxes);
       figure.append(this.panels);
-      const widest = Math.max(...groups.flatMap((group) => group.features.map(([, weight]) => Math.abs(weight))));
-      this.parts = groups.map((group) => {
-        const box = element("div", {});
-        if (groups.length > 1) box.append(element("h3", {}, group.class));
-        this.panels.append(box);
-        return { box, group, widest };
-      });
       follow(this, this.panels);
       everything.push(this);
     }
@@ -618,36 +620,40 @@
     draw() {
       this.drawn = this.panels.clientWidth;
       if (!this.drawn) return;
-      for (const part of this.parts) {
-        part.box.querySelector("svg")?.remove();
-        part.box.append(this.bars(part, widthOf(part.box)));
-      }
+      this.boxes.forEach((box, i) => {
+        box.querySelector("svg")?.remove();
+        box.append(this.bars(this.groups[i], printing && this.several ? PAPER / 3 - 24 : widthOf(box)));
+      });
     }
 
-    bars({ group, widest }, width) {
-      const row = this.parts.length > 1 ? 19 : 24;
-      const height = group.features.length * row + 2;
-      const digits = Math.max(0, 2 - Math.floor(Math.log10(widest)));
-      const size = (weight) => (digits > 5 || widest >= 1e7 ? short(weight, 3) : grouped(weight, digits));
-      const texts = group.features.map(([, weight]) => `${weight > 0 ? "+" : "−"}${size(Math.abs(weight))}`);
-      const names = Math.min(width * 0.45, 10 + 7 * Math.max(...group.features.map(([name]) => name.length)));
-      const room = 7 * Math.max(...texts.map((text) => text.length)) + 4;
-      const several = this.parts.length > 1; // panels beside each other have their zeros at the same place
-      const signs = [several || group.features.some(([, weight]) => weight < 0), several || group.features.some(([, weight]) => weight > 0)];
-      const [from, to] = [names + (signs[0] ? room : 6), width - (signs[1] ? room : 6)];
-      const zero = signs[0] && signs[1] ? (from + to) / 2 : signs[1] ? from : to;
-      const scale = (signs[0] && signs[1] ? (to - from) / 2 : to - from) / widest;
-      const said = group.features.map(([name], i) => `${name} ${texts[i]}`).join("; ");
-      const svg = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Weights${group.class === null ? "" : ` of ${group.class}`}: ${said}.` });
-      group.features.forEach(([name, weight], i) => {
-        const [middle, length] = [i * row + row / 2, Math.max(1, Math.abs(weight) * scale)];
-        const end = weight > 0 ? zero + length : zero - length;
-        const fits = Math.floor((names - 8) / 6.6);
-        const label = shape("text", { class: "name", x: 0, y: middle + 4 }, name.length > fits ? `${name.slice(0, fits - 1)}…` : name);
-        if (name.length > fits) label.append(shape("title", {}, name));
-        svg.append(label,
-          shape("rect", { class: weight > 0 ? "positive" : "negative", x: Math.min(zero, end), y: middle - row * 0.31, width: length, height: row * 0.62 }),
-          shape("text", { x: end + (weight > 0 ? 5 : -5), y: middle + 4, "text-anchor": weight > 0 ? "start" : "end" }, texts[i]));
+    text(weight) {
+      const digits = Math.max(0, 2 - Math.floor(Math.log10(this.widest)));
+      const size = Math.abs(weight);
+      return `${weight > 0 ? "+" : "−"}${digits > 5 || this.widest >= 1e7 ? short(size, 3) : grouped(size, digits)}`;
+    }
+
+    // Panels beside each other have their zeros at one place and the numbers at the edge; alone, a bar has its number at its end.
+    bars({ class: label, features }, width) {
+      const row = this.several ? 19 : 24;
+      const height = features.length * row + 2;
+      const texts = features.map(([, weight]) => this.text(weight));
+      const names = Math.min(width * 0.45, 12 + 7 * this.longest);
+      const room = 7 * Math.max(...texts.map((text) => text.length)) + 6;
+      const [down, up] = [-1, 1].map((sign) => this.several || features.some(([, weight]) => weight * sign > 0));
+      const [from, to] = [names + (down && !this.several ? room : 0), width - (up ? room : 0)];
+      const zero = down && up ? (from + to) / 2 : up ? from : to;
+      const scale = (down && up ? (to - from) / 2 : to - from) / this.widest;
+      const said = features.map(([name], i) => `${name} ${texts[i]}`).join("; ");
+      const svg = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Weights${label === null ? "" : ` of ${label}`}: ${said}.` });
+      features.forEach(([name, weight], i) => {
+        const [middle, length, side] = [i * row + row / 2, Math.max(1, Math.abs(weight) * scale), Math.sign(weight)];
+        const fits = Math.floor((names - 10) / 6.4);
+        const title = shape("text", { class: "name", x: 0, y: middle + 4 }, name.length > fits ? `${name.slice(0, fits - 1)}…` : name);
+        if (name.length > fits) title.append(shape("title", {}, name));
+        const place = this.several ? { x: width, "text-anchor": "end" } : { x: zero + side * (length + 5), "text-anchor": side > 0 ? "start" : "end" };
+        svg.append(title,
+          shape("rect", { class: side > 0 ? "positive" : "negative", x: side > 0 ? zero : zero - length, y: middle - row * 0.31, width: length, height: row * 0.62 }),
+          shape("text", { ...place, y: middle + 4 }, texts[i]));
       });
       svg.append(shape("line", { class: "base", x1: zero, x2: zero, y1: 0, y2: height }));
       return svg;

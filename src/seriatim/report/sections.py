@@ -49,7 +49,7 @@ def plot(name: str) -> str:
 def lead(result: Mapping[str, Any]) -> str:
     setting = result["setting"]
     outcome = words.outcome_in_words(result).replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
-    how = f"{words.data_in_words(setting)} {words.method_in_words(result)}"
+    how = f"{words.data_in_words(setting)} {words.method_in_words(result)}".strip()
     return f'<p class="outcome">{escape(outcome)}</p>\n<p class="setting">{escape(how)}</p>'
 
 
@@ -177,8 +177,12 @@ def comparators(found: Iterable[Mapping[str, Any]]) -> str:
     against: dict[str, list[str]] = {}
     for one in found:
         against.setdefault(str(one.get("comparator") or ""), []).append(str(one["label"]))
-    whose = {rival: f"{words.listed(labels)}: " if len(against) > 1 else "" for rival, labels in against.items()}
-    return "".join(f'<p class="note">{escape(f"{whose[rival]}{rival}.")}</p>' for rival in against if rival)
+    notes = (
+        f"{words.listed(labels)}: {rival}." if len(against) > 1 else f"{rival[:1].upper()}{rival[1:]}."
+        for rival, labels in against.items()
+        if rival
+    )
+    return "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
 
 
 def bounds_table(known: Iterable[Mapping[str, Any]]) -> str:
@@ -245,7 +249,8 @@ def gravest(classes: list[str], counts: list[list[int]]) -> str:
     ]
     wrong.sort(key=lambda one: -one[0])
     items = "".join(
-        f"<li><b>{escape(true)}</b> taken for <b>{escape(predicted)}</b> <span>{count:,} of {total:,}</span></li>"
+        f"<li><span><b>{escape(true)}</b> taken for <b>{escape(predicted)}</b></span> "
+        f'<span class="times">{count:,} of {total:,}</span></li>'
         for count, total, true, predicted in wrong[:CONFUSIONS]
     )
     return f'<h3>Most frequent confusions</h3><ol class="gravest">{items}</ol>' if items else ""

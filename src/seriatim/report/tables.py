@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from rich.box import SIMPLE_HEAD, Box
@@ -15,8 +15,16 @@ from seriatim.report import words
 
 PLAIN_HEAD = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 GAP = 2  # between columns, one of them the place of the line
-# What is left out, one after the other, until the table fits.
-CUTS = ("deviations", "parameters", "work", "time", "deviation of the measure")
+# What may be left out until the table fits; of these the first that does is taken.
+CUTS: tuple[set[str], ...] = (
+    set(),
+    {"deviations"},
+    {"parameters"},
+    {"deviations", "parameters"},
+    {"deviations", "parameters", "work"},
+    {"parameters", "work", "time"},
+    {"parameters", "work", "time", "deviation of the measure"},
+)
 
 
 def table(result: Mapping[str, Any], *, width: int | None = None, ascii: bool | None = None) -> Table:
@@ -62,8 +70,8 @@ def ascii_text(text: str) -> str:
 def fitting(result: Mapping[str, Any], width: int) -> dict[str, list[str]]:
     """The columns, of which no more are left out than must be."""
     columns: dict[str, list[str]] = {}
-    for cuts in range(len(CUTS) + 1):
-        columns = columns_without(result, CUTS[:cuts])
+    for cuts in CUTS:
+        columns = columns_without(result, cuts)
         # "±" is two characters in plain ASCII.
         needed = [max(len(text) + text.count("±") for text in (name, *texts)) for name, texts in columns.items()]
         if sum(needed) + GAP * (len(needed) - 1) + 2 <= width:
@@ -71,7 +79,7 @@ def fitting(result: Mapping[str, Any], width: int) -> dict[str, list[str]]:
     return columns
 
 
-def columns_without(result: Mapping[str, Any], cuts: Iterable[str]) -> dict[str, list[str]]:
+def columns_without(result: Mapping[str, Any], cuts: set[str]) -> dict[str, list[str]]:
     entries, measure = result["algorithms"], result["measure"]
     columns = {
         "algorithm": [f"{entry['label']} ≈" if words.is_alike(entry) else str(entry["label"]) for entry in entries]

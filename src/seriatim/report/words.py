@@ -79,8 +79,9 @@ def rounded(value: float | None, scale: float, places: int) -> str:
     if value is None or not math.isfinite(value):
         return ""
     value /= scale
-    ordinary = places <= 6 and (abs(value) < 1e9 or not value)
-    return f"{value:,.{places}f}" if ordinary else f"{value:.3g}"
+    if places > 6 or abs(value) >= 1e9:
+        return f"{value:.3g}"
+    return f"{value:,.{places if abs(value) < 1e4 else 0}f}"
 
 
 def mean_and_deviation(name: str, figure: Figure, runs: int | None = None) -> str:
@@ -135,7 +136,7 @@ def changed(entry: Mapping[str, Any]) -> dict[str, Any]:
     """
     from seriatim import catalogue
 
-    name, *told = str(entry["label"]).split()
+    name, *told = str(entry["label"]).split() or [""]
     try:
         declared = catalogue.find(name).parameters
     except SeriatimError:
@@ -178,7 +179,9 @@ def data_in_words(setting: Mapping[str, Any]) -> str:
     >>> data_in_words({"data": "spam", "examples": 4601, "features": 57, "labels": {"ham": 2788, "spam": 1813}})
     'spam has 4,601 examples of 57 features, labelled ham (2,788) and spam (1,813).'
     """
-    text = f"{setting.get('data') or 'The stream'} has {setting.get('examples', 0):,} examples"
+    if not setting.get("examples"):
+        return ""
+    text = f"{setting.get('data') or 'The stream'} has {setting['examples']:,} examples"
     if setting.get("features"):
         text += f" of {setting['features']:,} features"
     labels = setting.get("labels")
@@ -195,7 +198,8 @@ def method_in_words(result: Mapping[str, Any]) -> str:
     """How the figures were made."""
     setting, n = result["setting"], len(result["algorithms"])
     orders = setting.get("permutations") or 0
-    went = f"{words(n).capitalize()} algorithm{'' if n == 1 else 's'} went through it"
+    data = "it" if setting.get("examples") else "the data"
+    went = f"{words(n).capitalize()} algorithm{'' if n == 1 else 's'} went through {data}"
     if orders == 1:
         went += " in one random order"
     elif orders:
