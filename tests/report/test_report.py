@@ -126,11 +126,11 @@ def test_table_shows_means_and_deviations(spam):
     page = Outline(report.html(spam))
     heads = [one for one in page.all("th") if one.get("scope") == "row" and "data-value" in one]
     assert [one["data-value"] for one in heads] == [entry["label"] for entry in spam["algorithms"]]
-    cells = [one for one in page.all("td", "number") if "data-value" in one]
-    shown = {float(one["data-value"]): one["text"] for one in cells}
-    for entry in spam["algorithms"]:
+    rows = page.all("tr")[1 : len(heads) + 1]
+    for entry, row in zip(spam["algorithms"], rows, strict=True):
         mean, deviation = entry["figures"]["mistake rate"]
-        assert shown[mean].split() == [f"{mean:.4f}", "±", f"{deviation:.4f}"]
+        assert f"{mean:.4f}± {deviation:.4f} " in row["text"]
+        assert f"{entry['figures']['updates'][0]:,.0f}± " in row["text"]
     best = page.all("tr", "best")
     assert len(best) == 1 and best[0]["text"].startswith(spam["algorithms"][0]["label"])
     assert [one["text"].split()[0] for one in heads if "≈" in one["text"]] == [spam["algorithms"][1]["label"]]
@@ -443,6 +443,14 @@ def test_values_behind_a_plot(spam, look):
     assert page.count("[data-plot=curves] details tbody tr") == len(spam["algorithms"])
     last = page.texts("[data-plot=curves] details tbody tr:first-child td:last-child")
     assert last == [f"{spam['algorithms'][0]['curve']['mean'][-1]:.4f}"]
+
+
+def test_the_command_is_copied_or_at_least_selected(spam, look):
+    page = look(spam)
+    page.click(".copy")
+    page.settle()
+    assert page.texts(".copy")[0] in ("copied", "selected")
+    assert page.texts(".command code") == ["seriatim compare spam"]
 
 
 def test_it_prints(spam, look):

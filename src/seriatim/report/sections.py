@@ -14,7 +14,6 @@ MATRIX = 40  # classes of a confusion matrix that is still read; of more only th
 ROOMY = 8  # classes up to which a cell holds both the count and the share
 CONFUSIONS = 10
 PANELS = 30  # classes whose heaviest features are shown
-FIGURE_SPACE = "\N{FIGURE SPACE}"
 CHOICE = (
     '<p class="controls"><button type="button" data-shows="counts" aria-pressed="true">counts</button>'
     '<button type="button" data-shows="shares" aria-pressed="false">shares</button></p>'
@@ -56,16 +55,14 @@ def lead(result: Mapping[str, Any]) -> str:
 def results(result: Mapping[str, Any]) -> str:
     """The table; its order is that of the measure until a heading is clicked."""
     names, entries = words.columns(result), result["algorithms"]
-    runs = max(map(runs_of, entries))
-    heads = [sortable(TITLES.get(name, name), "number") for name in names]
-    columns = [cells(name, [entry["figures"].get(name) for entry in entries], runs) for name in names]
-    heads.insert(1, '<td class="strip"></td>')
-    columns.insert(1, strips([entry["figures"][names[0]] for entry in entries]))
-    rows = (
-        f"<tr{' class=best' if entry.get('best') else ''}>{row_head(entry)}{''.join(line)}</tr>"
-        for entry, *line in zip(entries, *columns, strict=True)
+    columns = [column(name, [words.figure_of(entry, name) for entry in entries]) for name in names]
+    columns.insert(1, strips([words.figure_of(entry, names[0]) for entry in entries]))
+    heads, *rows = zip(*columns, strict=True)
+    lines = (
+        f"<tr{' class=best' if entry.get('best') else ''}>{row_head(entry)}{''.join(row)}</tr>"
+        for entry, row in zip(entries, rows, strict=True)
     )
-    made = table("results sortable", f"<tr>{sortable('algorithm')}{''.join(heads)}</tr>", rows)
+    made = table("results sortable", f"<tr>{sortable('algorithm')}{''.join(heads)}</tr>", lines)
     return section("results", "Results", made + results_note(entries))
 
 
@@ -91,30 +88,26 @@ def row_head(entry: Mapping[str, Any]) -> str:
     return f'<th scope="row" data-value="{escape(label)}"><span class="label">{escape(label)}</span>{mark}{more}</th>'
 
 
-def cells(name: str, figures: list[Any], runs: int) -> list[str]:
-    """A column of figures; deviations are filled up to one width, so that the means stand below each other."""
-    texts = words.column(name, figures)
-    width = max(len(deviation) for _, deviation, _ in texts) if runs > 1 else 0
-    made = []
-    for (mean, deviation, unit), figure in zip(texts, figures, strict=True):
-        text = f"<b>{mean}</b>"
-        if width:
-            text += f' <span class="deviation">{"±" if deviation else " "} {deviation:{FIGURE_SPACE}>{width}}</span>'
-        if unit:
-            text += f' <span class="unit">{unit}</span>'
-        made.append(f'<td class="number"{sorted_by(figure and figure[0])}>{text}</td>')
+def column(name: str, figures: list[Any]) -> list[str]:
+    """A heading and figures; means end and deviations begin at the same place, so that each has a cell of its own."""
+    made = [sortable(TITLES.get(name, name), "number") + '<td class="deviation"></td>']
+    for (mean, deviation, unit), figure in zip(words.column(name, figures), figures, strict=True):
+        around = f'<span class="around">± {deviation} </span>' if deviation else ""
+        made.append(
+            f'<td class="number"{sorted_by(figure and figure[0])}>{mean}</td><td class="deviation">{around}{unit}</td>'
+        )
     return made
 
 
 def strips(figures: list[Any]) -> list[str]:
-    """Each mean as a dot, with its deviation as a line, on a scale that all rows share."""
+    """A column of means as dots, with their deviations as lines, on a scale that all rows share."""
     known = [(mean, around or 0.0) for mean, around in figures if words.finite(mean)]
     low, high = ends_of(known) if known else (0.0, 1.0)
 
     def place(value: float) -> float:
         return 4 + 112 * min(max((value - low) / (high - low), 0.0), 1.03)
 
-    made = []
+    made = ['<td class="strip"></td>']
     for mean, around in figures:
         shape = ""
         if words.finite(mean) and mean <= high:
@@ -317,11 +310,11 @@ def repeat(result: Mapping[str, Any]) -> str:
     """Everything somebody needs who wants the same figures."""
     setting = result["setting"]
     versions = ", ".join(f"{name} {version}" for name, version in (setting.get("versions") or {}).items())
-    facts = {name: setting.get(name) for name in ("seed", "machine", "date")} | {"versions": versions or None}
+    facts = {**setting, "versions": versions or None}
     lines = "".join(
         f"<dt>{name}</dt><dd>{escape(str(facts[name]))}</dd>"
-        for name in ("seed", "versions", "machine", "date")
-        if facts[name] is not None
+        for name in ("seed", "fingerprint", "versions", "machine", "date")
+        if facts.get(name) is not None
     )
     body = f"<dl>{lines}</dl>" if lines else ""
     if setting.get("command"):

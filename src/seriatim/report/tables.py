@@ -97,13 +97,11 @@ def columns_without(result: Mapping[str, Any], cuts: set[str]) -> dict[str, list
 
 def figures(entries: list[Mapping[str, Any]], name: str, deviations: bool) -> list[str]:
     """A column of figures whose means stand below each other when the texts end at the same place."""
-    texts = words.column(name, [entry["figures"].get(name) for entry in entries])
-    shown = deviations and any(int(entry.get("runs") or 1) > 1 for entry in entries)
-    width = max(len(deviation) for _, deviation, _ in texts) if shown else 0
+    texts = words.column(name, [words.figure_of(entry, name) for entry in entries])
     made = []
-    for mean, deviation, unit in texts:
-        around = f" {'±' if deviation else ' '} {deviation:>{width}}" if width else ""
-        made.append(f"{mean}{around}{f' {unit}' if unit else ''}")
+    for (mean, deviation, unit), around in zip(texts, words.filled([text[1] for text in texts]), strict=True):
+        spread = f" {'±' if deviation else ' '} {around}" if around and deviations else ""
+        made.append(f"{mean}{spread}{f' {unit}' if unit else ''}")
     return made
 
 

@@ -61,18 +61,41 @@ def number(name: str, value: float | None) -> str:
 def column(name: str, figures: Sequence[Figure]) -> list[tuple[str, str, str]]:
     """Means, deviations and units of one column of a table: with the same unit and as many digits in every row.
 
+    Only where the means lie orders of magnitude apart each row has digits of its own.
+
     >>> column("seconds", [[0.0084, 0.00031], [0.0125, None]])
     [('8.4', '0.3', 'ms'), ('12.5', '', 'ms')]
+    >>> column("mean loss", [[0.01204, 0.0002], [83887.2, 13722.1]])
+    [('0.01204', '0.00020', ''), ('83,887', '13,722', '')]
     """
-    means = sorted(abs(figure[0]) for figure in figures if figure and finite(figure[0]) and figure[0])
-    middle = means[len(means) // 2] if means else 1.0
+    sizes = sorted(abs(figure[0]) for figure in figures if figure and finite(figure[0]) and figure[0]) or [1.0]
+    middle = sizes[len(sizes) // 2]
     scale, unit = unit_of(middle) if name == "seconds" else (1.0, "")
+    apart = sizes[-1] > 1e4 * sizes[0]
+    made = []
+    for figure in figures:
+        mean, around = figure if figure and finite(figure[0]) else (None, None)
+        places = places_of(name, (mean if apart and mean else middle) / scale)
+        made.append((rounded(mean, scale, places) or NOTHING, rounded(around, scale, places), unit))
+    return made
+
+
+def places_of(name: str, size: float) -> int:
+    """Digits after the point: 4 for rates, none for counts, else such that 3 or 4 digits tell."""
     if name in RATES or name in COUNTS:
-        places = 4 if name in RATES else 0
-    else:
-        places = max(0, (2 if unit else 3) - math.floor(math.log10(middle / scale)))
-    shown = [figure if figure and finite(figure[0]) else (None, None) for figure in figures]
-    return [(rounded(mean, scale, places) or NOTHING, rounded(around, scale, places), unit) for mean, around in shown]
+        return 4 if name in RATES else 0
+    return max(0, (2 if name == "seconds" else 3) - math.floor(math.log10(abs(size))))
+
+
+def filled(texts: Sequence[str]) -> list[str]:
+    """Texts of one length: filled up before, so that they end below each other, unless that would leave wide gaps.
+
+    >>> filled(["41", "421"]), filled(["0.006", "2,607,377"])
+    ([' 41', '421'], ['0.006    ', '2,607,377'])
+    """
+    widths = [len(text) for text in texts if text] or [0]
+    side = ">" if max(widths) - min(widths) <= 2 else "<"
+    return [f"{text:{side}{max(widths)}}" for text in texts]
 
 
 def rounded(value: float | None, scale: float, places: int) -> str:
@@ -84,14 +107,14 @@ def rounded(value: float | None, scale: float, places: int) -> str:
     return f"{value:,.{places if abs(value) < 1e4 else 0}f}"
 
 
-def mean_and_deviation(name: str, figure: Figure, runs: int | None = None) -> str:
+def mean_and_deviation(name: str, figure: Figure) -> str:
     """A figure in one text.
 
     >>> mean_and_deviation("mistake rate", [0.07938, 0.00123])
     '0.0794 ± 0.0012'
     """
     mean, deviation, unit = column(name, [figure])[0]
-    both = f"{mean} ± {deviation}" if deviation and runs != 1 else mean
+    both = f"{mean} ± {deviation}" if deviation else mean
     return f"{both} {unit}".strip()
 
 
@@ -119,6 +142,12 @@ def listed(items: Iterable[str]) -> str:
     """
     *first, last = items
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def figure_of(entry: Mapping[str, Any], name: str) -> Figure:
+    """Mean and deviation of a figure; of a single run there is no deviation."""
+    figure = entry["figures"].get(name)
+    return figure if figure is None or int(entry.get("runs") or 1) > 1 else (figure[0], None)
 
 
 def columns(result: Mapping[str, Any]) -> list[str]:
@@ -215,7 +244,7 @@ def method_in_words(result: Mapping[str, Any]) -> str:
 def outcome_in_words(result: Mapping[str, Any]) -> str:
     """The result in one or two sentences."""
     winner, measure = best(result), result["measure"]
-    figure = mean_and_deviation(measure, winner["figures"][measure], winner.get("runs"))
+    figure = mean_and_deviation(measure, figure_of(winner, measure))
     if len(result["algorithms"]) == 1:
         return f"{winner['label']} has a {measure} of {figure}."
     text = f"{winner['label']} has the lowest {measure}: {figure}."
