@@ -12,6 +12,12 @@
   const COLOURS = 7;
   const DASHES = ["", "6 3", "2 3", "9 3 2 3"];
   const PAPER = 680; // pixels between the margins of a printed page
+  const UNITS = [
+    [1, "s"],
+    [1e-3, "ms"],
+    [1e-6, "µs"],
+    [1e-9, "ns"],
+  ];
   let printing = false;
 
   // Elements
@@ -48,7 +54,7 @@
     return value.toLocaleString("en-GB", { maximumSignificantDigits: digits });
   };
   const seconds = (value, digits = 3) => {
-    const [scale, unit] = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]].find(([least]) => Math.abs(value) >= least * 0.9995) || [1, "s"];
+    const [scale, unit] = UNITS.find(([least]) => Math.abs(value) >= least * 0.9995) || UNITS[0];
     return `${short(value / scale, digits)} ${unit}`;
   };
   const FORMATS = {
@@ -72,7 +78,11 @@
     const unbend = log ? Math.exp : (value) => value;
     const [a, b] = [bend(low), bend(high)];
     return {
-      low, high, log, from, to,
+      low,
+      high,
+      log,
+      from,
+      to,
       place: (value) => from + ((bend(value) - a) / (b - a || 1)) * (to - from),
       value: (place) => unbend(a + ((place - from) / (to - from)) * (b - a)),
       has: (value) => value >= low && value <= high,
@@ -96,9 +106,9 @@
     const stride = Math.max(1, Math.ceil(decades / (count + 1)));
     const ticks = [];
     for (let power = Math.floor(Math.log10(scale.low)); power <= Math.log10(scale.high) + 1e-9; power += stride) {
-      ticks.push(...factors.map((factor) => factor * 10 ** power).filter((value) => value >= scale.low * 0.999 && value <= scale.high * 1.001));
+      ticks.push(...factors.map((factor) => factor * 10 ** power));
     }
-    return { ticks, step: 0 };
+    return { ticks: ticks.filter((value) => value >= scale.low * 0.999 && value <= scale.high * 1.001), step: 0 };
   };
 
   // Series
@@ -122,9 +132,24 @@
     const share = (x - places[after - 1]) / (places[after] - places[after - 1]);
     return of[after - 1] + share * (of[after] - of[after - 1]);
   };
+  const endOf = (values) => values[values.length - 1];
   const lastOf = (values) => {
     for (let i = values.length - 1; i >= 0; i -= 1) if (known(values[i])) return values[i];
     return null;
+  };
+
+  const nameOf = (one) => (one.bound ? `${one.label}, bound` : one.label);
+  const dashOf = (one) => (one.bound ? "5 4" : one.dash || null);
+  const sampleOf = (one, width) => {
+    const line = shape("line", {
+      class: one.first ? "curve first" : "curve",
+      x1: 0,
+      x2: width,
+      y1: 5,
+      y2: 5,
+      "stroke-dasharray": dashOf(one),
+    });
+    return shape("svg", { width, height: 10, "aria-hidden": "true" }, tint(line, "stroke", one.colour));
   };
 
   // A label keeps its colour in all plots, and what is hidden in one is hidden in all.
@@ -136,7 +161,9 @@
 
   // Drawn anew when the width has changed; in the next frame, since drawing changes sizes in turn.
   const follow = (plot, node) => {
-    const again = () => { if (!printing && node.clientWidth !== plot.drawn) plot.draw(); };
+    const again = () => {
+      if (!printing && node.clientWidth !== plot.drawn) plot.draw();
+    };
     new ResizeObserver(() => requestAnimationFrame(again)).observe(node);
   };
 
@@ -156,7 +183,10 @@
 
     get series() {
       if (!this.divided) return this.about.series;
-      return this.about.series.map((one) => ({ ...one, y: one.y.map((value, i) => (known(value) ? value / one.x[i] : null)) }));
+      return this.about.series.map((one) => ({
+        ...one,
+        y: one.y.map((value, i) => (known(value) ? value / one.x[i] : null)),
+      }));
     }
 
     get visible() {
@@ -165,23 +195,41 @@
 
     build() {
       const toggle = (text, pressed, act) => {
-        const node = button(text, () => {
-          node.setAttribute("aria-pressed", String(act()));
-          this.zoom = null;
-          this.draw();
-        }, { "aria-pressed": String(pressed) });
+        const node = button(
+          text,
+          () => {
+            node.setAttribute("aria-pressed", String(act()));
+            this.zoom = null;
+            this.draw();
+          },
+          { "aria-pressed": String(pressed) },
+        );
         return node;
       };
       this.reset = button("reset zoom", () => this.unzoom(), { hidden: "" });
-      this.all = button("show all", () => { this.hidden.clear(); this.changed(); }, { hidden: "" });
-      const controls = element("p", { class: "controls" },
+      this.all = button(
+        "show all",
+        () => {
+          this.hidden.clear();
+          this.changed();
+        },
+        { hidden: "" },
+      );
+      const controls = element(
+        "p",
+        { class: "controls" },
         toggle("log x", this.log.x, () => (this.log.x = !this.log.x)),
         toggle("log y", this.log.y, () => (this.log.y = !this.log.y)),
         ...(this.about.divisible ? [toggle("per example", false, () => (this.divided = !this.divided))] : []),
-        this.reset, this.all,
-        ...(everything.length ? [] : [element("span", { class: "hint" }, "drag to zoom, double-click to reset")]));
-      this.note = element("p", { class: "note", hidden: "" },
-        "The first examples lie above the frame; a logarithmic axis shows them.");
+        this.reset,
+        this.all,
+        ...(everything.length ? [] : [element("span", { class: "hint" }, "drag to zoom, double-click to reset")]),
+      );
+      this.note = element(
+        "p",
+        { class: "note", hidden: "" },
+        "The first examples lie above the frame; a logarithmic axis shows them.",
+      );
       this.figure.append(controls, this.canvas, this.note, this.values());
       follow(this, this.canvas);
     }
@@ -199,7 +247,7 @@
     // What is in the frame
 
     spanX() {
-      const ends = this.visible.flatMap((one) => [one.x.find((x) => !this.log.x || x > 0), one.x[one.x.length - 1]]).filter(known);
+      const ends = this.visible.flatMap((one) => [one.x.find((x) => !this.log.x || x > 0), endOf(one.x)]).filter(known);
       if (!ends.length) return [this.log.x ? 1 : 0, 2];
       const [low, high] = [Math.min(...ends), Math.max(...ends)];
       if (low === high) return this.log.x ? [low / 2, high * 2] : [low - 1, high + 1];
@@ -241,7 +289,9 @@
       const beside = width >= 620;
       const legendWidth = beside ? Math.ceil(this.measureLegend()) : 0;
       const rows = this.legend.children.length;
-      const height = beside ? Math.max(Math.min(460, width * (printing ? 0.5 : 0.44)), rows * 19 + 60) : Math.max(250, width * 0.8);
+      const height = beside
+        ? Math.max(Math.min(460, width * (printing ? 0.5 : 0.44)), rows * 19 + 60)
+        : Math.max(250, width * 0.8);
       const spanX = this.zoom ? this.zoom.x : this.spanX();
       const spanY = (this.zoom && this.zoom.y) || this.spanY(spanX);
       const y = axis(spanY, [height - 44, (this.about.marks || []).length ? 36 : 26], this.log.y);
@@ -250,10 +300,24 @@
       const left = 14 + 6.8 * Math.max(2, ...textsY.map((text) => text.length));
       const x = axis(spanX, [left, beside ? width - legendWidth - 34 : width - 14], this.log.x);
       Object.assign(this, { x, y, width, height });
-      this.svg = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", tabindex: 0, "aria-label": this.spoken() });
+      this.svg = shape("svg", {
+        width,
+        height,
+        viewBox: `0 0 ${width} ${height}`,
+        role: "img",
+        tabindex: 0,
+        "aria-label": this.spoken(),
+      });
       this.svg.append(
-        shape("clipPath", { id: this.clip }, shape("rect", { x: x.from, y: y.to - 4, width: Math.max(0, x.to - x.from + 4), height: y.from - y.to + 4 })),
-        this.frame(marksY, textsY), this.marks(), this.lines());
+        shape(
+          "clipPath",
+          { id: this.clip },
+          shape("rect", { x: x.from, y: y.to - 4, width: Math.max(0, x.to - x.from + 4), height: y.from - y.to + 4 }),
+        ),
+        this.frame(marksY, textsY),
+        this.marks(),
+        this.lines(),
+      );
       this.guide = shape("g", { class: "guides" });
       this.svg.append(this.guide);
       this.canvas.prepend(this.svg);
@@ -269,8 +333,10 @@
       const group = shape("g", { "aria-hidden": "true" });
       marksY.ticks.forEach((value, i) => {
         const at = Math.round(y.place(value)) + 0.5;
-        group.append(shape("line", { class: "grid", x1: x.from, x2: x.to, y1: at, y2: at }),
-          shape("text", { x: x.from - 8, y: at + 4, "text-anchor": "end" }, textsY[i]));
+        group.append(
+          shape("line", { class: "grid", x1: x.from, x2: x.to, y1: at, y2: at }),
+          shape("text", { x: x.from - 8, y: at + 4, "text-anchor": "end" }, textsY[i]),
+        );
       });
       const marksX = ticksOf(x, Math.max(2, Math.floor((x.to - x.from) / 95)));
       let free = -Infinity;
@@ -280,11 +346,19 @@
         group.append(shape("line", { class: "base", x1: at, x2: at, y1: y.from, y2: y.from + 4 }));
         if (at - half < free) continue;
         free = at + half + 6;
-        group.append(shape("text", { x: Math.min(at, this.width - half), y: y.from + 18, "text-anchor": "middle" }, text));
+        group.append(
+          shape("text", { x: Math.min(at, this.width - half), y: y.from + 18, "text-anchor": "middle" }, text),
+        );
       }
-      group.append(shape("line", { class: "base", x1: x.from, x2: x.to, y1: y.from + 0.5, y2: y.from + 0.5 }),
+      group.append(
+        shape("line", { class: "base", x1: x.from, x2: x.to, y1: y.from + 0.5, y2: y.from + 0.5 }),
         shape("text", { class: "name", x: x.to, y: y.from + 36, "text-anchor": "end" }, this.about.nameX),
-        shape("text", { class: "name", x: 0, y: 12 }, this.divided ? `${this.about.nameY} per example` : this.about.nameY));
+        shape(
+          "text",
+          { class: "name", x: 0, y: 12 },
+          this.divided ? `${this.about.nameY} per example` : this.about.nameY,
+        ),
+      );
       return group;
     }
 
@@ -296,13 +370,18 @@
         if (!x.has(place)) continue;
         const at = x.place(place);
         group.append(shape("line", { class: "mark", x1: at, x2: at, y1: y.to, y2: y.from }));
-        for (const [value, side] of [[before, -1], [after, 1]]) {
+        for (const [value, side] of [
+          [before, -1],
+          [after, 1],
+        ]) {
           if (!known(value) || (y.log && value <= 0) || !y.has(value)) continue;
           const end = Math.max(x.from, Math.min(x.to, at + side * Math.min(36, (x.to - x.from) / 12)));
           group.append(shape("line", { class: "level", x1: at, x2: end, y1: y.place(value), y2: y.place(value) }));
         }
         if (known(before) && known(after) && at - 48 > free && at + 48 < this.width) {
-          group.append(shape("text", { x: at, y: y.to - 6, "text-anchor": "middle" }, `${format(before)} → ${format(after)}`));
+          group.append(
+            shape("text", { x: at, y: y.to - 6, "text-anchor": "middle" }, `${format(before)} → ${format(after)}`),
+          );
           free = at + 56;
         }
       }
@@ -313,17 +392,23 @@
       const group = shape("g", { "clip-path": `url(#${this.clip})` });
       for (const one of [...this.visible].reverse()) {
         if (one.around && one.around.some((value) => value)) {
-          group.append(tint(shape("path", { class: "band", "data-of": one.label, d: this.bandPath(one) }), "fill", one.colour));
+          group.append(
+            tint(shape("path", { class: "band", "data-of": one.label, d: this.bandPath(one) }), "fill", one.colour),
+          );
         }
         const line = shape("path", {
-          class: one.first ? "curve first" : "curve", "data-of": one.label, "data-kind": one.bound ? "bound" : "curve",
-          "stroke-dasharray": one.bound ? "5 4" : one.dash || null, d: this.linePath(one),
+          class: one.first ? "curve first" : "curve",
+          "data-of": one.label,
+          "data-kind": one.bound ? "bound" : "curve",
+          "stroke-dasharray": dashOf(one),
+          d: this.linePath(one),
         });
         group.append(tint(line, "stroke", one.colour));
         if (one.bound) group.append(...this.boundName(one));
         if (this.about.ends && lastOf(one.y) !== null && !one.bound) {
-          const dot = shape("circle", { class: "end", "data-of": one.label, r: 4, cx: this.x.place(one.x[one.x.length - 1]), cy: this.y.place(lastOf(one.y)) });
-          if (this.usable(one.x[one.x.length - 1], lastOf(one.y))) group.append(tint(dot, "fill", one.colour));
+          const place = { cx: this.x.place(endOf(one.x)), cy: this.y.place(lastOf(one.y)) };
+          const dot = shape("circle", { class: "end", "data-of": one.label, r: 4, ...place });
+          if (this.usable(endOf(one.x), lastOf(one.y))) group.append(tint(dot, "fill", one.colour));
         }
       }
       return group;
@@ -331,7 +416,10 @@
 
     // On the side of the line's middle where the line is lower.
     boundName(one) {
-      const [middle, early] = [this.x.value((this.x.from + this.x.to) / 2), this.x.value(this.x.from * 0.7 + this.x.to * 0.3)];
+      const [middle, early] = [
+        this.x.value((this.x.from + this.x.to) / 2),
+        this.x.value(this.x.from * 0.7 + this.x.to * 0.3),
+      ];
       const [value, before] = [valueAt(one, middle), valueAt(one, early)];
       if (!this.usable(middle, value) || !this.y.has(value)) return [];
       const anchor = known(before) && before > value ? "start" : "end";
@@ -346,7 +434,10 @@
     linePath(one) {
       let [path, pen] = ["", "M"];
       one.x.forEach((x, i) => {
-        if (!this.usable(x, one.y[i])) { pen = "M"; return; }
+        if (!this.usable(x, one.y[i])) {
+          pen = "M";
+          return;
+        }
         path += `${pen}${this.x.place(x).toFixed(1)} ${this.y.place(one.y[i]).toFixed(1)}`;
         pen = "L";
       });
@@ -355,7 +446,8 @@
 
     bandPath(one) {
       const ends = one.x.map((x, i) => [x, one.y[i], one.around[i] || 0]).filter(([x, y]) => this.usable(x, y));
-      const at = (x, y) => `${this.x.place(x).toFixed(1)} ${this.y.place(this.log.y ? Math.max(y, this.y.low) : y).toFixed(1)}`;
+      const at = (x, y) =>
+        `${this.x.place(x).toFixed(1)} ${this.y.place(this.log.y ? Math.max(y, this.y.low) : y).toFixed(1)}`;
       const up = ends.map(([x, y, around]) => at(x, y + around));
       const down = ends.reverse().map(([x, y, around]) => at(x, y - around));
       return up.length ? `M${[...up, ...down].join("L")}Z` : "";
@@ -371,24 +463,45 @@
       const format = FORMATS[this.divided ? "plain" : this.about.formatY];
       const shown = (one) => !this.hidden.has(one.label);
       const last = (one) => (this.zoom ? valueAt(one, this.zoom.x[1]) : null) ?? lastOf(one.y);
-      const entries = this.entries().sort((a, b) => shown(b) - shown(a) || (last(b) ?? -Infinity) - (last(a) ?? -Infinity));
-      const focused = document.activeElement && this.legend.contains(document.activeElement) ? document.activeElement.dataset.of : null;
-      this.legend.replaceChildren(...entries.map((one) => {
-        const sample = shape("svg", { width: 18, height: 10, "aria-hidden": "true" },
-          tint(shape("line", { class: one.first ? "curve first" : "curve", x1: 0, x2: 18, y1: 5, y2: 5, "stroke-dasharray": one.dash || null }), "stroke", one.colour));
-        const value = last(one);
-        const node = button("", () => {
-          if (this.hidden.has(one.label)) this.hidden.delete(one.label);
-          else this.hidden.add(one.label);
-          this.changed();
-        }, { "aria-pressed": String(shown(one)), "data-of": one.label, title: `${shown(one) ? "hide" : "show"} ${one.label}` });
-        node.append(sample, element("span", { class: "of" }, one.label), element("span", { class: "value" }, value === null ? "" : format(value)));
-        const focus = (label) => () => { this.focus = label; this.lift(); };
-        node.addEventListener("pointerenter", focus(one.label));
-        node.addEventListener("pointerleave", focus(null));
-        return element("li", {}, node);
-      }));
-      if (focused !== null) [...this.legend.querySelectorAll("button")].find((node) => node.dataset.of === focused)?.focus();
+      const entries = this.entries().sort(
+        (a, b) => shown(b) - shown(a) || (last(b) ?? -Infinity) - (last(a) ?? -Infinity),
+      );
+      const focused =
+        document.activeElement && this.legend.contains(document.activeElement)
+          ? document.activeElement.dataset.of
+          : null;
+      this.legend.replaceChildren(
+        ...entries.map((one) => {
+          const value = last(one);
+          const node = button(
+            "",
+            () => {
+              if (this.hidden.has(one.label)) this.hidden.delete(one.label);
+              else this.hidden.add(one.label);
+              this.changed();
+            },
+            {
+              "aria-pressed": String(shown(one)),
+              "data-of": one.label,
+              title: `${shown(one) ? "hide" : "show"} ${one.label}`,
+            },
+          );
+          node.append(
+            sampleOf(one, 18),
+            element("span", { class: "of" }, one.label),
+            element("span", { class: "value" }, value === null ? "" : format(value)),
+          );
+          const focus = (label) => () => {
+            this.focus = label;
+            this.lift();
+          };
+          node.addEventListener("pointerenter", focus(one.label));
+          node.addEventListener("pointerleave", focus(null));
+          return element("li", {}, node);
+        }),
+      );
+      if (focused !== null)
+        [...this.legend.querySelectorAll("button")].find((node) => node.dataset.of === focused)?.focus();
     }
 
     measureLegend() {
@@ -401,26 +514,36 @@
     placeLegend(beside, width) {
       this.legend.className = `legend ${beside ? "beside" : "below"}`;
       tint(this.legend, "width", beside ? `${width}px` : "");
+      tint(this.legend, "left", "");
       if (!beside) return;
       const { x, y } = this;
-      if (printing) tint(this.legend, "right", "auto"), tint(this.legend, "left", `${this.width - width}px`);
-      else tint(this.legend, "right", ""), tint(this.legend, "left", "");
+      tint(this.legend, "left", `${this.width - width}px`);
       const series = new Map(this.entries().map((one) => [one.label, one]));
-      const wanted = [...this.legend.children].map((row) => {
-        const one = series.get(row.firstChild.dataset.of);
-        if (this.hidden.has(one.label)) return { row, at: Infinity, end: null };
-        const edge = valueAt(one, x.high);
-        const value = edge ?? lastOf(one.y);
-        const place = this.usable(1, value) ? y.place(value) : y.from;
-        return { row, one, at: Math.max(y.to, Math.min(y.from, place)), end: edge !== null && y.has(edge) && !this.about.ends ? place : null };
-      }).sort((a, b) => a.at - b.at);
+      const wanted = [...this.legend.children]
+        .map((row) => {
+          const one = series.get(row.firstChild.dataset.of);
+          if (this.hidden.has(one.label)) return { row, at: Infinity, end: null };
+          const edge = valueAt(one, x.high);
+          const value = edge ?? lastOf(one.y);
+          const place = this.usable(1, value) ? y.place(value) : y.from;
+          const led = edge !== null && y.has(edge) && !this.about.ends;
+          return { row, one, at: Math.max(y.to, Math.min(y.from, place)), end: led ? place : null };
+        })
+        .sort((a, b) => a.at - b.at);
       this.legend.append(...wanted.map(({ row }) => row));
-      const places = spreadOut(wanted.map(({ at }) => Math.min(at, y.from + 8)), 18, y.to - 14, this.height - 10);
+      const places = spreadOut(
+        wanted.map(({ at }) => Math.min(at, y.from + 8)),
+        18,
+        y.to - 14,
+        this.height - 10,
+      );
       wanted.forEach(({ row, one, end }, i) => {
         tint(row, "top", `${places[i] - 9}px`);
         row.classList.toggle("out", Boolean(one) && end === null && !this.about.ends);
         if (end === null) return;
-        const line = shape("path", { class: "leader", "data-of": one.label, d: `M${x.to + 3} ${end}C${x.to + 14} ${end} ${x.to + 14} ${places[i]} ${x.to + 26} ${places[i]}` });
+        const bend = x.to + 14;
+        const d = `M${x.to + 3} ${end}C${bend} ${end} ${bend} ${places[i]} ${x.to + 26} ${places[i]}`;
+        const line = shape("path", { class: "leader", "data-of": one.label, d });
         this.svg.append(tint(line, "stroke", one.colour));
       });
     }
@@ -471,7 +594,9 @@
       };
       svg.addEventListener("pointerup", end);
       svg.addEventListener("pointercancel", end);
-      svg.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") this.putAway(); });
+      svg.addEventListener("pointerleave", (event) => {
+        if (event.pointerType !== "touch") this.putAway();
+      });
       svg.addEventListener("dblclick", () => this.unzoom());
       svg.addEventListener("blur", () => this.putAway());
       svg.addEventListener("keydown", (event) => this.key(event));
@@ -488,7 +613,9 @@
       const [left, right] = [Math.min(ax, bx), Math.max(ax, bx)].map((value) => within(value, x.from, x.to));
       if (right - left < 8) return null;
       const flat = Math.abs(by - ay) < 24;
-      const [top, bottom] = flat ? [y.to, y.from] : [Math.min(ay, by), Math.max(ay, by)].map((value) => within(value, y.to, y.from));
+      const [top, bottom] = flat
+        ? [y.to, y.from]
+        : [Math.min(ay, by), Math.max(ay, by)].map((value) => within(value, y.to, y.from));
       return { left, right, top, bottom, flat };
     }
 
@@ -511,7 +638,12 @@
     }
 
     key(event) {
-      if (event.key === "Escape") { this.putAway(); this.unzoom(); this.svg.focus(); return; }
+      if (event.key === "Escape") {
+        this.putAway();
+        this.unzoom();
+        this.svg.focus();
+        return;
+      }
       const places = this.places();
       const steps = { ArrowLeft: -1, ArrowRight: 1, Home: -places.length, End: places.length };
       if (!(event.key in steps) || !places.length) return;
@@ -527,23 +659,31 @@
       const { x, y, about } = this;
       const format = FORMATS[this.divided ? "plain" : about.formatY];
       const px = x.place(place);
-      const found = this.visible.map((one) => ({ one, value: valueAt(one, place) })).filter(({ value }) => known(value));
+      const found = this.visible
+        .map((one) => ({ one, value: valueAt(one, place) }))
+        .filter(({ value }) => known(value));
       found.sort((a, b) => b.value - a.value);
-      this.guide.replaceChildren(shape("line", { class: "guide", x1: px, x2: px, y1: y.to, y2: y.from }),
-        ...found.filter(({ value }) => this.usable(1, value) && y.has(value)).map(({ one, value }) =>
-          tint(shape("circle", { class: "at", r: 3.5, cx: px, cy: y.place(value) }), "fill", one.colour)));
+      this.guide.replaceChildren(
+        shape("line", { class: "guide", x1: px, x2: px, y1: y.to, y2: y.from }),
+        ...found
+          .filter(({ value }) => this.usable(1, value) && y.has(value))
+          .map(({ one, value }) =>
+            tint(shape("circle", { class: "at", r: 3.5, cx: px, cy: y.place(value) }), "fill", one.colour),
+          ),
+      );
       const rows = found.map(({ one, value }) => {
         const around = one.around ? valueAt(one, place, one.around) : null;
-        const sample = shape("svg", { width: 14, height: 8, "aria-hidden": "true" },
-          tint(shape("line", { class: "curve", x1: 0, x2: 14, y1: 4, y2: 4, "stroke-dasharray": one.bound ? "5 4" : one.dash || null }), "stroke", one.colour));
         const figure = element("td", {}, format(value));
         if (around) figure.append(element("span", { class: "deviation" }, ` ± ${format(around)}`));
-        return element("tr", {}, element("td", {}, sample), element("td", {}, one.bound ? `${one.label}, bound` : one.label), figure);
+        return element("tr", {}, element("td", {}, sampleOf(one, 14)), element("td", {}, nameOf(one)), figure);
       });
-      const near = (about.marks || []).filter((mark) => Math.abs(x.place(mark.at) - px) < 8);
-      rows.push(...near.map((mark) => element("tr", {}, element("td", {}), element("td", {}, `change (${mark.detector})`),
-        element("td", {}, `${known(mark.before) ? format(mark.before) : "?"} → ${known(mark.after) ? format(mark.after) : "?"}`))));
-      this.tip.replaceChildren(element("b", {}, `${FORMATS[about.formatX](place)}${about.unitX ? ` ${about.unitX}` : ""}`), element("table", {}, element("tbody", {}, ...rows)));
+      const text = (value) => (known(value) ? format(value) : "?");
+      for (const mark of (about.marks || []).filter(({ at }) => Math.abs(x.place(at) - px) < 8)) {
+        const change = [`change (${mark.detector})`, `${text(mark.before)} → ${text(mark.after)}`];
+        rows.push(element("tr", {}, element("td"), ...change.map((one) => element("td", {}, one))));
+      }
+      const where = `${FORMATS[about.formatX](place)} ${about.unitX || ""}`.trim();
+      this.tip.replaceChildren(element("b", {}, where), element("table", {}, element("tbody", {}, ...rows)));
       this.tip.hidden = false;
       const [wide, high] = [this.tip.offsetWidth, this.tip.offsetHeight];
       const right = px + 16 + wide <= this.width || px < this.width / 2;
@@ -561,28 +701,33 @@
 
     spoken() {
       const format = FORMATS[this.divided ? "plain" : this.about.formatY];
-      const ends = this.visible.filter((one) => lastOf(one.y) !== null).map((one) => `${one.label}${one.bound ? ", bound" : ""} ${format(lastOf(one.y))}`);
+      const ends = this.visible
+        .filter((one) => lastOf(one.y) !== null)
+        .map((one) => `${nameOf(one)} ${format(lastOf(one.y))}`);
       return `${this.about.nameY} against ${this.about.nameX}. At the end: ${ends.join("; ")}.`;
     }
 
     values() {
       const box = element("details", {}, element("summary", {}, "values"));
       box.addEventListener("toggle", () => {
-        if (!box.open || box.querySelector("table")) return;
-        const { series, formatX, formatY, nameX } = this.about;
-        const end = Math.max(...series.map((one) => one.x[one.x.length - 1]));
-        const longest = series.reduce((a, b) => (b.x.length > a.x.length ? b : a));
-        const places = Array.from({ length: 10 }, (_, i) => longest.x[Math.min(longest.x.length - 1, indexAt(longest.x, ((i + 1) * end) / 10))]);
-        const unique = [...new Set(places)];
-        const head = element("tr", {}, element("th", { scope: "col" }, nameX), ...unique.map((x) => element("th", { scope: "col", class: "number" }, FORMATS[formatX](x))));
-        const rows = series.map((one) => element("tr", {}, element("th", { scope: "row" }, one.bound ? `${one.label}, bound` : one.label),
-          ...unique.map((x) => {
-            const value = valueAt(one, x);
-            return element("td", { class: "number" }, known(value) ? FORMATS[formatY](value) : "–");
-          })));
-        box.append(element("div", { class: "wide" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows))));
+        if (box.open && !box.querySelector("table")) box.append(element("div", { class: "wide" }, this.table()));
       });
       return box;
+    }
+
+    table() {
+      const { series, formatX, formatY, nameX } = this.about;
+      const { x } = series.reduce((a, b) => (b.x.length > a.x.length ? b : a));
+      const tenths = Array.from({ length: 10 }, (_, i) => x[indexAt(x, ((i + 1) * endOf(x)) / 10)]);
+      const places = [...new Set(tenths)];
+      const text = (value) => (known(value) ? FORMATS[formatY](value) : "–");
+      const head = places.map((place) => element("th", { scope: "col", class: "number" }, FORMATS[formatX](place)));
+      const rows = series.map((one) => {
+        const cells = places.map((place) => element("td", { class: "number" }, text(valueAt(one, place))));
+        return element("tr", {}, element("th", { scope: "row" }, nameOf(one)), ...cells);
+      });
+      const top = element("thead", {}, element("tr", {}, element("th", { scope: "col" }, nameX), ...head));
+      return element("table", {}, top, element("tbody", {}, ...rows));
     }
   }
 
@@ -632,7 +777,7 @@
       return `${weight > 0 ? "+" : "−"}${digits > 5 || this.widest >= 1e7 ? short(size, 3) : grouped(size, digits)}`;
     }
 
-    // Panels beside each other have their zeros at one place and the numbers at the edge; alone, a bar has its number at its end.
+    // Panels beside each other have their zeros at one place and the numbers at the edge; else they stand at the bars.
     bars({ class: label, features }, width) {
       const row = this.several ? 19 : 24;
       const height = features.length * row + 2;
@@ -644,16 +789,36 @@
       const zero = down && up ? (from + to) / 2 : up ? from : to;
       const scale = (down && up ? (to - from) / 2 : to - from) / this.widest;
       const said = features.map(([name], i) => `${name} ${texts[i]}`).join("; ");
-      const svg = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Weights${label === null ? "" : ` of ${label}`}: ${said}.` });
+      const svg = shape("svg", {
+        width,
+        height,
+        viewBox: `0 0 ${width} ${height}`,
+        role: "img",
+        "aria-label": `Weights${label === null ? "" : ` of ${label}`}: ${said}.`,
+      });
       features.forEach(([name, weight], i) => {
         const [middle, length, side] = [i * row + row / 2, Math.max(1, Math.abs(weight) * scale), Math.sign(weight)];
         const fits = Math.floor((names - 10) / 6.4);
-        const title = shape("text", { class: "name", x: 0, y: middle + 4 }, name.length > fits ? `${name.slice(0, fits - 1)}…` : name);
+        const title = shape(
+          "text",
+          { class: "name", x: 0, y: middle + 4 },
+          name.length > fits ? `${name.slice(0, fits - 1)}…` : name,
+        );
         if (name.length > fits) title.append(shape("title", {}, name));
-        const place = this.several ? { x: width, "text-anchor": "end" } : { x: zero + side * (length + 5), "text-anchor": side > 0 ? "start" : "end" };
-        svg.append(title,
-          shape("rect", { class: side > 0 ? "positive" : "negative", x: side > 0 ? zero : zero - length, y: middle - row * 0.31, width: length, height: row * 0.62 }),
-          shape("text", { ...place, y: middle + 4 }, texts[i]));
+        const place = this.several
+          ? { x: width, "text-anchor": "end" }
+          : { x: zero + side * (length + 5), "text-anchor": side > 0 ? "start" : "end" };
+        svg.append(
+          title,
+          shape("rect", {
+            class: side > 0 ? "positive" : "negative",
+            x: side > 0 ? zero : zero - length,
+            y: middle - row * 0.31,
+            width: length,
+            height: row * 0.62,
+          }),
+          shape("text", { ...place, y: middle + 4 }, texts[i]),
+        );
       });
       svg.append(shape("line", { class: "base", x1: zero, x2: zero, y1: 0, y2: height }));
       return svg;
@@ -662,40 +827,78 @@
 
   // The plots of this page
 
-  const styled = (label) => ({ label, colour: colour(rank.get(label)), dash: dash(rank.get(label)), first: rank.get(label) === 0 });
+  const styled = (label) => ({
+    label,
+    colour: colour(rank.get(label)),
+    dash: dash(rank.get(label)),
+    first: rank.get(label) === 0,
+  });
   const measureFormat = result.measure.endsWith("rate") ? "rate" : "plain";
-  const far = (values) => {
-    const sorted = values.filter((value) => known(value) && value > 0).sort((a, b) => a - b);
-    return sorted.length > 1 && sorted[sorted.length - 1] > 20 * sorted[sorted.length >> 1];
+  const farApart = (series) => {
+    const ends = series
+      .map((one) => lastOf(one.y))
+      .filter((value) => value > 0)
+      .sort((a, b) => a - b);
+    return ends.length > 1 && endOf(ends) > 20 * ends[ends.length >> 1];
   };
-  const ofAlgorithms = (name, x, y) => result.algorithms.filter((one) => one[name] && one[name][x].length).map((one) => ({
-    ...styled(one.label), x: one[name][x], y: one[name][y], around: one[name].deviation || null,
-  }));
+  const ofAlgorithms = (name, x, y) =>
+    result.algorithms
+      .filter((one) => one[name] && one[name][x].length)
+      .map((one) => ({
+        ...styled(one.label),
+        x: one[name][x],
+        y: one[name][y],
+        around: one[name].deviation || null,
+      }));
+
+  const byExamples = { nameX: "examples", unitX: "examples", formatX: "count" };
+  const byMeasure = { nameY: result.measure, formatY: measureFormat };
 
   const PLOTS = {
     curves: (figure) => {
       const series = ofAlgorithms("curve", "examples", "mean");
-      return new LinePlot(figure, { name: "curves", series, nameX: "examples", unitX: "examples", nameY: result.measure, formatX: "count", formatY: measureFormat, settles: true, logY: far(series.map((one) => lastOf(one.y))) });
+      return new LinePlot(figure, {
+        name: "curves",
+        series,
+        ...byExamples,
+        ...byMeasure,
+        settles: true,
+        logY: farApart(series),
+      });
     },
     time: (figure) => {
       const series = ofAlgorithms("time", "seconds", "value");
-      return new LinePlot(figure, { name: "time", series, nameX: "time", nameY: result.measure, formatX: "seconds", formatY: measureFormat, ends: true, logX: true, logY: far(series.map((one) => lastOf(one.y))) });
+      const byTime = { nameX: "time", formatX: "seconds", logX: true };
+      return new LinePlot(figure, {
+        name: "time",
+        series,
+        ...byTime,
+        ...byMeasure,
+        ends: true,
+        logY: farApart(series),
+      });
     },
-    updates: (figure) => new LinePlot(figure, { name: "updates", series: ofAlgorithms("updates", "examples", "mean"), nameX: "examples", unitX: "examples", nameY: "updates", formatX: "count", formatY: "count" }),
+    updates: (figure) => {
+      const series = ofAlgorithms("updates", "examples", "mean");
+      return new LinePlot(figure, { name: "updates", series, ...byExamples, nameY: "updates", formatY: "count" });
+    },
+    // On logarithmic axes powers of the number of examples are straight lines.
     regret: (figure) => {
       const series = result.regret.flatMap((one) => {
         const line = { ...styled(one.label), dash: "", first: false, x: one.examples };
         return [{ ...line, y: one.regret }, ...(one.bound ? [{ ...line, y: one.bound, bound: true }] : [])];
       });
-      const positive = series.every((one) => (lastOf(one.y) ?? 1) > 0);
-      return new LinePlot(figure, { name: "regret", series, nameX: "examples", unitX: "examples", nameY: "regret", formatX: "count", formatY: "plain", divisible: true, logX: positive, logY: positive });
+      const log = series.every((one) => (lastOf(one.y) ?? 1) > 0);
+      const about = { nameY: "regret", formatY: "plain", divisible: true, logX: log, logY: log };
+      return new LinePlot(figure, { name: "regret", series, ...byExamples, ...about });
     },
     order: (figure) => {
       const { order } = result;
       const line = (label, number, y) => ({ label, colour: colour(number), dash: "", x: order.examples, y });
       const series = [line("so far", 6, order.value)];
       if (order.recent) series.unshift({ ...line(`last ${grouped(order.window || 0)}`, 0, order.recent), first: true });
-      return new LinePlot(figure, { name: "order", own: true, series, marks: result.drift, nameX: "examples", unitX: "examples", nameY: result.measure, formatX: "count", formatY: measureFormat, settles: true });
+      const about = { own: true, marks: result.drift, settles: true };
+      return new LinePlot(figure, { name: "order", series, ...byExamples, ...byMeasure, ...about });
     },
     features: (figure) => new BarPlot(figure, result.heaviest),
   };
@@ -709,7 +912,11 @@
     const text = cell.dataset.value ?? cell.textContent;
     return text === "" || Number.isNaN(Number(text)) ? text : Number(text);
   };
-  const compare = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : typeof a === "number" ? -1 : typeof b === "number" ? 1 : a.localeCompare(b));
+  const isNumber = (value) => typeof value === "number";
+  const compare = (a, b) => {
+    if (isNumber(a) !== isNumber(b)) return isNumber(a) ? -1 : 1;
+    return isNumber(a) ? a - b : a.localeCompare(b);
+  };
   for (const table of document.querySelectorAll("table.sortable")) {
     const body = table.tBodies[0];
     table.querySelectorAll("thead th").forEach((head) => {
@@ -730,7 +937,8 @@
     choice.addEventListener("click", () => {
       const shares = choice.dataset.shows === "shares";
       document.querySelector("table.confusion").classList.toggle("shares", shares);
-      for (const other of document.querySelectorAll("[data-shows]")) other.setAttribute("aria-pressed", String(other === choice));
+      for (const other of document.querySelectorAll("[data-shows]"))
+        other.setAttribute("aria-pressed", String(other === choice));
     });
   }
 
@@ -739,18 +947,27 @@
   const theme = document.getElementById("theme");
   const system = matchMedia("(prefers-color-scheme: dark)");
   const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
-  const name = () => { theme.textContent = dark() ? "light" : "dark"; theme.setAttribute("aria-label", `${theme.textContent} colours`); };
-  const stored = (act) => { try { return act(localStorage); } catch { return null; } };
+  const nameTheme = () => {
+    theme.textContent = dark() ? "light" : "dark";
+    theme.setAttribute("aria-label", `${theme.textContent} colours`);
+  };
+  const stored = (act) => {
+    try {
+      return act(localStorage);
+    } catch {
+      return null;
+    }
+  };
   const kept = stored((storage) => storage.getItem("seriatim-theme"));
   if (kept === "light" || kept === "dark") root.dataset.theme = kept;
   theme.addEventListener("click", () => {
     root.dataset.theme = dark() ? "light" : "dark";
     stored((storage) => storage.setItem("seriatim-theme", root.dataset.theme));
-    name();
+    nameTheme();
   });
-  system.addEventListener("change", name);
+  system.addEventListener("change", nameTheme);
   theme.hidden = false;
-  name();
+  nameTheme();
 
   // Copying the command
 
@@ -766,13 +983,18 @@
         getSelection().selectAllChildren(code); // where the clipboard is barred, the user's own key copies it
       }
       copy.textContent = done ? "copied" : "selected";
-      setTimeout(() => { copy.textContent = "copy"; }, 1500);
+      setTimeout(() => {
+        copy.textContent = "copy";
+      }, 1500);
     });
   }
 
   // Paper has a width of its own
 
-  const print = (on) => () => { printing = on; redraw(); };
+  const print = (on) => () => {
+    printing = on;
+    redraw();
+  };
   addEventListener("beforeprint", print(true));
   addEventListener("afterprint", print(false));
 })();
