@@ -436,6 +436,18 @@ def test_a_click_on_a_heading_sorts(spam, look):
     assert page.texts(labels)[0] == by_updates[-1]["label"]
 
 
+def test_a_plot_that_cannot_be_drawn_is_told_and_spares_the_others(spam, browser, tmp_path):
+    broken = copy.deepcopy(spam)
+    broken["algorithms"][0]["updates"] = {"examples": [1, 2]}
+    report.write(broken, tmp_path / "broken.html")
+    page = browser.open(tmp_path / "broken.html")
+    assert page.evaluate("document.documentElement.dataset.error")
+    assert not page.evaluate("document.getElementById('problem').hidden")
+    assert page.count("[data-plot=curves] path.curve") == len(spam["algorithms"])
+    assert page.count("[data-plot=order] path.curve") == 2
+    page.close()
+
+
 def test_values_behind_a_plot(spam, look):
     page = look(spam)
     page.click("[data-plot=curves] summary")

@@ -16,6 +16,8 @@ from typing import Any
 
 from seriatim.report import sections, words
 
+SCRIPTS = ("drawing.js", "lines.js", "bars.js", "plots.js")
+SCRIPT = '"use strict";\n{{\n{}}}\n'  # a block, whose names are its own
 POINTS = 600  # of a curve; more are not seen, and make the file large
 
 
@@ -30,7 +32,7 @@ def html(result: Mapping[str, Any]) -> str:
     (True, False)
     """
     words.checked(result)
-    style, script = part("style.css"), part("plots.js")
+    style, script = part("style.css"), SCRIPT.format("\n".join(map(part, SCRIPTS)))
     return Template(part("page.html")).substitute(
         policy=escape(policy(style, script)),
         style=style,
