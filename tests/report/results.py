@@ -1,4 +1,7 @@
-"""Results to report on: of real runs, in the shape that `Comparison.as_dict()` gives."""
+"""Results to report on, in the shape that `Comparison.as_dict()` gives.
+
+Curves, figures, confusion and weights are of real runs; p-values, regret, bounds and the places of changes are made up.
+"""
 
 import time
 
@@ -141,7 +144,7 @@ def spam(labels=DOZEN, permutations=4):
 
 
 def regret(X, y):
-    """The loss of two methods beside that of weights that many passes have found; the bounds only look like bounds."""
+    """Made up from real losses: sums that grow as a regret does, and a curve in the place of a bound."""
     best = build("soft-svm")
     for _ in range(20):
         best.partial_fit(X, y)
