@@ -1,0 +1,571 @@
+"""Drift: when and by how much a series changed, and models that act when their own mistakes rise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from threading import RLock
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from seriatim.core.rows import LIMIT, Rows
+from seriatim.core.vocabulary import Vocabulary
+from seriatim.errors import ModelError, ParameterError
+from seriatim.estimator import ONE, Classifier, Estimator, Observer, not_fitted
+from seriatim.evaluate.change import Change
+from seriatim.evaluate.detectors import ADWIN, DDM, KSWIN, DriftDetector, PageHinkley
+from seriatim.labels import plain_label
+from seriatim.parameters import Number, Parameter
+
+__all__ = ["ADWIN", "DDM", "KSWIN", "Blend", "Change", "PageHinkley", "Restart", "changes"]
+
+
+def changes(values: Any, detector: Any = None) -> list[Change]:
+    """When and by how much a series changed: the mistakes or losses of a run, any metric, a feature.
+
+    The detector is `ADWIN()` unless another is given, of which only the parameters count. What it finds again while the
+    same change is still under way, as ADWIN does whose window shrinks step by step, is one change: a finding belongs to
+    the last if it goes in the same direction and began, as the detector believes, before the last was found.
+
+    >>> for change in changes([0, 0, 0, 0, 1] * 200 + [0, 1, 1] * 100 + [0, 0, 0, 0, 1] * 200):
+    ...     print(change)
+    at 1036: from 0.2 to 0.6667 since 1001 (ADWIN)
+    at 1337: from 0.6667 to 0.1892 since 1301 (ADWIN)
+    """
+    report: list[Change] = []
+    for change in checked_detector(detector).fresh().scan(values):
+        last = report[-1] if report else None
+        if last and change.since <= last.at and (change.after > change.before) == (last.after > last.before):
+            continue
+        report.append(change)
+    return report
+
+
+def checked_detector(detector: Any) -> Any:
+    """The detector that is meant; an error for what is none."""
+    if detector is None:
+        return ADWIN()
+    if not isinstance(detector, DriftDetector):
+        raise ParameterError(f"detector={detector!r}: must be ADWIN(), DDM(), PageHinkley(), KSWIN() or None")
+    return detector
+
+
+def costs(model: Any, targets: np.ndarray, scores: np.ndarray, fresh: bool) -> np.ndarray:
+    """What each prediction cost: a mistake 1, as `progressive` counts them; of numbers, the model's loss."""
+    if model.task != "classification":
+        return losses(model, targets - scores[:, 0])
+    signs = {*model._labels} <= {-1, 1}
+    if scores.shape[1] == 1:
+        wrong = (scores[:, 0] >= 0) != (targets > 0)
+        if len(model._labels) == 1 and not signs:
+            wrong[:] = False
+    else:
+        seen = np.array(model.seen())
+        wrong = seen[np.argmax(scores[:, seen], axis=1)] != targets
+    if fresh and not signs:  # a label cannot be predicted before it has been seen
+        wrong[0] = True
+    return wrong.astype(np.float64)
+
+
+def losses(model: Any, error: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        size = np.abs(error)
+        loss = {"squared": size * size / 2, "epsilon_insensitive": np.maximum(size - model.epsilon, 0)}
+        return np.minimum(loss.get(model.loss, size), LIMIT)
+
+
+def successor(model: Any) -> Any:
+    """A new model with the same parameters, which knows the names and labels that this one has met, but no more."""
+    fresh = type(model)(**model.get_params())
+    fresh._schema, fresh._columns = model._schema, model._columns
+    if model._vocabulary is not None:
+        fresh._vocabulary = Vocabulary(list(model._vocabulary.names))
+    fresh._start(model.n_columns)
+    if isinstance(model, Classifier):
+        if not fresh._labels and len(model._labels) > 1:
+            fresh._declare(model._labels)
+        for label in model._codes:
+            if label not in fresh._codes:
+                fresh._meet(label)
+    return fresh
+
+
+def restored(model: Any, state: dict[str, Any]) -> Any:
+    """A model like this one in an earlier state."""
+    earlier = type(model).__new__(type(model))
+    earlier.__setstate__(state)
+    return earlier
+
+
+class Learned:
+    """Some rows that a model has learned, with the scores before each; gone through from the first to the last.
+
+    A change is found when the model has learned the rows behind it as well. How many updates it had made by then, so
+    that the count does not depend on where blocks end, is found by learning the rows up to there once more.
+    """
+
+    def __init__(self, model: Any, rows: Rows, y: Any) -> None:
+        self.model, self.rows, self.y, self.done = model, rows, y, 0
+        self.before = model.__getstate__() if rows.n > 1 else None
+        told: list[Any] = []
+        try:
+            model.learn_rows(rows, y, lambda *stretch: told.append(stretch))
+        except BaseException:  # Ctrl-C, too: what has not been gone through has not been learned
+            self.undo()
+            raise
+        ((self.targets, self.scores, self.fresh),) = told
+
+    @classmethod
+    def one(cls, model: Any, x: Any, y: Any, weight: float) -> Learned:
+        """The same of one example by name."""
+        self = cls.__new__(cls)
+        classification = isinstance(model, Classifier)
+        y = plain_label(y) if classification else y
+        self.model, self.done, self.fresh = model, 0, classification and y not in model._codes
+        scores = model._score_one(x)
+        model.learn_one(x, y, weight)
+        self.targets = np.array([model._codes[y] if classification else float(y)])
+        self.scores = np.zeros((1, model._learner.classes))
+        if isinstance(scores, float):
+            scores = [scores]
+        if len(scores) == self.scores.shape[1]:  # else a third label has come, and the scores are of two
+            self.scores[0] = scores
+        return self
+
+    def __len__(self) -> int:
+        """Rows that have not been gone through."""
+        return len(self.targets)
+
+    def undo(self) -> None:
+        if self.before is not None:
+            self.model._become(restored(self.model, self.before))
+
+    def go_on(self, n: int) -> None:
+        """So many rows have been gone through."""
+        self.targets, self.scores, self.fresh = self.targets[n:], self.scores[n:], False
+        self.done += n
+
+    def updates(self) -> int:
+        """The updates up to here."""
+        if not len(self):
+            return self.model._learner.updates
+        earlier = restored(self.model, self.before or {})
+        earlier.learn_rows(self.rows.slice(0, self.done), self.y[: self.done])
+        return earlier._learner.updates
+
+    def rest_by(self, model: Any) -> Learned:
+        """The rows that have not been gone through, learned by another model."""
+        return Learned(model, self.rows.slice(self.done, self.rows.n), self.y[self.done :])
+
+
+class Watched:
+    """A model whose own mistakes are watched for a rise; a subclass says what is done then."""
+
+    parameters: ClassVar[dict[str, Parameter]] = {"model": Parameter(), "detector": Parameter(None)}
+
+    def __init__(self, model: Any, detector: Any = None) -> None:
+        self.model, self.detector = model, detector
+        self._lock = RLock()
+        self._forget()
+
+    def _forget(self) -> None:
+        self.changes_: list[Change] = []
+        self._watch: Any = None
+        self._t = 0
+        self._gone = 0  # updates of the models that have been given up
+
+    # ---- parameters
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        given = {name: getattr(self, name) for name in self.parameters}
+        for name in ("model", "detector") if deep else ():
+            if given[name] is not None:
+                given.update({f"{name}__{key}": value for key, value in given[name].get_params().items()})
+        return given
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters, those of the model as `model__C`; another model or detector begins anew."""
+        inner = {name.removeprefix("model__"): value for name, value in params.items() if name.startswith("model__")}
+        own = {name: value for name, value in params.items() if not name.startswith("model__")}
+        for name in own:
+            if name not in self.parameters:
+                known = ", ".join(self.parameters)
+                raise ParameterError(f"{type(self).__name__} has no parameter {name!r}; it has {known} and model__...")
+        with self._lock:
+            for model in [own.get("model", self.model)] if "model" in own else self._models():
+                model.set_params(**inner)
+            vars(self).update(own)
+            if "model" in own:
+                self._forget()
+            elif "detector" in own:
+                self._watch = None
+        return self
+
+    def __repr__(self) -> str:
+        shown = {name: value for name, value in self.get_params(deep=False).items() if value is not None}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+    # ---- what those who evaluate ask of a model
+
+    @property
+    def task(self) -> str:
+        return self.model.task
+
+    @property
+    def loss(self) -> Any:
+        return self.model.loss
+
+    @property
+    def epsilon(self) -> Any:
+        return self.model.epsilon
+
+    @property
+    def features(self) -> Any:
+        return self.model.features
+
+    @features.setter
+    def features(self, features: Any) -> None:
+        self.model.features = features
+
+    @property
+    def _labels(self) -> list[Any]:
+        return self.model._labels
+
+    @property
+    def _codes(self) -> dict[Any, float]:
+        return self.model._codes
+
+    def seen(self) -> list[int]:
+        return self.model.seen()
+
+    def _rows(self, X: Any) -> Rows:
+        return self.model._rows(X)
+
+    def _targets(self, y: Any, n: int) -> Any:
+        return self.model._targets(y, n)
+
+    def _begin(self, rows: Rows, **options: Any) -> None:
+        self._ready()
+        for model in self._models():
+            model._begin(rows, **options)
+
+    def _own(self, rows: Rows, learning: bool) -> Rows:
+        raise ModelError(f"{type(self).__name__} must be told each label before the next example: no delay")
+
+    @property
+    def t_(self) -> int:
+        """Examples seen."""
+        self._fitted()
+        return self._t
+
+    @property
+    def updates_(self) -> int:
+        """Updates of all models there were and are."""
+        self._fitted()
+        return self._gone + sum(model._learner.updates for model in self._models())
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels, ascending: declared or seen."""
+        from seriatim.labels import label_array
+
+        self._fitted()
+        return label_array(self._labels)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Columns seen so far."""
+        self._fitted()
+        return self.model.n_columns
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._t > 0
+
+    def __sklearn_tags__(self) -> Any:
+        return self.model.__sklearn_tags__()
+
+    def _fitted(self) -> None:
+        if not self._t:
+            raise not_fitted(f"this {type(self).__name__} has not seen an example yet; call partial_fit or learn_one")
+
+    def save(self, path: Any) -> None:
+        raise ModelError(f"a {type(self).__name__} is not saved; `.model.save(path)` saves the model in it")
+
+    # ---- learning
+
+    def _models(self) -> list[Any]:
+        """Those at work."""
+        return [self.model]
+
+    def _ready(self) -> None:
+        """Check the parameters before the first example."""
+        if self._watch is not None:
+            return
+        name = type(self).__name__
+        if not isinstance(self.model, Estimator) or self.model.task == "novelty":
+            raise ParameterError(f"{name}: model={self.model!r}: must be a classifier or a regressor of this package")
+        for key, parameter in self.parameters.items():
+            parameter.check(f"{name}: {key}", getattr(self, key))
+        detector = checked_detector(self.detector)
+        if self.model.task == "regression" and isinstance(detector, DDM):
+            raise ParameterError(f"{name}: DDM takes mistakes, each 0 or 1, and {self.model!r} has losses")
+        self._watch = detector.fresh()
+        if not self._t and self.model.__sklearn_is_fitted__():
+            self._t = self.model.t_
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget all and learn from these rows, in one pass."""
+        with self._lock:
+            fresh = type(self)(**{**self.get_params(deep=False), "model": type(self.model)(**self.model.get_params())})
+            fresh.partial_fit(X, y, sample_weight=sample_weight)
+            vars(self).update({name: value for name, value in vars(fresh).items() if name != "_lock"})
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from these rows, one after another, where the last call ended; the arguments are as for the model."""
+        with self._lock:
+            self._ready()
+            rows = self._rows(X)
+            targets = self._targets(y, rows.n)
+            rows.weights = sample_weight
+            rows = rows.check()
+            self._begin(rows, **({} if classes is None else {"classes": classes}))
+            self.learn_rows(rows, targets)
+        return self
+
+    def learn_rows(self, rows: Rows, y: Any, observe: Observer | None = None) -> None:
+        """Learn checked rows; `observe` is told what was predicted before, as of any model."""
+        with self._lock:
+            self._ready()
+            for begin, end in self._stretches(y):
+                parts: list[Learned] = []
+                try:
+                    for model in self._models():
+                        parts.append(Learned(model, rows.slice(begin, end), y[begin:end]))
+                except BaseException:
+                    for part in parts:
+                        part.undo()
+                    raise
+                self._follow(parts, observe)
+
+    def _stretches(self, y: Any) -> Iterator[tuple[int, int]]:
+        """Cut where a new label arrives, since what was predicted before is read by the labels of that time."""
+        cuts = {0, len(y)}
+        if self.task == "classification":
+            unknown = [k for k, label in enumerate(y.labels) if label not in self._codes]
+            cuts |= {int(first) for k in unknown for first in np.flatnonzero(y.which == k)[:1]}
+        places = sorted(cuts)
+        return zip(places, places[1:], strict=False)
+
+    def learn_one(self, x: dict[str, Any], y: Any, weight: float = ONE) -> Self:
+        """Learn one example: a dict of features by name, its label or target, and its importance."""
+        with self._lock:
+            self._ready()
+            self._follow([Learned.one(model, x, y, weight) for model in self._models()], None)
+        return self
+
+    def _follow(self, parts: list[Learned], observe: Observer | None) -> None:
+        """Go through what the models have learned, and act where a change is found."""
+        raise NotImplementedError
+
+    def _up_to_a_rise(self, values: np.ndarray) -> tuple[int, Change | None]:
+        """How many of the values come before their level is found to have risen, and that change. It begins anew."""
+        begin = self._watch.t
+        while (change := self._watch.first(values[self._watch.t - begin :])) is not None:
+            if change.after > change.before:
+                taken = change.at - begin
+                at = self._t + taken
+                self._watch = self._watch.fresh()
+                return taken, replace(change, at=at, since=max(1, at - change.at + change.since))
+        return len(values), None
+
+    # ---- predictions
+
+    def _joint(self, scores: list[np.ndarray]) -> np.ndarray:
+        """The scores that count, of those of the models."""
+        return scores[0]
+
+    def decide(self, scores: np.ndarray) -> np.ndarray:
+        return self.model.decide(scores)
+
+    def scores_of(self, rows: Rows) -> np.ndarray:
+        """The scores of checked rows, a column a class (or one)."""
+        with self._lock:
+            self._fitted()
+            # A model that has just begun has seen no example, but has scores: those of nothing learned.
+            return self._joint([model._learner.score_rows(model._own(rows, False)) for model in self._models()])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The prediction for each row."""
+        with self._lock:
+            self._fitted()
+            return self.decide(self.scores_of(self._rows(X).check()))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The score of each row, as of the model."""
+        if self.task != "classification":
+            raise AttributeError(f"{type(self).__name__} of a regressor has no decision_function; predict is its score")
+        self._fitted()
+        scores = self.scores_of(self._rows(X).check())
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of right predictions, or R^2."""
+        return type(self.model).score(self, X, y, sample_weight)
+
+    def predict_one(self, x: dict[str, Any]) -> Any:
+        """The prediction for one example."""
+        return self._one(lambda model: model.predict_one(x))
+
+    def score_one(self, x: dict[str, Any]) -> Any:
+        """The score of one example."""
+        return self._one(lambda model: model.score_one(x))
+
+    def _one(self, ask: Callable[[Any], Any]) -> Any:
+        with self._lock:
+            return ask(self.model)
+
+
+class Restart(Watched):
+    """A model that begins anew when its own mistakes, or losses, have risen.
+
+    The detector is told of each example whether the model was mistaken, or of a regressor its loss. Where it finds a
+    change for the worse, a fresh model learns from the next example on, and the detector begins anew with it; changes
+    for the better are left alone. Labels and names of features that have been met stay known.
+
+    model : a classifier or a regressor, which goes on from where it is. The attribute is the model of now.
+    detector : ADWIN(), DDM() (not of losses), PageHinkley() or KSWIN(); None for ADWIN().
+
+    `changes_` are the changes on which it acted; `updates_` counts those of all models.
+
+    >>> from seriatim import PA
+    >>> from seriatim.data import stream
+    >>> from seriatim.evaluate import progressive
+    >>> blocks = lambda: stream("stagger:width=1000", limit=10_000)
+    >>> run = progressive(Restart(PA()), blocks())
+    >>> progressive(PA(), blocks()).mistakes, run.mistakes
+    (0, 0)
+    >>> print(run.model.changes_[0])
+
+    J. Gama, P. Medas, G. Castillo and P. Rodrigues (2004), Learning with Drift Detection, SBIA.
+    """
+
+    def _follow(self, parts: list[Learned], observe: Observer | None) -> None:
+        (part,) = parts
+        while len(part):
+            n, change = self._up_to_a_rise(costs(part.model, part.targets, part.scores, part.fresh))
+            if observe is not None:
+                observe(part.targets[:n], part.scores[:n], part.fresh)
+            self._t += n
+            part.go_on(n)
+            if change is not None:
+                self.changes_.append(change)
+                self._gone += part.updates()
+                self.model = successor(self.model)
+                if len(part):
+                    part = part.rest_by(self.model)
+
+
+class Blend(Watched):
+    """A model beside which a fresh one begins when its mistakes, or losses, have risen; the better one stays.
+
+    As in `Restart`, but the old model goes on beside the fresh one. Each has the weight e^(-eta L), where L sums the
+    shares of the two in the cost of each example, l_old / (l_old + l_new) and l_new / (l_old + l_new), 0 where neither
+    erred (Hedge). Of classifiers the heavier one's scores count, the old one's as long as they are equal: a weighted
+    vote of two. Of regressors the prediction is the mean by weight. One is dropped when its share of the weight falls
+    below `least`: of classifiers, when the other made ln((1 - least) / least) / eta fewer mistakes, 10 by default. As
+    the sequential test of Wald between "the one is right in a share of 1 / (1 + e^-eta) of the examples that only one
+    gets right" and "the other is" it takes the worse for the better with a probability of about `least`. If mistakes
+    rise again while there are two, the lighter one gives way to another fresh one.
+
+    model, detector : as for `Restart`.
+    eta : rate of the weights, above 0.
+    least : share of the weight, above 0 and below 0.5.
+
+    `model` is the old one, `beside` the fresh one or None.
+
+    >>> from seriatim import PA
+    >>> from seriatim.data import stream
+    >>> from seriatim.evaluate import progressive
+    >>> progressive(Blend(PA()), stream("stagger:width=1000", limit=10_000)).mistakes
+    0
+
+    Y. Freund and R. Schapire (1997), A Decision-Theoretic Generalization of On-Line Learning and an Application to
+    Boosting, JCSS 55. A. Wald (1945), Sequential Tests of Statistical Hypotheses, Ann. Math. Statist. 16.
+    """
+
+    parameters: ClassVar[dict[str, Parameter]] = {
+        **Watched.parameters,
+        "eta": Number(0.5, above=0),
+        "least": Number(0.01, above=0, below=0.5),
+    }
+
+    def __init__(self, model: Any, detector: Any = None, eta: float = 0.5, least: float = 0.01) -> None:
+        super().__init__(model, detector)
+        self.eta, self.least = eta, least
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.beside: Any = None
+        self._lead = 0.0  # by how much the shares of the old one exceed those of the fresh one
+
+    def _models(self) -> list[Any]:
+        return [self.model] if self.beside is None else [self.model, self.beside]
+
+    def _follow(self, parts: list[Learned], observe: Observer | None) -> None:
+        while len(parts[0]):
+            fresh, targets = parts[0].fresh, parts[0].targets
+            leads = self._leads(parts)
+            settled = np.flatnonzero(np.abs(leads[1:]) * self.eta >= math.log((1 - self.least) / self.least))
+            end = int(settled[0]) + 1 if len(settled) else len(targets)
+            scores = self._mixed([part.scores for part in parts], leads[:-1])[:end]
+            n, change = self._up_to_a_rise(costs(self.model, targets[:end], scores, fresh))
+            if observe is not None:
+                observe(targets[:n], scores[:n], fresh)
+            self._t += n
+            self._lead = float(leads[n])
+            for part in parts:
+                part.go_on(n)
+            if len(parts) == 2 and (change is not None or (len(settled) and n == end)):
+                parts = [self._better(*parts)]
+            if change is not None:
+                self.changes_.append(change)
+                self.beside = successor(self.model)
+                if len(parts[0]):
+                    parts.append(parts[0].rest_by(self.beside))
+
+    def _leads(self, parts: list[Learned]) -> np.ndarray:
+        """The lead of the fresh one before each example, and after the last."""
+        if len(parts) == 1:
+            return np.zeros(len(parts[0]) + 1)
+        old, new = (costs(part.model, part.targets, part.scores, part.fresh) for part in parts)
+        both = old + new
+        shares = np.divide(old - new, both, out=np.zeros(len(both)), where=both > 0)
+        return np.cumsum(np.concatenate([[self._lead], shares]))  # one after another, wherever blocks end
+
+    def _mixed(self, scores: list[np.ndarray], leads: np.ndarray) -> np.ndarray:
+        if len(scores) == 1:
+            return scores[0]
+        if self.task == "classification":
+            return np.where(leads[:, None] > 0, scores[1], scores[0])
+        weight = np.exp(-np.logaddexp(0, -self.eta * leads))[:, None]
+        return (1 - weight) * scores[0] + weight * scores[1]
+
+    def _better(self, old: Learned, new: Learned) -> Learned:
+        """Keep the one with more weight, the old one if they are equal."""
+        stays, goes = (new, old) if self._lead > 0 else (old, new)
+        self._gone += goes.updates()
+        self.model, self.beside, self._lead = stays.model, None, 0.0
+        return stays
+
+    def _joint(self, scores: list[np.ndarray]) -> np.ndarray:
+        return self._mixed(scores, np.full(len(scores[0]), self._lead))
+
+    def _one(self, ask: Callable[[Any], Any]) -> Any:
+        with self._lock:
+            answers = [ask(model) for model in self._models()]
+            if self.task == "classification" or len(answers) == 1:
+                return answers[-1] if self._lead > 0 else answers[0]
+            return float(self._joint([np.array([[answer]]) for answer in answers])[0, 0])
