@@ -2,12 +2,16 @@
 
 import copy
 import math
+import pickle
 from itertools import islice
 
 import numpy as np
+import pandas
 import pytest
 from scipy import stats
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 from seriatim import AROW, PA, OGDRegressor, OneClassPA, PARegressor, Perceptron, data
 from seriatim.data.drift import abrupt, sea, stagger
@@ -45,8 +49,8 @@ def places(found):
 @pytest.mark.parametrize("parameters", [{}, {"delta": 0.3, "M": 2}, {"delta": 0.05, "M": 1}])
 def test_adwin_is_that_of_the_paper(seed, parameters):
     for values in (
-        mistakes(seed, (300, 0.2), (150, 0.7), (100, 0.1)),
-        1e6 + gaussian(seed, (200, 0, 1), (150, 1.5, 1), (150, -2, 3)),
+        mistakes(seed, (200, 0.2), (120, 0.8), (80, 0.1)),
+        1e6 + gaussian(seed, (150, 0, 1), (100, 2, 1), (100, -2, 3)),
     ):
         alarms, widths = reference.adwin(values - values.mean(), **parameters)
         assert len(alarms) > 0
@@ -508,12 +512,17 @@ def test_refusals(wrapper, tmp_path):
     X, y, numbers = switching()
     with pytest.raises(NotFittedError, match="has not seen an example"):
         wrapper(PA()).predict(X)
-    with pytest.raises(ParameterError, match="must be a classifier or a regressor"):
-        wrapper(OneClassPA()).partial_fit(X, y)
+    for bad in (OneClassPA(), PA, "pa", None):
+        with pytest.raises(ParameterError, match="must be a classifier or a regressor"):
+            wrapper(bad)
     with pytest.raises(ParameterError, match="must be ADWIN"):
-        wrapper(PA(), "ddm").partial_fit(X, y)
+        wrapper(PA(), "ddm")
     with pytest.raises(ParameterError, match="DDM takes mistakes"):
-        wrapper(PARegressor(), DDM()).partial_fit(X, numbers)
+        wrapper(PARegressor(), DDM())
+    with pytest.raises(ParameterError, match="DDM takes mistakes"):
+        wrapper(PARegressor()).set_params(detector=DDM())
+    with pytest.raises(ParameterError, match="classes"):
+        wrapper(PARegressor()).partial_fit(X, numbers, classes=[0, 1])
     with pytest.raises(ModelError, match=r"\.model\.save"):
         wrapper(PA()).save(tmp_path / "model")
     with pytest.raises(ModelError, match="no delay"):
@@ -527,7 +536,7 @@ def test_refusals(wrapper, tmp_path):
             model.partial_fit(*bad)
     assert (model.t_, model.updates_, model.decision_function(X).tolist()) == before
     with pytest.raises(ParameterError, match="least=0"):
-        Blend(PA(), least=0.7).partial_fit(X, y)
+        Blend(PA(), least=0.7)
 
 
 class Interrupting:
@@ -567,5 +576,33 @@ def test_parameters(wrapper):
     assert fitted.set_params(detector=KSWIN()).partial_fit(X, y).changes_[0].detector == "KSWIN"
 
 
+@wrappers
+def test_copies_and_tools(wrapper):
+    """A new one is copied and sent to other processes; tools of scikit-learn take it."""
+    X, y, _ = switching()
+    for same in (copy.deepcopy(wrapper(PA(), QUICK)), pickle.loads(pickle.dumps(wrapper(PA(), QUICK)))):
+        assert same.partial_fit(X, y).changes_ == wrapper(PA(), QUICK).partial_fit(X, y).changes_
+    search = GridSearchCV(wrapper(PA(), QUICK), {"model__C": [0.01, 1.0]}, cv=3).fit(X, y)
+    assert search.best_params_["model__C"] in (0.01, 1.0)
+    with pytest.raises(TypeError, match="`fresh` makes another"):
+        copy.deepcopy(same)
+
+
+@wrappers
+def test_frames_and_sparse_rows(wrapper):
+    X, y, _ = switching(n=600, width=200)
+    whole = wrapper(PA(), QUICK).partial_fit(X, y)
+    sparse = wrapper(PA(), QUICK)
+    frames = wrapper(PA(), QUICK)
+    for begin in range(0, 600, 50):
+        sparse.partial_fit(csr_matrix(X[begin : begin + 50]), y[begin : begin + 50])
+        frames.partial_fit(pandas.DataFrame(X[begin : begin + 50], columns=[*"abcdef"]), y[begin : begin + 50])
+    assert places(sparse.changes_) == places(frames.changes_) == places(whole.changes_)
+    assert sparse.decision_function(csr_matrix(X)) == pytest.approx(whole.decision_function(X))
+    assert frames.predict(pandas.DataFrame(X, columns=[*"abcdef"])).tolist() == whole.predict(X).tolist()
+    assert frames.feature_names_in_.tolist() == [*"abcdef"]
+
+
 def test_change_is_shown():
+    assert str(Change(7, 0.25, 1.0, "DDM")) == "at 7: from 0.25 to 1 (DDM)"
     assert str(Change(7, 0.25, 1.0, "DDM", 5)) == "at 7: from 0.25 to 1 since 5 (DDM)"

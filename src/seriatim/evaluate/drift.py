@@ -179,6 +179,7 @@ class Watched:
     def __init__(self, model: Any, detector: Any = None) -> None:
         self.model, self.detector = model, detector
         self._lock = RLock()
+        self._check(model=model, detector=detector)
         self._forget()
 
     def _forget(self) -> None:
@@ -188,6 +189,15 @@ class Watched:
         self._gone = 0  # updates of the models that have been given up
 
     # ---- parameters
+
+    def _check(self, **params: Any) -> None:
+        name, model = type(self).__name__, params.get("model", self.model)
+        if not isinstance(model, Estimator) or model.task == "novelty":
+            raise ParameterError(f"{name}: model={model!r}: must be a classifier or a regressor of this package")
+        if isinstance(checked_detector(params.get("detector", self.detector)), DDM) and model.task == "regression":
+            raise ParameterError(f"{name}: DDM takes mistakes, each 0 or 1, and {model!r} has losses")
+        for key, value in params.items():
+            self.parameters[key].check(f"{name}: {key}", value)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         given = {name: getattr(self, name) for name in self.parameters}
@@ -205,7 +215,8 @@ class Watched:
                 known = ", ".join(self.parameters)
                 raise ParameterError(f"{type(self).__name__} has no parameter {name!r}; it has {known} and model__...")
         with self._lock:
-            for model in [own.get("model", self.model)] if "model" in own else self._models():
+            self._check(**own)
+            for model in [own["model"]] if "model" in own else self._models():
                 model.set_params(**inner)
             vars(self).update(own)
             if "model" in own:
@@ -284,10 +295,30 @@ class Watched:
         return label_array(self._labels)
 
     @property
+    def n_columns(self) -> int:
+        return self.model.n_columns
+
+    @property
     def n_features_in_(self) -> int:
         """Columns seen so far."""
         self._fitted()
-        return self.model.n_columns
+        return self.n_columns
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of the columns, when the examples had names."""
+        self._fitted()
+        return self.model.feature_names_in_
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """The weights of `model`."""
+        return self.model.coef_
+
+    @property
+    def intercept_(self) -> Any:
+        """The constant of `model`."""
+        return self.model.intercept_
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._t > 0
@@ -299,6 +330,12 @@ class Watched:
         if not self._t:
             raise not_fitted(f"this {type(self).__name__} has not seen an example yet; call partial_fit or learn_one")
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=RLock())
+
     def save(self, path: Any) -> None:
         raise ModelError(f"a {type(self).__name__} is not saved; `.model.save(path)` saves the model in it")
 
@@ -309,18 +346,10 @@ class Watched:
         return [self.model]
 
     def _ready(self) -> None:
-        """Check the parameters before the first example."""
+        """Before the first example."""
         if self._watch is not None:
             return
-        name = type(self).__name__
-        if not isinstance(self.model, Estimator) or self.model.task == "novelty":
-            raise ParameterError(f"{name}: model={self.model!r}: must be a classifier or a regressor of this package")
-        for key, parameter in self.parameters.items():
-            parameter.check(f"{name}: {key}", getattr(self, key))
-        detector = checked_detector(self.detector)
-        if self.model.task == "regression" and isinstance(detector, DDM):
-            raise ParameterError(f"{name}: DDM takes mistakes, each 0 or 1, and {self.model!r} has losses")
-        self._watch = detector.fresh()
+        self._watch = checked_detector(self.detector).fresh()
         if not self._t and self.model.__sklearn_is_fitted__():
             self._t = self.model.t_
 
@@ -334,6 +363,8 @@ class Watched:
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from these rows, one after another, where the last call ended; the arguments are as for the model."""
+        if classes is not None and self.task != "classification":
+            raise ParameterError(f"{type(self).__name__}: classes are of no use to {self.model!r}")
         with self._lock:
             self._ready()
             rows = self._rows(X)
@@ -348,13 +379,13 @@ class Watched:
         """Learn checked rows; `observe` is told what was predicted before, as of any model."""
         with self._lock:
             self._ready()
-            for begin, stretch_end in self._stretches(y):
+            for begin, stretch_end in self._between_new_labels(y):
                 while begin < stretch_end:
                     end = min(begin + self._reach(), stretch_end)
                     self._go_through(rows.slice(begin, end), y[begin:end], observe)
                     begin = end
 
-    def _stretches(self, y: Any) -> Iterator[tuple[int, int]]:
+    def _between_new_labels(self, y: Any) -> Iterator[tuple[int, int]]:
         """Cut where a new label arrives, since what was predicted before is read by the labels of that time."""
         cuts = {0, len(y)}
         if self.task == "classification":
@@ -528,6 +559,7 @@ class Blend(Watched):
     def __init__(self, model: Any, detector: Any = None, eta: float = 0.5, least: float = 0.01) -> None:
         super().__init__(model, detector)
         self.eta, self.least = eta, least
+        self._check(eta=eta, least=least)
 
     def _forget(self) -> None:
         super()._forget()
