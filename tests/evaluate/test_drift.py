@@ -1,6 +1,7 @@
 """Detectors of drift do what their papers say, as early and as quietly as stated; wrappers act on what they find."""
 
 import copy
+import json
 import math
 import pickle
 from itertools import islice
@@ -606,3 +607,15 @@ def test_frames_and_sparse_rows(wrapper):
 def test_change_is_shown():
     assert str(Change(7, 0.25, 1.0, "DDM")) == "at 7: from 0.25 to 1 (DDM)"
     assert str(Change(7, 0.25, 1.0, "DDM", 5)) == "at 7: from 0.25 to 1 since 5 (DDM)"
+
+
+@pytest.mark.parametrize("wrapper", [Restart, Blend])
+def test_a_run_of_a_wrapper_has_a_summary_and_a_held_out_curve(wrapper):
+    X, y = np.random.default_rng(0).standard_normal((300, 3)), np.arange(300) % 2
+    run = progressive(wrapper(PA()), X, y, held_out=(X, y), metrics=["f1"], window=50)
+    summary = json.loads(json.dumps(run.summary()))
+    assert summary["algorithm"] == wrapper.__name__.lower()
+    assert summary["parameters"]["model"].startswith("PA(C=1.0")
+    assert sum(map(sum, summary["confusion"])) == 299
+    assert run.held_out_curve[-1][0] == 300
+    assert run.curves["f1"][-1] == (300, run.figures["f1"])

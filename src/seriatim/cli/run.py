@@ -24,6 +24,8 @@ from seriatim.cli import (
     stream_options,
 )
 
+DETECTORS = click.Choice(["adwin", "ddm", "page-hinkley", "kswin"])
+
 
 @click.command("run")
 @data_argument
@@ -36,6 +38,8 @@ from seriatim.cli import (
 @click.option("--warm-up", type=click.IntRange(0), default=0, metavar="N", help="Do not count the first N examples.")
 @click.option("--every", type=click.IntRange(1), metavar="N", help="A point of the curve every N examples.")
 @click.option("--test", metavar="FILE", help="Predict this file too, after 1, 2, 4, ... examples or --every so many.")
+@click.option("--drift", type=DETECTORS, help="Say when the mistakes, or losses, rose or fell; by this detector.")
+@click.option("--on-drift", type=click.Choice(["restart", "blend"]), help="Begin anew where they rise, or beside.")
 @click.option("--save", type=click.Path(dir_okay=False), help="Save the model at the end.")
 @click.option("--curve", type=click.Path(dir_okay=False), help="Write the learning curve as CSV.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -49,6 +53,8 @@ def command(
     warm_up: int,
     every: int | None,
     test: str | None,
+    drift: str | None,
+    on_drift: str | None,
     save: str | None,
     curve: str | None,
     as_json: bool,
@@ -64,6 +70,7 @@ def command(
     seriatim run spam -a ogd -p loss=logistic -p eta=0.01 --shuffle 1
     seriatim run mail.csv --label spam --text subject --text body --bits 20
     seriatim run sea:noise=0.2 --limit 100000 --window 1000
+    seriatim run sea --limit 100000 -a arow --drift adwin --on-drift restart
     seriatim run train.svm -a arow --metric auc --metric f1 --test test.svm
     zcat big.svm.gz | seriatim run - -a averaged-perceptron --save big.model --json
     """
@@ -74,23 +81,48 @@ def command(
     check_folder(curve)
     model = build_model(algorithm, parameters, features_of(options))
     stream = open_stream(sources, model, **options)
+    watched = model if on_drift is None else around(model, on_drift, drift)
+    asked = [*metrics] if drift is None or on_drift else [*metrics, changes_by(drift)]
     held_out = None if test is None else open_stream((test,), model, **format_of(options))
-    judging: dict[str, Any] = {"metrics": metrics, "window": window, "fade": fade, "warm_up": warm_up, "every": every}
+    judging: dict[str, Any] = {"metrics": asked, "window": window, "fade": fade, "warm_up": warm_up, "every": every}
     with Live(stream) as live:
-        run = progressive(model, stream, **judging, held_out=held_out, watch=live)
+        run = progressive(watched, stream, **judging, held_out=held_out, watch=live)
     report(run, stream)
     if save and run.examples:
-        model.save(save)
+        getattr(watched, "model", watched).save(save)
     if curve:
         write_curve(run, curve)
     share = collisions_of(stream)
     collisions = {} if share is None else {"collisions": share}
+    found = changes_of(run)
     if as_json:
-        click.echo(json.dumps(run.summary() | collisions))
+        changes = {} if found is None else {"changes": [change.as_dict() for change in found]}
+        click.echo(json.dumps(run.summary() | collisions | changes))
     else:
         show(run, stream.name, collisions)
+        for change in found or ():
+            click.echo(f"  {run.measure}, {change}")
     if run.interrupted:
         sys.exit(130)
+
+
+def changes_by(detector: str) -> Any:
+    from seriatim.evaluate.drift import DETECTORS, Changes
+
+    return Changes(DETECTORS[detector]())
+
+
+def around(model: Any, how: str, detector: str | None) -> Any:
+    """A model that acts on drift."""
+    from seriatim.evaluate.drift import DETECTORS, Blend, Restart
+
+    return {"restart": Restart, "blend": Blend}[how](model, DETECTORS[detector]() if detector else None)
+
+
+def changes_of(run: Any) -> Any:
+    """The changes that were found, if they were looked for."""
+    found = [one.changes for one in run.followed if str(one) == "changes"]
+    return getattr(run.model, "changes_", found[0] if found else None)
 
 
 def format_of(options: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,8 @@ import numpy as np
 from seriatim.estimator import Observer
 from seriatim.evaluate.change import Change
 from seriatim.evaluate.detectors import ADWIN, DDM, KSWIN, PageHinkley
-from seriatim.evaluate.watched import Learned, Watched, checked_detector, costs, successor
+from seriatim.evaluate.metrics import Metric, Outcome
+from seriatim.evaluate.watched import Learned, Watched, checked_detector, cost_of, costs, successor
 from seriatim.parameters import Number, Parameter
 
 __all__ = ["ADWIN", "DDM", "KSWIN", "Blend", "Change", "PageHinkley", "Restart", "changes"]
@@ -30,13 +31,53 @@ def changes(values: Any, detector: Any = None) -> list[Change]:
     at 1036: from 0.2 to 0.6667 since 1001 (ADWIN)
     at 1363: from 0.6101 to 0.2239 since 1297 (ADWIN)
     """
-    found = checked_detector(detector).fresh().scan(values)
+    return distinct(checked_detector(detector).fresh().scan(values))
+
+
+def distinct(found: list[Change]) -> list[Change]:
+    """Findings of which none goes on with the one before."""
     return found[:1] + [change for last, change in pairwise(found) if not goes_on(last, change)]
 
 
 def goes_on(last: Change, change: Change) -> bool:
     """Whether a finding is of the same change as the one before."""
     return change.since <= last.at and (change.after > change.before) == (last.after > last.before)
+
+
+DETECTORS = {"adwin": ADWIN, "ddm": DDM, "page-hinkley": PageHinkley, "kswin": KSWIN}
+
+
+class Changes(Metric):
+    """The changes of a run's mistakes, or of the losses of predicted numbers, as it goes on; the value is their number.
+
+    >>> from seriatim import PA, data
+    >>> from seriatim.evaluate import progressive
+    >>> found = Changes()
+    >>> run = progressive(PA(), data.stream("stagger:width=1000", limit=3000), metrics=[found])
+    >>> run.followed[0].value == len(run.followed[0].changes)
+    True
+    """
+
+    name, task = "changes", "any"
+
+    def __init__(self, detector: Any = None) -> None:
+        self.detector = checked_detector(detector).fresh()
+        self.found: list[Change] = []
+
+    def __deepcopy__(self, memo: Any) -> Changes:
+        return Changes(self.detector)
+
+    def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
+        self.found += self.detector.scan(cost_of(outcome))
+
+    @property
+    def changes(self) -> list[Change]:
+        """Each change once, however often it was found."""
+        return distinct(self.found)
+
+    @property
+    def value(self) -> int:
+        return len(self.changes)
 
 
 class Restart(Watched):

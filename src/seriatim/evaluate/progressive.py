@@ -11,7 +11,7 @@ import numpy as np
 from seriatim.core.judge import Tally, judge_classes, judge_numbers, judge_signs
 from seriatim.core.rows import Rows
 from seriatim.errors import DataError, ParameterError
-from seriatim.estimator import Classifier, Estimator
+from seriatim.estimator import Estimator
 from seriatim.evaluate.metrics import Fading, MeanLoss, Metric, MistakeRate, Outcome, Windowed, metric
 from seriatim.features import Features
 from seriatim.labels import label_order
@@ -97,7 +97,7 @@ class Run:
     @property
     def bytes(self) -> int:
         """The size of what the model has learned."""
-        learner = self.model._learner
+        learner = getattr(self.model, "_learner", None)
         return 0 if learner is None else sum(getattr(part, "nbytes", 8) for part in learner.state().values())
 
     @property
@@ -119,10 +119,9 @@ class Run:
         """The figures as plain numbers."""
         from seriatim.catalogue import command_name
 
-        parameters = {name: self.model.parameters[name].plain(value) for name, value in self.model.get_params().items()}
         figures = {
             "algorithm": command_name(type(self.model)),
-            "parameters": {**parameters, "features": Features.of(parameters["features"]).as_dict() or None},
+            "parameters": plain_parameters(self.model),
             "examples": self.examples,
             "features": self.features,
             "mistakes": self.mistakes,
@@ -158,6 +157,10 @@ class Run:
                 truth, predicted, losses, scores = kept if labels else (targets, kept[3][:, 0], *kept[2:])
                 outcome = Outcome(truth, predicted, scores, losses, labels, seen)
                 self.follow(outcome[skipped - self.tally.skip : learner.learned], before)
+
+    def observe(self, targets: np.ndarray, scores: np.ndarray, fresh: bool) -> None:
+        """The next examples have been learned; these were the scores before."""
+        self.take(outcome_of(self.model, targets, scores, fresh))
 
     def take(self, outcome: Outcome) -> None:
         """The next examples, judged."""
@@ -199,6 +202,17 @@ class Run:
         if len(self.checkpoints) >= CHECKPOINTS:
             self.checkpoints = self.checkpoints[1::2]
         self.checkpoints.append((self.examples, updates, seconds))
+
+
+def plain_parameters(model: Any) -> dict[str, Any]:
+    """The parameters of a model as what JSON has; a model within a model as it is shown."""
+    given = model.get_params(deep=False)
+    plain = {name: model.parameters[name].plain(value) for name, value in given.items()}
+    if isinstance(model, Estimator):
+        return {**plain, "features": Features.of(plain["features"]).as_dict() or None}
+    return {
+        name: value if isinstance(value, int | float | str | None) else repr(value) for name, value in plain.items()
+    }
 
 
 def progressive(
@@ -310,7 +324,10 @@ def judged(
     blocks = stream_blocks(model, X) if given is None else array_blocks(model, given, y)
 
     for rows, targets in blocks if cuts is None else cut(blocks, cuts):
-        model.learn_rows(rows, targets, learn=run.learn)
+        if isinstance(model, Estimator):
+            model.learn_rows(rows, targets, learn=run.learn)
+        else:  # what is around a model, and learns in its own way
+            model.learn_rows(rows, targets, run.observe)
         yield rows
 
 
@@ -398,7 +415,8 @@ def outcome_of(model: Any, targets: np.ndarray, scores: np.ndarray, fresh: bool)
 
 def look_at_held_out(run: Run, held_out: Any, seen: int, every: int | None) -> None:
     """Judge the model as it is by what is held out, if this is a place for it."""
-    model, curve = run.model, run.held_out_curve
+    model: Any = run.model
+    curve = run.held_out_curve
     if (seen % every if every else seen & (seen - 1)) or (curve and curve[-1][0] == seen):
         return
     if not model.__sklearn_is_fitted__():
@@ -406,7 +424,7 @@ def look_at_held_out(run: Run, held_out: Any, seen: int, every: int | None) -> N
     total, n = 0.0, 0
     for rows, y in [(model._rows(held_out[0]), held_out[1])] if isinstance(held_out, tuple) else held_out:
         scores = model.scores_of(rows.check())
-        if isinstance(model, Classifier):
+        if model.task == "classification":
             pairs = zip(model.decide(scores).tolist(), np.asarray(y).tolist(), strict=True)
             total += sum(guess != label for guess, label in pairs)
         else:

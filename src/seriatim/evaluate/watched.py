@@ -16,6 +16,8 @@ from seriatim.errors import ModelError, ParameterError
 from seriatim.estimator import ONE, Classifier, Estimator, Observer, not_fitted
 from seriatim.evaluate.change import Change
 from seriatim.evaluate.detectors import ADWIN, DDM, DriftDetector
+from seriatim.evaluate.metrics import Outcome
+from seriatim.evaluate.progressive import outcome_of
 from seriatim.labels import label_array, plain_label
 from seriatim.parameters import Parameter
 
@@ -33,26 +35,14 @@ def checked_detector(detector: Any) -> Any:
 
 def costs(model: Any, targets: np.ndarray, scores: np.ndarray, fresh: bool) -> np.ndarray:
     """What each prediction cost: a mistake 1, as `progressive` counts them; of numbers, the model's loss."""
-    if model.task != "classification":
-        return losses(model, targets - scores[:, 0])
-    signs = {*model._labels} <= {-1, 1}
-    if scores.shape[1] == 1:
-        wrong = (scores[:, 0] >= 0) != (targets > 0)
-        if len(model._labels) == 1 and not signs:
-            wrong[:] = False
-    else:
-        seen = np.array(model.seen())
-        wrong = seen[np.argmax(scores[:, seen], axis=1)] != targets
-    if fresh and not signs:  # a label cannot be predicted before it has been seen
-        wrong[0] = True
-    return wrong.astype(np.float64)
+    return cost_of(outcome_of(model, targets, scores, fresh))
 
 
-def losses(model: Any, error: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):
-        size = np.abs(error)
-        loss = {"squared": size * size / 2, "epsilon_insensitive": np.maximum(size - model.epsilon, 0)}
-        return np.minimum(loss.get(model.loss, size), LIMIT)
+def cost_of(outcome: Outcome) -> np.ndarray:
+    """Mistakes, or losses of numbers."""
+    if outcome.labels is None:
+        return np.minimum(np.asarray(outcome.losses), LIMIT)
+    return (outcome.truth != outcome.predicted).astype(np.float64)
 
 
 def successor(model: Any) -> Any:
