@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import shlex
 import sys
@@ -35,9 +36,7 @@ FOLDER = "seriatim-results/"
 @format_options
 @feature_options
 @click.option("--store", metavar="FILE", help=f"Keep the runs here; else in the folder {FOLDER}.")
-@click.option(
-    "--report", metavar="FILE", type=click.Path(dir_okay=False), help="Write the report here; else there, too."
-)
+@click.option("--report", metavar="FILE", help="Write the report here; else beside the runs.")
 @click.option("--no-report", is_flag=True, help="Write no report.")
 @click.option("--figures", type=click.Choice(["png", "svg"]), help="Save the figures, too, beside the report.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -116,7 +115,7 @@ def open_data(sources: tuple[str, ...], features: Any, options: dict[str, Any]) 
 def write_report(comparison: Any, path: str | None, figures: str | None) -> list[str]:
     """Write the report, and figures by request; the files and folders that there are now."""
     try:
-        from seriatim import report
+        report: Any = importlib.import_module("seriatim.report")
     except ImportError:
         return []
     about = comparison.as_dict()
@@ -172,11 +171,8 @@ def table(comparison: Any, standings: list[Any], caption: str | None = None) -> 
     """The algorithms that have run so far, the best first and in bold."""
     from rich.table import Table
 
-    shown = [
-        comparison.measure,
-        *(["support vectors"] if any_has(standings, "support vectors") else ["updates"]),
-        "seconds",
-    ]
+    size = "support vectors" if any("support vectors" in standing.figures for standing in standings) else "updates"
+    shown = [comparison.measure, size, "seconds"]
     grid = Table(box=None, pad_edge=False, caption=caption, caption_justify="left")
     grid.add_column("algorithm", header_style="bold", no_wrap=True)
     for name in shown:
@@ -184,17 +180,21 @@ def table(comparison: Any, standings: list[Any], caption: str | None = None) -> 
     unfinished = any(standing.runs < comparison.permutations for standing in standings)
     if unfinished:
         grid.add_column("runs", justify="right", header_style="bold", no_wrap=True)
+    enough = enough_runs(standings)
     digits = {name: digits_of(name, standings) for name in shown}
     for standing in standings:
         cells = [figure(standing.figures.get(name), digits[name]) for name in shown]
         runs = [f"{standing.runs}/{comparison.permutations}"] if unfinished else []
-        label = f"{standing.label} {mark()}" if is_as_good(standing) else standing.label
+        label = f"{standing.label} {mark()}" if enough and is_as_good(standing) else standing.label
         grid.add_row(label, *cells, *runs, style="bold" if standing.best else None)
     return grid
 
 
-def any_has(standings: list[Any], name: str) -> bool:
-    return any(name in standing.figures for standing in standings)
+def enough_runs(standings: list[Any]) -> bool:
+    """Whether there are so many permutations that a difference could be significant."""
+    from seriatim.evaluate.significance import fewest_pairs
+
+    return len(standings) > 1 and min(standing.runs for standing in standings) >= fewest_pairs(len(standings) - 1)
 
 
 def is_as_good(standing: Any) -> bool:
@@ -208,7 +208,7 @@ def digits_of(name: str, standings: list[Any]) -> int:
         return 4
     means = [abs(standing.figures[name][0]) for standing in standings if name in standing.figures]
     smallest = min([mean for mean in means if 0 < mean < float("inf")], default=1.0)
-    return next((digits for digits in range(6) if smallest * 10**digits >= 100), 6)
+    return next((digits for digits in range(6) if smallest * 10**digits >= 10), 6)
 
 
 def figure(value: tuple[float, float] | None, digits: int) -> str:
@@ -261,9 +261,9 @@ def explanation(comparison: Any, standings: list[Any]) -> str:
 
     if len(standings) < 2:
         return ""
-    enough = fewest_pairs(len(standings) - 1)
-    if min(standing.runs for standing in standings) < enough:
-        return f"so few permutations show no significant difference among so many algorithms; {enough} could"
+    if not enough_runs(standings):
+        few = fewest_pairs(len(standings) - 1)
+        return f"so few permutations show no significant difference among so many algorithms; {few} could"
     method = f"Wilcoxon's signed ranks over the permutations, Holm's correction, p >= {LEVEL}"
     if any(map(is_as_good, standings)):
         return f"{mark()} no significant difference from the best ({method})"

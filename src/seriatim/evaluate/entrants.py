@@ -21,13 +21,13 @@ CLASSIFIERS = (
     "averaged-perceptron",
     "ogd",
     "pa",
-    "pa:variant=II",
     "alma",
     "aggressive-romma",
     "soft-svm",
     "sop",
     "cw",
     "arow",
+    "narow",
     "scw",
 )
 REGRESSORS = (

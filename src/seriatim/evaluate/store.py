@@ -80,7 +80,7 @@ class Store:
         try:
             run = msgspec.json.decode(line)
             msgspec.convert(run, Shape)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:  # a wrong shape is a DecodeError, too
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:  # a wrong shape is a DecodeError, too
             raise self.foreign(number, str(error)) from None
         return run
 
@@ -100,15 +100,12 @@ class Store:
         assert all(next(iter(run)) == "key" for run in runs), "a run begins with its key"
         with self.turn, self.opened() as file:
             end = self.whole_lines(file)
-            written = 0
             try:
                 written = os.write(file, lines)
             except OSError as error:
                 raise DataError(f"{self.path}: {error.strerror}") from None
-            finally:
-                if written < len(lines):
-                    os.ftruncate(file, end)
             if written < len(lines):
+                os.ftruncate(file, end)
                 raise DataError(f"{self.path}: no room for {len(lines):,} bytes more")
 
     @contextmanager
