@@ -53,8 +53,9 @@ def test_the_normal_distribution_takes_over_smoothly():
 
 def test_infinite_losses_are_the_largest():
     """A run that diverged has an infinite loss; two of them do not differ."""
-    with np.errstate(invalid="ignore"):
-        assert signed_rank([1.0] * 6, [np.inf] * 6) == pytest.approx(2 / 2**6)
+    assert signed_rank([1.0] * 6, [np.inf] * 6) == pytest.approx(2 / 2**6)
+    assert signed_rank([np.inf, *[1.0] * 6], [np.inf] * 7) == pytest.approx(2 / 2**6)
+    assert signed_rank([np.inf], [np.inf]) == 1
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))

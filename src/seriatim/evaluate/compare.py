@@ -296,15 +296,6 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def key_of(**parts: Any) -> str:
-    """The name of a run: a hash of all that its result depends on.
-
-    >>> key_of(algorithm="pa", order=1) == key_of(order=1, algorithm="pa") != key_of(algorithm="pa", order=2)
-    True
-    """
-    return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()
-
-
 def opened(path: Path | None) -> tuple[Store | None, dict[str, Record]]:
     """The store, and what is in it."""
     if path is None:
@@ -325,24 +316,27 @@ class Runs:
         self.turn = threading.Lock()
         self.stopping = False
         self.error: BaseException | None = None
+        self.orders = (*range(comparison.permutations), None)
+        self.keys: dict[tuple[str, int | None], str] = {}
         self.missing: dict[int | None, list[Entrant]] = defaultdict(list)
         self.store, kept = opened(comparison.store)
-        for order in (*range(comparison.permutations), None):
+        for entrant in comparison.entrants:
+            self.name_runs(entrant)
+        for order in self.orders:
             for entrant in comparison.entrants:
-                if run := kept.get(self.key(entrant, order)):
+                if run := kept.get(self.keys[entrant.label, order]):
                     comparison.records.append({**run, "label": entrant.label})
                 else:
                     self.missing[order].append(entrant)
 
-    def key(self, entrant: Entrant, order: int | None) -> str:
-        return key_of(
-            data=self.comparison.fingerprint,
-            algorithm=entrant.algorithm,
-            parameters=entrant.parameters,
-            order=order,
-            seed=None if order is None else self.comparison.seed,
-            version=__version__,
-        )
+    def name_runs(self, entrant: Entrant) -> None:
+        """The key of a run is a hash of all that its result depends on."""
+        what = [self.comparison.fingerprint, entrant.algorithm, entrant.parameters, __version__]
+        begun = hashlib.blake2b(json.dumps(what, sort_keys=True).encode(), digest_size=16)
+        for order in self.orders:
+            hashed = begun.copy()
+            hashed.update(f"{order} {None if order is None else self.comparison.seed}".encode())
+            self.keys[entrant.label, order] = hashed.hexdigest()
 
     def go(self, watch: Callable[[Comparison], None] | None) -> None:
         """Run what is missing; Ctrl-C stops it between two blocks."""
@@ -413,7 +407,7 @@ class Runs:
         column = self.comparison.examples.column
         heaviest = [[label, column(j), weight] for label, j, weight in course.heaviest()] if order == 0 else None
         return {
-            "key": self.key(entrant, order),
+            "key": self.keys[entrant.label, order],
             "data": self.comparison.fingerprint,
             "algorithm": entrant.algorithm,
             "parameters": entrant.parameters,

@@ -49,8 +49,14 @@ class Entrant:
     model: Estimator
 
     def fresh(self) -> Estimator:
-        """A model that has seen nothing."""
-        return type(self.model)(**self.model.get_params())
+        """A model that has seen nothing; without the checks that this one has passed."""
+        model = type(self.model).__new__(type(self.model))
+        vars(model).update(self.given)
+        return model
+
+    @cached_property
+    def given(self) -> dict[str, Any]:
+        return self.model.get_params()
 
     @property
     def algorithm(self) -> str:
@@ -59,9 +65,8 @@ class Entrant:
     @cached_property
     def parameters(self) -> dict[str, Any]:
         """All of them, as what JSON has."""
-        given = self.model.get_params()
-        plain = {name: plain_value(self.model.parameters[name], value) for name, value in given.items()}
-        return {**plain, "features": Features.of(given["features"]).as_dict() or None}
+        plain = {name: plain_value(self.model.parameters[name], value) for name, value in self.given.items()}
+        return {**plain, "features": self.given["features"].as_dict() or None}
 
 
 def plain_value(parameter: Any, value: Any) -> Any:
@@ -79,7 +84,7 @@ def entrant(given: Any, features: Any = None) -> Entrant:
     A model that has learned counts as its parameters only. `features` are for those that have none of their own.
 
     >>> entrant("pa:C=0.1,variant=II").model
-    PA(C=0.1, variant='II', average=False, fit_intercept=True)
+    PA(C=0.1, variant='II', average=False, fit_intercept=True, features=Features())
     >>> from seriatim import AROW
     >>> entrant(AROW(r=0.5)).label, entrant(AROW).label
     ('arow r=0.5', 'arow')
@@ -93,8 +98,7 @@ def entrant(given: Any, features: Any = None) -> Entrant:
         label = described(given)
     else:
         raise ParameterError(f"{given!r}: an algorithm is a name, a class or a model")
-    if values.get("features") is None:
-        values["features"] = features
+    values["features"] = Features.of(features if values.get("features") is None else values["features"])
     try:
         model = cls(**values)
         model._check_parameters()

@@ -12,10 +12,10 @@ import numpy as np
 
 from seriatim.core.rows import Rows
 from seriatim.data import Stream, stream
-from seriatim.data.cache import picked
 from seriatim.data.stream import Generated
 from seriatim.errors import DataError, LimitError
 from seriatim.estimator import Estimator
+from seriatim.evaluate.rounds import in_order
 from seriatim.features import Features
 from seriatim.inputs import as_rows, check_targets, is_frame
 from seriatim.labels import Coded, label_order
@@ -96,7 +96,7 @@ class Examples:
             targets = model._targets(self.y, self.n)
         except DataError as error:
             raise DataError(f"{self.name}: {error}") from None
-        self.targets = in_order(targets) if isinstance(targets, Coded) else targets
+        self.targets = ascending(targets) if isinstance(targets, Coded) else targets
 
     @property
     def labels(self) -> dict[str, int] | None:
@@ -143,7 +143,7 @@ class Examples:
             rows = Rows.dense(self.arrays[0][some]).check()
         else:
             start, index, value = self.arrays
-            rows = Rows.sparse(*picked(start, index, value, some), self.features).in_any_order(self.norms[some])
+            rows = Rows.sparse(*in_order(start, index, value, some), self.features).in_any_order(self.norms[some])
         if self.weights is not None:
             rows.weights = self.weights[some]
         return rows
@@ -171,10 +171,10 @@ def within_room(data: Stream) -> Blocks:
         yield rows, y
 
 
-def in_order(y: Coded) -> Coded:
+def ascending(y: Coded) -> Coded:
     """The same with the labels in ascending order, whichever came first.
 
-    >>> in_order(Coded(["b", 1], np.array([0, 1, 1])))
+    >>> ascending(Coded(["b", 1], np.array([0, 1, 1])))
     Coded(labels=[1, 'b'], which=array([1, 0, 0]))
     """
     labels = sorted(y.labels, key=label_order)

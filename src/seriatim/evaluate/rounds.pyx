@@ -1,12 +1,20 @@
-"""The inner loops of a comparison: many runs at once, so that each stretch of one is a single call without the GIL."""
+"""The inner loops of a comparison: rows put in order, and each stretch of a run learned and judged, in one call each.
 
+Threads take turns at the interpreter, so what a run does between two such calls is what keeps the others waiting.
+"""
+
+from libc.math cimport INFINITY, fabs
+from libc.string cimport memcpy
 from posix.time cimport CLOCK_THREAD_CPUTIME_ID, clock_gettime, timespec
 
 import numpy as np
 
 from seriatim.core.learner cimport Learner
+from seriatim.core.loss cimport loss
 from seriatim.core.row cimport Row
 from seriatim.core.rows cimport Rows
+
+from seriatim.core.loss import LOSSES
 
 
 cdef inline double thread_seconds() noexcept nogil:
@@ -15,65 +23,147 @@ cdef inline double thread_seconds() noexcept nogil:
     return now.tv_sec + 1e-9 * now.tv_nsec
 
 
-def learn_marked(Learner learner, Rows rows, const double[::1] y, double[:, ::1] scores, Py_ssize_t start,
-                 const long long[::1] marks):
-    """Learn rows start, start + 1, ... with targets y, as `Learner.learn_rows` does, in one go.
+cdef class Tally:
+    """What a run adds up to on its way: mistakes or errors, the loss, who was taken for whom, and when.
 
-    `scores` receives what was predicted before each update. The updates, and the time of this thread, are noted after
-    so many rows as `marks` say, ascending, from 1 on.
+    places : the numbers of examples after which the sum of mistakes, or of absolute errors, is noted in `sums`.
+    marks : those after which the learner's updates and the thread's seconds are noted.
+    labels : how many there will be for `confusion`, with a row for each true label and a column for each predicted one.
     """
-    cdef Py_ssize_t i, k = 0, n = y.shape[0], places = marks.shape[0]
-    cdef Row x
-    rows.expect_here()
-    if start < 0 or start + n > rows.n or scores.shape[0] != n or scores.shape[1] != learner.classes:
-        raise ValueError("targets, scores and rows differ in length")
-    if rows.norm2 == NULL:
-        raise ValueError("the rows have not been checked")
-    updates, seconds = np.zeros(places, np.int64), np.zeros(places)
-    cdef long long[::1] updates_at = updates
-    cdef double[::1] seconds_at = seconds
-    learner.grow(rows.features + 1)
+
+    cdef readonly Py_ssize_t examples
+    cdef readonly long long mistakes
+    cdef readonly double loss
+    cdef readonly double error
+    cdef readonly object sums, updates, seconds, confusion
+    cdef const long long[::1] places, marks
+    cdef double[::1] sum_at, second_at
+    cdef long long[::1] update_at
+    cdef long long[:, ::1] confused
+    cdef Py_ssize_t place, mark            # the next of each
+    cdef int kind
+    cdef double epsilon
+
+    def __init__(self, str loss, double epsilon, places, marks, Py_ssize_t labels=0):
+        self.kind, self.epsilon = LOSSES.index(loss), epsilon
+        self.places, self.marks = places, marks
+        self.sum_at = self.sums = np.zeros(len(places))
+        self.second_at = self.seconds = np.zeros(len(marks))
+        self.update_at = self.updates = np.zeros(len(marks), np.int64)
+        self.confused = self.confusion = np.zeros((labels, labels), np.int64)
+
+    def learn_labels(self, Learner learner, Rows rows, const double[::1] y, Py_ssize_t start,
+                     const long long[::1] seen, const long long[::1] label, bint fresh, bint alone):
+        """Rows start, start + 1, ... of labels y, as `Learner.learn_rows` learns and `progressive` judges them.
+
+        The learner's labels are those of the rows and columns `label` of the confusion matrix; `seen` are those that
+        compete. If the first example is `fresh`, its label was not known when it was predicted: another one was, if
+        there is any. A label that is `alone` is predicted, whatever the score.
+        """
+        cdef Py_ssize_t i, true, predicted, n = self.begin(learner, rows, y, start)
+        cdef double[::1] scores = np.empty(learner.classes)
+        cdef double margin = 0
+        cdef bint wrong, counting = self.confused.shape[0] > 0
+        with nogil:
+            for i in range(n):
+                if not self.round(learner, rows, start + i, y[i], &scores[0]):
+                    break
+                if learner.classes == 1:
+                    margin = y[i] * scores[0]
+                    wrong = (fresh and i == 0) or (not alone and (scores[0] >= 0) != (y[i] > 0))
+                    true = (seen.shape[0] - 1) * (y[i] > 0)
+                    predicted = true if not wrong else 1 - true if seen.shape[0] == 2 else -1
+                    self.mistakes += wrong
+                else:
+                    true = <Py_ssize_t> y[i]
+                    predicted = strongest(scores, seen, true, fresh and i == 0, &margin)
+                    self.mistakes += predicted != true
+                self.loss += loss(self.kind, 1 - margin, self.epsilon)
+                if counting and predicted >= 0:
+                    self.confused[label[true], label[predicted]] += 1
+                self.note(learner, self.mistakes)
+        learner.check_memory()
+
+    def learn_numbers(self, Learner learner, Rows rows, const double[::1] y, Py_ssize_t start):
+        """Rows of targets y. Algorithms have losses of their own; beside those the absolute errors are summed."""
+        cdef Py_ssize_t i, n = self.begin(learner, rows, y, start)
+        cdef double score = 0
+        with nogil:
+            for i in range(n):
+                if not self.round(learner, rows, start + i, y[i], &score):
+                    break
+                self.loss += loss(self.kind, y[i] - score, self.epsilon)
+                self.error += fabs(y[i] - score)
+                self.note(learner, self.error)
+        learner.check_memory()
+
+    cdef Py_ssize_t begin(self, Learner learner, Rows rows, const double[::1] y, Py_ssize_t start) except -1:
+        rows.expect_here()
+        if start < 0 or start + y.shape[0] > rows.n:
+            raise IndexError(f"rows {start}..{start + y.shape[0]} of {rows.n}")
+        if rows.norm2 == NULL:
+            raise ValueError("the rows have not been checked")
+        learner.grow(rows.features + 1)
+        return y.shape[0]
+
+    cdef inline bint round(self, Learner learner, Rows rows, Py_ssize_t i, double y, double* scores) noexcept nogil:
+        """Predict and learn row i; false if there was no memory for it."""
+        cdef Row x
+        rows.get(i, learner.constant, &x)
+        if rows.weight != NULL:
+            learner.weight = rows.weight[i]
+        learner.round(&x, y, scores)
+        learner.weight = 1
+        self.examples += not learner.failed
+        return not learner.failed
+
+    cdef inline void note(self, Learner learner, double so_far) noexcept nogil:
+        if self.place < self.places.shape[0] and self.places[self.place] == self.examples:
+            self.sum_at[self.place] = so_far
+            self.place += 1
+        if self.mark < self.marks.shape[0] and self.marks[self.mark] == self.examples:
+            self.update_at[self.mark], self.second_at[self.mark] = learner.updates, thread_seconds()
+            self.mark += 1
+
+
+cdef Py_ssize_t strongest(double[::1] scores, const long long[::1] seen, Py_ssize_t true, bint fresh,
+                          double* margin) noexcept nogil:
+    """The label that is predicted, the lowest on a tie, and the margin of the true one over its strongest rival."""
+    cdef Py_ssize_t j, k, best = -1
+    cdef double rival = -INFINITY
+    for j in range(seen.shape[0]):
+        k = seen[j]
+        if k != true and scores[k] > rival:
+            rival = scores[k]
+        if not (fresh and k == true) and (best < 0 or scores[k] > scores[best]):
+            best = k
+    margin[0] = scores[true] - (rival if seen.shape[0] > 1 else 0)
+    return best
+
+
+def in_order(const long long[::1] start, const int[::1] index, const double[::1] value, const long long[::1] order):
+    """These rows of a CSR matrix, in this order; as `data.cache.picked`, in one pass.
+
+    >>> start, index, value = np.array([0, 2, 3]), np.array([0, 1, 2], dtype=np.int32), np.array([0.5, 1.0, 1.5])
+    >>> [array.tolist() for array in in_order(start, index, value, np.array([1, 0]))]
+    [[0, 1, 3], [2, 0, 1], [1.5, 0.5, 1.0]]
+    """
+    cdef Py_ssize_t i, n = order.shape[0], row, length, end = 0
+    new_start = np.zeros(n + 1, np.int64)
+    cdef long long[::1] to_start = new_start
+    for i in range(n):
+        row = order[i]
+        if not 0 <= row < start.shape[0] - 1:
+            raise IndexError(f"row {row} of {start.shape[0] - 1}")
+        end += start[row + 1] - start[row]
+        to_start[i + 1] = end
+    new_index, new_value = np.empty(end, np.int32), np.empty(end)
+    cdef int[::1] to_index = new_index
+    cdef double[::1] to_value = new_value
     with nogil:
         for i in range(n):
-            rows.get(start + i, learner.constant, &x)
-            if rows.weight != NULL:
-                learner.weight = rows.weight[start + i]
-            learner.round(&x, y[i], &scores[i, 0])
-            if learner.failed:
-                break
-            if k < places and marks[k] == i + 1:
-                updates_at[k], seconds_at[k] = learner.updates, thread_seconds()
-                k += 1
-        learner.weight = 1
-    learner.check_memory()
-    return updates, seconds
-
-
-def count_confusions(const double[::1] y, const double[:, ::1] scores, const long long[::1] seen,
-                     const long long[::1] label, bint fresh, long long[:, ::1] counts):
-    """Count each pair of a true and a predicted label in `counts`.
-
-    `label` is the number there of the learner's labels, `seen` are those that compete. If the first example is `fresh`,
-    its label was not known when it was predicted: another one was, if there is any.
-
-    >>> counts = np.zeros((2, 2), np.int64)
-    >>> labels = np.arange(2)
-    >>> count_confusions(np.array([1.0, -1.0, 1.0]), np.array([[0.5], [0.0], [2.0]]), labels, labels, False, counts)
-    >>> counts.tolist()
-    [[0, 1], [0, 2]]
-    """
-    cdef Py_ssize_t i, j, k, best, true, n = seen.shape[0]
-    with nogil:
-        for i in range(y.shape[0]):
-            if scores.shape[1] == 1:
-                true, best = (n - 1) * (y[i] > 0), (n - 1) * (scores[i, 0] >= 0)
-                if fresh and i == 0:
-                    best = n - 1 - true if n == 2 else -1
-            else:
-                true, best = <Py_ssize_t> y[i], -1
-                for j in range(n):
-                    k = seen[j]
-                    if (best < 0 or scores[i, k] > scores[i, best]) and not (fresh and i == 0 and k == true):
-                        best = k
-            if best >= 0:
-                counts[label[true], label[best]] += 1
+            row, length = order[i], to_start[i + 1] - to_start[i]
+            if length:
+                memcpy(&to_index[to_start[i]], &index[start[row]], length * sizeof(int))
+                memcpy(&to_value[to_start[i]], &value[start[row]], length * sizeof(double))
+    return new_start, new_index, new_value

@@ -15,8 +15,9 @@ def signed_rank(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray
     """The two-sided p-value of Wilcoxon's signed-rank test (1945) for pairs (x_i, y_i).
 
     Under the null hypothesis each difference is as likely to have the other sign. Differences of zero are left out, as
-    Wilcoxon did, and equal ones share the mean of their ranks. The distribution is then that of all 2^n signs of the
-    ranks that there are, ties included, counted exactly up to n = 200 and normal beyond. Without any difference p is 1.
+    Wilcoxon did (and those of two infinities), and equal ones share the mean of their ranks. The distribution is then
+    that of all 2^n signs of the ranks that there are, ties included, counted exactly up to n = 200 and normal beyond.
+    Without any difference p is 1.
 
     What it means in a comparison: the pairs are runs over the same permutations of one data set. A small p says that
     the two algorithms differ on *this data set* whatever its order. It does not say that they would differ on other
@@ -27,8 +28,9 @@ def signed_rank(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray
     >>> signed_rank([1, 2, 3], [1, 2, 3])
     1.0
     """
-    difference = np.asarray(x, dtype=np.float64) - np.asarray(y, dtype=np.float64)
-    difference = difference[difference != 0]
+    with np.errstate(invalid="ignore"):
+        difference = np.asarray(x, dtype=np.float64) - np.asarray(y, dtype=np.float64)
+    difference = difference[(difference < 0) | (difference > 0)]
     if not len(difference):
         return 1.0
     ranks = doubled_ranks(np.abs(difference))
