@@ -1,4 +1,4 @@
-"""A comparison: each of its runs is that of `progressive`, whatever runs beside it, was kept before, or came between."""
+"""A comparison: each of its runs is that of `progressive`, whatever runs beside it or came between."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from seriatim.evaluate.entrants import CLASSIFIERS, REGRESSORS, entrant, entrant
 from seriatim.evaluate.examples import Examples
 
 ROOT = str(Path(seriatim.__file__).parents[1])
-MANY = 10**9
 
 
 def set_of(n=300, labels=2, seed=0, names=False):

@@ -1,4 +1,4 @@
-"""The signed-rank test against SciPy and against all signs counted one by one; Holm's correction against its definition."""
+"""The signed-rank test against SciPy and against all signs counted one by one; Holm's correction by its definition."""
 
 from itertools import product
 

@@ -44,8 +44,8 @@ cdef class Tally:
     cdef int kind
     cdef double epsilon
 
-    def __init__(self, str loss, double epsilon, places, marks, Py_ssize_t labels=0):
-        self.kind, self.epsilon = LOSSES.index(loss), epsilon
+    def __init__(self, str loss_name, double epsilon, places, marks, Py_ssize_t labels=0):
+        self.kind, self.epsilon = LOSSES.index(loss_name), epsilon
         self.places, self.marks = places, marks
         self.sum_at = self.sums = np.zeros(len(places))
         self.second_at = self.seconds = np.zeros(len(marks))

@@ -80,11 +80,7 @@ class Store:
         try:
             run = msgspec.json.decode(line)
             msgspec.convert(run, Shape)
-        except (
-            msgspec.DecodeError,
-            UnicodeDecodeError,
-            RecursionError,
-        ) as error:  # a wrong shape is a DecodeError, too
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise self.foreign(number, str(error)) from None
         return run
 
