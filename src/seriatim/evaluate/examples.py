@@ -175,10 +175,10 @@ def ascending(y: Coded) -> Coded:
     """The same with the labels in ascending order, whichever came first.
 
     >>> ascending(Coded(["b", 1], np.array([0, 1, 1])))
-    Coded(labels=[1, 'b'], which=array([1, 0, 0]))
+    Coded(labels=[1, 'b'], which=array([1, 0, 0], dtype=int8))
     """
     labels = sorted(y.labels, key=label_order)
-    place = np.array([labels.index(label) for label in y.labels], dtype=np.intp)
+    place = np.array([labels.index(label) for label in y.labels], dtype=np.int8 if len(labels) <= 2 else np.intp)
     return Coded(labels, place[y.which])
 
 
