@@ -9,8 +9,9 @@ import os
 import platform
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from seriatim.errors import ParameterError, SeriatimError
 from seriatim.evaluate.course import Course, curve_places, mark_places
 from seriatim.evaluate.entrants import Entrant, entrants
 from seriatim.evaluate.examples import Examples, short_name
+from seriatim.evaluate.rounds import Tally, learn_all
 from seriatim.evaluate.significance import LEVEL, holm, signed_rank
 
 if TYPE_CHECKING:
@@ -68,7 +70,7 @@ class Standing:
 class Comparison:
     """The runs of a comparison so far, and what they add up to."""
 
-    examples: Examples
+    examples: Examples = field(repr=False)
     entrants: list[Entrant]
     permutations: int
     seed: int
@@ -78,7 +80,7 @@ class Comparison:
     store: Path | None = None
     interrupted: bool = False
     ran: int = 0  # runs of this call; the others were kept
-    records: list[Record] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list, repr=False)
 
     @property
     def measure(self) -> str:
@@ -344,17 +346,19 @@ class Runs:
         try:
             for thread in threads:
                 thread.start()
-            for thread in threads:
-                while thread.is_alive():
-                    thread.join(BETWEEN_LOOKS)
-                    if watch is not None:
-                        watch(self.comparison)
+            while working := [thread for thread in threads if thread.is_alive()]:
+                working[0].join(BETWEEN_LOOKS)
+                if watch is not None:
+                    watch(self.comparison)
+            if watch is not None:  # and see the end
+                watch(self.comparison)
         except KeyboardInterrupt:
             self.comparison.interrupted = self.stopping = True
         finally:
             self.stopping = True
             for thread in threads:
-                thread.join()
+                if thread.ident is not None:  # Ctrl-C may come before the last one has begun
+                    thread.join()
         if self.error is not None:
             raise self.error
 
@@ -388,19 +392,27 @@ class Runs:
         labels = examples.targets.labels if examples.task == "classification" else None
         courses = [Course(entrant.fresh(), self.places, self.marks, labels) for entrant in some]
         for rows, targets in examples.permuted(examples.order(order, seed)):
-            for entrant, course in zip(some, courses, strict=True):
+            waiting = [course.stretches(rows, targets) for course in courses]
+            while ready := self.next_stretches(some, waiting):
                 if self.stopping:
                     return
-                try:
-                    course.take(rows, targets)
-                except SeriatimError as error:
-                    raise type(error)(f"{entrant.label}: {error}") from None
+                learn_all(ready)
         records = [self.record(entrant, order, course) for entrant, course in zip(some, courses, strict=True)]
         if self.store is not None:
             self.store.append(*records)
         with self.turn:
             self.comparison.records += records
             self.comparison.ran += len(records)
+
+    def next_stretches(self, some: list[Entrant], waiting: list[Iterator[Tally]]) -> list[Tally]:
+        """The next stretch of each run that has one; they end where a new label comes, so mostly at the same place."""
+        ready: list[Tally] = []
+        for entrant, stretches in zip(some, waiting, strict=True):
+            try:
+                ready += islice(stretches, 1)
+            except SeriatimError as error:
+                raise type(error)(f"{entrant.label}: {error}") from None
+        return ready
 
     def record(self, entrant: Entrant, order: int | None, course: Course) -> Record:
         """A run as it is kept."""

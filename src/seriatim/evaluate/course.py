@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -46,26 +47,22 @@ class Course:
         self.places, self.marks, self.labels = places, marks, labels
         self.counted = labels is not None and len(labels) <= MOST_CLASSES
         self.tally = Tally(self.model.loss, self.model.epsilon, places, marks, len(labels or ()) if self.counted else 0)
-        self.seconds = 0.0
-        self.gaps: list[tuple[int, float]] = []  # examples before a block, and the time of the thread before this run
 
-    def take(self, rows: Rows, targets: Any) -> None:
-        """Predict and learn these rows as `Estimator.learn_rows` does."""
-        model = self.model
-        began = time.thread_time() - self.seconds
-        self.gaps.append((self.tally.examples, began))
-        with model._lock:
-            model._start(rows.features)
-            own = model._own(rows, learning=True)
-            model._columns = max(model._columns, own.features)
-            for start, y, fresh in model._stretches(targets):
-                if self.labels is None:
-                    self.tally.learn_numbers(model._learner, own, y, start)
-                else:
-                    self.learn_labels(own, y, start, fresh)
-        self.seconds = time.thread_time() - began
+    def stretches(self, rows: Rows, targets: Any) -> Iterator[Tally]:
+        """Get ready for these rows as `Estimator.learn_rows` does; each stretch is to be learned when it is given."""
+        model, began = self.model, time.thread_time()
+        model._start(rows.features)
+        own = model._own(rows, learning=True)
+        model._columns = max(model._columns, own.features)
+        self.tally.seconds += time.thread_time() - began
+        for start, y, fresh in model._stretches(targets):
+            if self.labels is None:
+                self.tally.expect_numbers(model._learner, own, y, start)
+            else:
+                self.expect_labels(own, y, start, fresh)
+            yield self.tally
 
-    def learn_labels(self, rows: Rows, y: np.ndarray, start: int, fresh: bool) -> None:
+    def expect_labels(self, rows: Rows, y: np.ndarray, start: int, fresh: bool) -> None:
         """As `progressive` does: a label that comes for the first time cannot have been predicted, but -1 and 1 can."""
         learner, labels, known = self.model._learner, self.labels or [], self.model._labels
         signs = {*known} <= {-1, 1}
@@ -74,7 +71,7 @@ class Course:
             known = [label for label in (-1, 1) if label in labels]
         seen = np.arange(len(known)) if learner.classes == 1 else np.array(self.model.seen())
         places = np.array([labels.index(label) for label in known]) if self.counted else seen
-        self.tally.learn_labels(learner, rows, y, start, seen, places, fresh and not signs, alone)
+        self.tally.expect_labels(learner, rows, y, start, seen, places, fresh and not signs, alone)
 
     # ---- the end
 
@@ -92,7 +89,7 @@ class Course:
             "mean_loss": finite(tally.loss / n),
             "mean_absolute_error": finite(tally.error / n) if numbers else None,
             "updates": learner.updates,
-            "seconds": self.seconds,
+            "seconds": tally.seconds,
             "nonzeros": None if weights is None else int(np.count_nonzero(weights[1:])),
             "support_vectors": None if vectors is None else len(vectors),
             "classes": self.labels,
@@ -100,15 +97,10 @@ class Course:
             "curve": {"examples": self.places.tolist(), "value": (tally.sums / self.places).tolist()},
             "checkpoints": {
                 "examples": self.marks.tolist(),
-                "updates": tally.updates.tolist(),
-                "seconds": self.seconds_at_marks(),
+                "updates": tally.updates_at.tolist(),
+                "seconds": tally.seconds_at.tolist(),
             },
         }
-
-    def seconds_at_marks(self) -> list[float]:
-        """The seconds of this run at the marks, without those that its thread spent on others."""
-        before, gaps = zip(*self.gaps, strict=True)
-        return (self.tally.seconds - np.array(gaps)[np.searchsorted(before, self.marks) - 1]).tolist()
 
     def heaviest(self) -> list[tuple[Any, int, float]]:
         """Class, column and weight of the features that weigh most; of two labels the higher one is meant."""
