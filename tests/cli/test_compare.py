@@ -155,6 +155,7 @@ def test_a_live_table_on_a_terminal():
     assert "s left" in shown
     assert "/40" in shown
     assert "averaged-perceptron" in shown
+    assert " ± " in shown
     assert "40 permutations (seed 0)" in out.decode()
 
 

@@ -416,17 +416,13 @@ def test_any_form_of_the_data_gives_the_same(tmp_path):
     path = tmp_path / "digits.svm"
     path.write_text("".join(f"{t} {' '.join(f'{j + 1}:{x!r}' for j, x in enumerate(r) if x)}\n" for t, r in
                             zip(y.tolist(), X.toarray().tolist(), strict=True)))  # fmt: skip
-    found = [
-        compare(given, ["pa"], permutations=2)
-        for given in (
-            (X, y),
-            str(path),
-            path,
-            [str(path)],
-            data.stream(path),
-            [(Rows.sparse(X.indptr, X.indices, X.data, 64), y)],
-        )
-    ]
+    lines = path.read_text().splitlines(keepends=True)
+    files = tmp_path / "head.svm", tmp_path / "rest.svm"
+    files[0].write_text("".join(lines[:1000]))
+    files[1].write_text("".join(lines[1000:]))
+    blocks = [(Rows.sparse(X.indptr, X.indices, X.data, 64), y)]
+    forms = (X, y), str(path), path, [str(path)], files, data.stream(path), blocks
+    found = [compare(given, ["pa"], permutations=2) for given in forms]
     rates = [sorted((str(run["order"]), run["mistakes"], run["updates"]) for run in one.records) for one in found]
     assert all(one == rates[0] for one in rates)
 
@@ -469,6 +465,8 @@ def test_data_that_cannot_be_compared_on(tmp_path, monkeypatch):
         compare((np.array([[1.0], [np.nan]]), [0, 1]))
     with pytest.raises(DataError, match="must be numbers"):
         compare((np.ones((2, 1)), ["a", "b"]), ["pa-regressor"])
+    with pytest.raises(ParameterError, match="each label is told at once"):
+        compare(data.stream("spam", delay=3))
     monkeypatch.setattr(examples, "ROOM", 100_000)
     with pytest.raises(LimitError, match=r"spam.*--limit.*--sample"):
         compare("spam")

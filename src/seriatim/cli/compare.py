@@ -154,7 +154,8 @@ class LiveTable:
             from rich.console import Console
             from rich.live import Live
 
-            self.screen = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
+            screen = Console(stderr=True)
+            self.screen = Live(console=screen, auto_refresh=False, transient=True, redirect_stdout=False)
             self.screen.start()
         self.screen.update(table(comparison, comparison.standings(test=False), self.left(comparison)), refresh=True)
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import json
 import os
-import platform
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -146,6 +144,9 @@ class Comparison:
         }
 
     def setting(self) -> dict[str, Any]:
+        import datetime
+        import platform
+
         examples = self.examples
         return {
             "data": examples.name,
@@ -350,7 +351,7 @@ class Runs:
                 working[0].join(BETWEEN_LOOKS)
                 if watch is not None:
                     watch(self.comparison)
-            if watch is not None:  # and see the end
+            if watch is not None and threads:  # and see the end
                 watch(self.comparison)
         except KeyboardInterrupt:
             self.comparison.interrupted = self.stopping = True

@@ -12,8 +12,8 @@ import numpy as np
 
 from seriatim.core.rows import Rows
 from seriatim.data import Stream, stream
-from seriatim.data.stream import Generated
-from seriatim.errors import DataError, LimitError
+from seriatim.data.stream import Generated, is_paths
+from seriatim.errors import DataError, LimitError, ParameterError
 from seriatim.estimator import Estimator
 from seriatim.evaluate.rounds import in_order
 from seriatim.features import Features
@@ -41,14 +41,22 @@ class Examples:
     """
 
     def __init__(
-        self, rows: Rows, y: Any, names: list[str] | None = None, *, name: str = "the data", features: Any = None
+        self,
+        rows: Rows,
+        y: Any,
+        names: list[str] | None = None,
+        *,
+        name: str = "the data",
+        features: Any = None,
+        arrays: tuple[np.ndarray, ...] | None = None,
     ) -> None:
+        """`arrays` are those of the rows, if nobody else has them; they serve if their columns are in order."""
         self.y = check_targets(y, rows.n)
-        rows = rows.check()
+        given, rows = rows, rows.check()
         self.name, self.names = name, names
         self.how = Features.of(features)
         self.n, self.features, self.nonzeros = rows.n, rows.features, rows.nonzeros
-        self.arrays: tuple[np.ndarray, ...] = rows.arrays
+        self.arrays: tuple[np.ndarray, ...] = arrays if arrays is not None and rows is given else rows.arrays
         self.norms = rows.norms
         self.weights = rows.weights if rows.weighted else None
         numbers = self.y.dtype.kind == "f" and not (np.isfinite(self.y) & (self.y == np.rint(self.y))).all()
@@ -60,7 +68,7 @@ class Examples:
         """What `data.stream` takes, read to its end; or (X, y); or examples, which stay as they are."""
         if isinstance(data, Examples):
             return data
-        if isinstance(data, tuple) and len(data) == 2 and not isinstance(data[0], str):
+        if isinstance(data, tuple) and len(data) == 2 and not is_paths(data):
             return cls.of_arrays(*data, features)
         if not isinstance(data, Stream):
             reading = {} if features is None else {"features": features}
@@ -80,6 +88,8 @@ class Examples:
 
     @classmethod
     def of_stream(cls, data: Stream, features: Any) -> Examples:
+        if data.delay:
+            raise ParameterError(f"{data.name}: delay={data.delay}; in a comparison each label is told at once")
         if isinstance(data.source, Generated) and data.limit is None:
             raise DataError(f"{data.name} has no end; say how many examples to take of it by a limit (--limit)")
         arrays, y, names, weights = Stream(within_room(data)).arrays()
@@ -87,7 +97,7 @@ class Examples:
         rows = Rows.sparse(*arrays, max(columns, 1))
         rows.weights = weights
         how = getattr(data, "features", None) if features is None else features
-        return cls(rows, y, names, name=data.name, features=how)
+        return cls(rows, y, names, name=data.name, features=how, arrays=arrays)
 
     def prepare(self, model: Estimator) -> None:
         """Get the targets ready for algorithms of the kind of this one."""
@@ -109,7 +119,7 @@ class Examples:
     def fingerprint(self) -> str:
         """A hash of the examples, by which results are known to be of the same ones."""
         digest = hashlib.blake2b(digest_size=16)
-        labels, y = ([*self.targets.labels], self.targets.which) if self.labels else ([], self.targets)
+        labels, y = ([*self.targets.labels], self.targets.which.astype(np.int64)) if self.labels else ([], self.targets)
         about = {"task": self.task, "columns": self.features, "labels": labels, "names": self.names}
         digest.update(json.dumps(about).encode())
         for array in (*self.arrays, y, *([] if self.weights is None else [self.weights])):
