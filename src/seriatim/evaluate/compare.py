@@ -100,7 +100,7 @@ class Comparison:
         for one in self.entrants:
             if runs := self.runs_of(one.label):
                 figures = {
-                    name: mean_and_deviation([run[key] for run in runs])
+                    name: mean_and_deviation([run.get(key) for run in runs])
                     for name, key in FIGURES.items()
                     if runs[0].get(key) is not None or name == self.measure
                 }
@@ -116,7 +116,7 @@ class Comparison:
         """Compare each with the best over the permutations that both have."""
         key = FIGURES[self.measure]
         values = {
-            standing.label: {run["order"]: number(run[key]) for run in self.runs_of(standing.label)}
+            standing.label: {run["order"]: number(run.get(key)) for run in self.runs_of(standing.label)}
             for standing in standings
         }
         best = values[standings[0].label]
@@ -190,8 +190,8 @@ class Comparison:
         by_file = [run for run in self.records if run["label"] == best.label and run["order"] is None]
         return {
             "label": best.label,
-            "classes": runs[0]["classes"],
-            "confusion": runs[0]["confusion"],
+            "classes": runs[0].get("classes"),
+            "confusion": runs[0].get("confusion"),
             "heaviest": next((run["heaviest"] for run in runs if "heaviest" in run), []),
             "file_order": recent(by_file[0]["curve"], self.examples.n) if by_file else None,
             "drift": [],
