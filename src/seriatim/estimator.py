@@ -571,7 +571,9 @@ class Classifier(Estimator):
         arrivals: list[tuple[int, Any]] = [(len(y), None)]
         for k, label in enumerate(y.labels):
             if label not in self._codes:
-                arrivals += [(int(first), label) for first in np.flatnonzero(y.which == k)[:1]]
+                here = y.which == k
+                if here.any():
+                    arrivals.append((int(here.argmax()), label))
         start, fresh = 0, False
         for arrival, label in sorted(arrivals, key=lambda pair: pair[0]):
             if start < arrival:

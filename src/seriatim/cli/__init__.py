@@ -14,6 +14,7 @@ from seriatim import __version__
 
 COMMANDS = {
     "run": "Run an algorithm over a file and judge every prediction it makes.",
+    "compare": "Run many algorithms over permutations of a file and compare them.",
     "tune": "Find good parameters on the first examples, and judge them by the others.",
     "train": "Learn from a file and save the model.",
     "predict": "Predict the labels of a file with a saved model.",
@@ -48,6 +49,7 @@ def command() -> None:
     seriatim run spam -a pa                      a bundled set, passive-aggressive
     seriatim run mail.svm -a ogd -p eta=0.1      a file, with a parameter
     seriatim run mail.csv.gz --label spam --text subject --normalize unit
+    seriatim compare spam                        a dozen algorithms, 20 permutations, a report
     seriatim train mail.svm -a pa -o mail.model  learn and save
     seriatim predict mail.model new.svm          predict with it
     seriatim describe mail.csv                   look at the data first

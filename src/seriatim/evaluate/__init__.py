@@ -1,22 +1,26 @@
 """Judging a learner by every prediction it makes on the way."""
 
-from seriatim.evaluate.drift import ADWIN, DDM, KSWIN, Blend, Change, PageHinkley, Restart, changes
-from seriatim.evaluate.progressive import Run, progressive
-from seriatim.evaluate.tune import Trial, Tuned, tune, tuned
+import importlib
+from typing import Any
 
-__all__ = [
-    "ADWIN",
-    "DDM",
-    "KSWIN",
-    "Blend",
-    "Change",
-    "PageHinkley",
-    "Restart",
-    "Run",
-    "Trial",
-    "Tuned",
-    "changes",
-    "progressive",
-    "tune",
-    "tuned",
-]
+from seriatim.evaluate.progressive import Run, progressive
+
+# What is loaded when it is first used, and where it is.
+_later = {
+    **dict.fromkeys(("ADWIN", "DDM", "KSWIN", "PageHinkley", "Change", "changes", "Restart", "Blend"), "drift"),
+    **dict.fromkeys(("Comparison", "compare"), "comparison"),
+    **dict.fromkeys(("Tuned", "Trial", "tune", "tuned"), "tuning"),
+}
+__all__ = ["Run", "drift", "metrics", "progressive", *_later]  # noqa: PLE0604, F822
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("drift", "metrics"):
+        return importlib.import_module(f"seriatim.evaluate.{name}")
+    if name in _later:
+        return getattr(importlib.import_module(f"seriatim.evaluate.{_later[name]}"), name)
+    raise AttributeError(f"module 'seriatim.evaluate' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

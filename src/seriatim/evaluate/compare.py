@@ -1,0 +1,433 @@
+"""Many algorithms over many orders of one data set: the runs, what they add up to, and what is significant."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seriatim import __version__
+from seriatim.errors import ParameterError, SeriatimError
+from seriatim.evaluate.course import Course, curve_places, mark_places
+from seriatim.evaluate.entrants import Entrant, entrants
+from seriatim.evaluate.examples import Examples, short_name
+from seriatim.evaluate.rounds import Tally, learn_all
+from seriatim.evaluate.significance import LEVEL, holm, signed_rank
+
+if TYPE_CHECKING:
+    from seriatim.evaluate.store import Store
+
+BETWEEN_LOOKS = 0.1  # seconds between two calls of `watch`
+WINDOWS = 20  # a recent figure is one of the last twentieth of the stream
+
+# What a table shows: the name of a figure, and the field of a run that holds it.
+MEASURES = {"classification": "mistake rate", "regression": "mean absolute error"}
+FIGURES = {
+    "mistake rate": "mistake_rate",
+    "mean absolute error": "mean_absolute_error",
+    "mean loss": "mean_loss",
+    "updates": "updates",
+    "nonzeros": "nonzeros",
+    "support vectors": "support_vectors",
+    "seconds": "seconds",
+}
+
+Record = dict[str, Any]
+
+
+@dataclass
+class Standing:
+    """How an algorithm did: the mean and the standard deviation (n - 1) of each figure over the permutations.
+
+    `p` is the p-value of the paired test against the best, corrected for the number of tests (see `significance`).
+    """
+
+    label: str
+    parameters: dict[str, Any]
+    runs: int
+    figures: dict[str, tuple[float, float]]
+    best: bool = False
+    p: float | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether it differs from the best by more than the order of the stream explains."""
+        return self.p is not None and self.p < LEVEL
+
+
+@dataclass
+class Comparison:
+    """The runs of a comparison so far, and what they add up to."""
+
+    examples: Examples = field(repr=False)
+    entrants: list[Entrant]
+    permutations: int
+    seed: int
+    fingerprint: str
+    command: str | None = None
+    tuning: str | None = None
+    store: Path | None = None
+    interrupted: bool = False
+    ran: int = 0  # runs of this call; the others were kept
+    records: list[Record] = field(default_factory=list, repr=False)
+
+    @property
+    def measure(self) -> str:
+        return MEASURES[self.examples.task]
+
+    @property
+    def total(self) -> int:
+        """The runs that there will be."""
+        return len(self.entrants) * (self.permutations + 1)
+
+    def runs_of(self, label: str) -> list[Record]:
+        """The runs of an algorithm over permutations, in the order of their numbers."""
+        runs = [run for run in [*self.records] if run["label"] == label and run["order"] is not None]
+        return sorted(runs, key=lambda run: run["order"])
+
+    def standings(self, test: bool = True) -> list[Standing]:
+        """The algorithms that have a run, the best first; `test` says whether to look for significance."""
+        found = []
+        for one in self.entrants:
+            if runs := self.runs_of(one.label):
+                figures = {
+                    name: mean_and_deviation([run.get(key) for run in runs])
+                    for name, key in FIGURES.items()
+                    if runs[0].get(key) is not None or name == self.measure
+                }
+                found.append(Standing(one.label, one.parameters, len(runs), figures))
+        found.sort(key=lambda standing: number(standing.figures[self.measure][0]))
+        if found:
+            found[0].best = True
+        if test and len(found) > 1:
+            self.test(found)
+        return found
+
+    def test(self, standings: list[Standing]) -> None:
+        """Compare each with the best over the permutations that both have."""
+        key = FIGURES[self.measure]
+        values = {
+            standing.label: {run["order"]: number(run.get(key)) for run in self.runs_of(standing.label)}
+            for standing in standings
+        }
+        best = values[standings[0].label]
+        tests = []
+        for standing in standings[1:]:
+            other = values[standing.label]
+            both = sorted(best.keys() & other.keys())
+            tests.append(signed_rank([best[order] for order in both], [other[order] for order in both]))
+        for standing, p in zip(standings[1:], holm(tests), strict=True):
+            standing.p = p
+
+    # ---- for the report
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain data: what a report shows."""
+        standings = self.standings()
+        return {
+            "title": short_name(self.examples.name),
+            "setting": self.setting(),
+            "measure": self.measure,
+            "algorithms": [self.shown(standing) for standing in standings],
+            "winner": self.winner(standings[0]) if standings else None,
+            "regret": None,
+            "bounds": None,
+        }
+
+    def setting(self) -> dict[str, Any]:
+        import datetime
+        import platform
+
+        examples = self.examples
+        return {
+            "data": examples.name,
+            "fingerprint": self.fingerprint,
+            "examples": examples.n,
+            "features": examples.features,
+            "labels": examples.labels,
+            "task": examples.task,
+            "permutations": self.permutations,
+            "seed": self.seed,
+            "tuning": self.tuning,
+            "command": self.command,
+            "versions": {"seriatim": __version__, "numpy": np.__version__, "python": platform.python_version()},
+            "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
+            "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        }
+
+    def shown(self, standing: Standing) -> dict[str, Any]:
+        """An algorithm with its curves."""
+        runs = self.runs_of(standing.label)
+        curve, marks = runs[0]["curve"]["examples"], runs[0]["checkpoints"]["examples"]
+        mean, deviation = over_runs([run["curve"]["value"] for run in runs])
+        updates = over_runs([run["checkpoints"]["updates"] for run in runs])
+        seconds, _ = over_runs([run["checkpoints"]["seconds"] for run in runs])
+        return {
+            "label": standing.label,
+            "parameters": standing.parameters,
+            "runs": standing.runs,
+            "figures": {name: plain(figure) for name, figure in standing.figures.items()},
+            "best": standing.best,
+            "p": standing.p,
+            "differs": standing.differs,
+            "curve": {"examples": curve, "mean": plain(mean), "deviation": plain(deviation)},
+            "updates": {"examples": marks, "mean": plain(updates[0]), "deviation": plain(updates[1])},
+            "time": {"seconds": plain(seconds), "value": plain(mean[np.searchsorted(curve, marks)])},
+        }
+
+    def winner(self, best: Standing) -> dict[str, Any]:
+        """More of the best algorithm: its first run, and the one in the order of the file."""
+        runs = self.runs_of(best.label)
+        by_file = [run for run in self.records if run["label"] == best.label and run["order"] is None]
+        return {
+            "label": best.label,
+            "classes": runs[0].get("classes"),
+            "confusion": runs[0].get("confusion"),
+            "heaviest": next((run["heaviest"] for run in runs if "heaviest" in run), []),
+            "file_order": recent(by_file[0]["curve"], self.examples.n) if by_file else None,
+            "drift": [],
+        }
+
+
+def number(value: Any) -> float:
+    """What is no number is larger than all."""
+    return np.inf if value is None or np.isnan(value) else float(value)
+
+
+def mean_and_deviation(values: list[Any]) -> tuple[float, float]:
+    """The mean, and the standard deviation with n - 1; that of one value is 0.
+
+    >>> mean_and_deviation([1, 2, 3])
+    (2.0, 1.0)
+    """
+    mean, deviation = over_runs([[value] for value in values])
+    return float(mean[0]), float(deviation[0])
+
+
+def over_runs(values: list[list[Any]]) -> tuple[np.ndarray, np.ndarray]:
+    """The means and standard deviations of several figures, a list of them a run."""
+    table = np.array(values, dtype=np.float64)  # None becomes NaN
+    with np.errstate(invalid="ignore", over="ignore"):
+        return table.mean(axis=0), table.std(axis=0, ddof=1) if len(table) > 1 else np.zeros(table.shape[1])
+
+
+def plain(values: Iterable[Any]) -> list[float | None]:
+    """Numbers as JSON has them."""
+    return [float(value) if np.isfinite(value) else None for value in values]
+
+
+def recent(curve: dict[str, list[Any]], n: int) -> dict[str, Any]:
+    """A curve with the figure of the last `window` examples beside that of all so far, between its points as on a line.
+
+    >>> recent({"examples": [20, 40], "value": [0.5, 0.25]}, 400)["recent"]
+    [0.5, 0.0]
+    """
+    examples, value = np.array(curve["examples"]), np.array(curve["value"], dtype=np.float64)
+    window = max(1, round(n / WINDOWS))
+    sums = np.concatenate([[0.0], examples * value])
+    before = np.maximum(examples - window, 0)
+    with np.errstate(invalid="ignore"):
+        late = (sums[1:] - np.interp(before, np.concatenate([[0], examples]), sums)) / (examples - before)
+    return {"examples": curve["examples"], "value": curve["value"], "window": window, "recent": plain(late)}
+
+
+# ---- the runs
+
+
+def compare(
+    data: Any,
+    algorithms: Iterable[Any] | None = None,
+    *,
+    permutations: int = 20,
+    seed: int = 0,
+    jobs: int | None = None,
+    store: str | os.PathLike[str] | None = None,
+    features: Any = None,
+    watch: Callable[[Comparison], None] | None = None,
+) -> Comparison:
+    """Run algorithms over the same permutations of a data set, and over its own order, each by progressive validation.
+
+    data : what `data.stream` takes, read once and kept in memory; or (X, y).
+    algorithms : names, names with parameters such as "pa:C=0.1,variant=II", classes or models; a good dozen by default.
+    permutations : permutation k is np.random.default_rng([seed, k]).permutation(n), the same for all algorithms.
+    jobs : runs at the same time; as many as there are cores. No result depends on it.
+    store : a file in which each run is kept when it has ended, or a folder (one that is there, or ends with /) for such
+        files. What is in it is not run again, so that a comparison that was stopped goes on where it was, and with
+        more algorithms or permutations only those are run.
+    features : how what is in the data becomes features, as for `data.stream`.
+    watch : called ten times a second with the comparison so far.
+
+    Labels that are whole numbers or names are classified and judged by the mistake rate, other numbers are estimated
+    and judged by the mean absolute error, whatever the loss of an algorithm. The seconds of a run are those that its
+    thread worked on learning and judging. Ctrl-C ends it; `interrupted` says so, and what has ended is kept.
+
+    >>> comparison = compare("spam", ["perceptron", "arow"], permutations=3)
+    >>> [(standing.label, round(standing.figures["mistake rate"][0], 3)) for standing in comparison.standings()]
+    [('arow', 0.094), ('perceptron', 0.478)]
+    """
+    if permutations < 1 or seed < 0 or (jobs is not None and jobs < 1):
+        raise ParameterError("permutations and jobs must be at least 1, seed at least 0")
+    examples = Examples.of(data, features)
+    how = examples.how if examples.how.as_dict() else None
+    field = entrants(algorithms, examples.task, how, examples.weights is not None)
+    examples.prepare(field[0].model)
+    comparison = Comparison(examples, field, permutations, seed, examples.fingerprint())
+    comparison.store = None if store is None else store_path(store, comparison)
+    Runs(comparison, jobs or cores()).go(watch)
+    return comparison
+
+
+def store_path(given: str | os.PathLike[str], comparison: Comparison) -> Path:
+    """The file that is meant, or the one in a folder that is for these examples."""
+    path = Path(given)
+    if path.is_dir() or os.fspath(given).endswith(os.sep):
+        path.mkdir(parents=True, exist_ok=True)
+        return path / f"{short_name(comparison.examples.name)}-{comparison.fingerprint[:8]}.jsonl"
+    return path
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def opened(path: Path | None) -> tuple[Store | None, dict[str, Record]]:
+    """The store, and what is in it."""
+    if path is None:
+        return None, {}
+    from seriatim.evaluate.store import Store
+
+    store = Store(path)
+    return store, store.read()
+
+
+class Runs:
+    """The runs of a comparison that are not in the store, on several threads: learning needs no interpreter."""
+
+    def __init__(self, comparison: Comparison, jobs: int) -> None:
+        self.comparison, self.jobs = comparison, jobs
+        self.places = curve_places(comparison.examples.n)
+        self.marks = mark_places(self.places)
+        self.turn = threading.Lock()
+        self.stopping = False
+        self.error: BaseException | None = None
+        self.orders = (*range(comparison.permutations), None)
+        self.keys: dict[tuple[str, int | None], str] = {}
+        self.missing: dict[int | None, list[Entrant]] = defaultdict(list)
+        self.store, kept = opened(comparison.store)
+        for entrant in comparison.entrants:
+            self.name_runs(entrant)
+        for order in self.orders:
+            for entrant in comparison.entrants:
+                if run := kept.get(self.keys[entrant.label, order]):
+                    comparison.records.append({**run, "label": entrant.label})
+                else:
+                    self.missing[order].append(entrant)
+
+    def name_runs(self, entrant: Entrant) -> None:
+        """The key of a run is a hash of all that its result depends on."""
+        what = [self.comparison.fingerprint, entrant.algorithm, entrant.parameters, __version__]
+        begun = hashlib.blake2b(json.dumps(what, sort_keys=True).encode(), digest_size=16)
+        for order in self.orders:
+            hashed = begun.copy()
+            hashed.update(f"{order} {None if order is None else self.comparison.seed}".encode())
+            self.keys[entrant.label, order] = hashed.hexdigest()
+
+    def go(self, watch: Callable[[Comparison], None] | None) -> None:
+        """Run what is missing; Ctrl-C stops it between two blocks."""
+        threads = [threading.Thread(target=self.work, daemon=True) for _ in range(self.jobs if self.missing else 0)]
+        try:
+            for thread in threads:
+                thread.start()
+            while working := [thread for thread in threads if thread.is_alive()]:
+                working[0].join(BETWEEN_LOOKS)
+                if watch is not None:
+                    watch(self.comparison)
+            if watch is not None and threads:  # and see the end
+                watch(self.comparison)
+        except KeyboardInterrupt:
+            self.comparison.interrupted = self.stopping = True
+        finally:
+            self.stopping = True
+            for thread in threads:
+                if thread.ident is not None:  # Ctrl-C may come before the last one has begun
+                    thread.join()
+        if self.error is not None:
+            raise self.error
+
+    def work(self) -> None:
+        """What each thread does until nothing is left."""
+        while not self.stopping:
+            order, some = self.next_runs()
+            if not some:
+                return
+            try:
+                self.take(order, some)
+            except BaseException as error:  # raised in the thread that waits
+                self.error, self.stopping = error, True
+
+    def next_runs(self) -> tuple[int | None, list[Entrant]]:
+        """Some runs over one order, for they share its blocks: all at first, fewer when little is left to share out."""
+        with self.turn:
+            if not self.missing:
+                return None, []
+            left = sum(map(len, self.missing.values()))
+            order = next(iter(self.missing))
+            few = max(1, left // (2 * self.jobs))
+            some, self.missing[order] = self.missing[order][:few], self.missing[order][few:]
+            if not self.missing[order]:
+                del self.missing[order]
+            return order, some
+
+    def take(self, order: int | None, some: list[Entrant]) -> None:
+        """Run algorithms over one order, side by side, and keep what they showed."""
+        examples, seed = self.comparison.examples, self.comparison.seed
+        labels = examples.targets.labels if examples.task == "classification" else None
+        courses = [Course(entrant.fresh(), self.places, self.marks, labels) for entrant in some]
+        for rows, targets in examples.permuted(examples.order(order, seed)):
+            waiting = [course.stretches(rows, targets) for course in courses]
+            while ready := self.next_stretches(some, waiting):
+                if self.stopping:
+                    return
+                learn_all(ready)
+        records = [self.record(entrant, order, course) for entrant, course in zip(some, courses, strict=True)]
+        if self.store is not None:
+            self.store.append(*records)
+        with self.turn:
+            self.comparison.records += records
+            self.comparison.ran += len(records)
+
+    def next_stretches(self, some: list[Entrant], waiting: list[Iterator[Tally]]) -> list[Tally]:
+        """The next stretch of each run that has one; they end where a new label comes, so mostly at the same place."""
+        ready: list[Tally] = []
+        for entrant, stretches in zip(some, waiting, strict=True):
+            try:
+                ready += islice(stretches, 1)
+            except SeriatimError as error:
+                raise type(error)(f"{entrant.label}: {error}") from None
+        return ready
+
+    def record(self, entrant: Entrant, order: int | None, course: Course) -> Record:
+        """A run as it is kept."""
+        column = self.comparison.examples.column
+        heaviest = [[label, column(j), weight] for label, j, weight in course.heaviest()] if order == 0 else None
+        return {
+            "key": self.keys[entrant.label, order],
+            "data": self.comparison.fingerprint,
+            "algorithm": entrant.algorithm,
+            "parameters": entrant.parameters,
+            "label": entrant.label,
+            "order": order,
+            "seed": None if order is None else self.comparison.seed,
+            "version": __version__,
+            **course.figures(),
+            **({} if heaviest is None else {"heaviest": heaviest}),
+        }

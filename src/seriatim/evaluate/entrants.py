@@ -1,0 +1,170 @@
+"""The algorithms of a comparison, as users name them: `pa`, `pa:C=0.1,variant=II`, a class, a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from seriatim import catalogue
+from seriatim.errors import ParameterError
+from seriatim.estimator import Estimator
+from seriatim.features import Features
+from seriatim.parameters import Number
+
+# Each kind of update once, with parameters that do well without being tuned, on two labels and on many.
+CLASSIFIERS = (
+    "perceptron",
+    "averaged-perceptron",
+    "ogd",
+    "pa",
+    "alma",
+    "aggressive-romma",
+    "soft-svm",
+    "sop",
+    "cw",
+    "arow",
+    "narow",
+    "scw",
+)
+REGRESSORS = (
+    "ogd-regressor",
+    "ogd-regressor:loss=absolute",
+    "ogd-regressor:loss=epsilon_insensitive",
+    "pa-regressor",
+    "pa-regressor:variant=II",
+    "arow-regressor",
+)
+DEFAULTS = {"classification": CLASSIFIERS, "regression": REGRESSORS}
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """An algorithm with its parameters, and what it is called in the tables."""
+
+    label: str
+    model: Estimator
+
+    def fresh(self) -> Estimator:
+        """A model that has seen nothing; without the checks that this one has passed."""
+        model = type(self.model).__new__(type(self.model))
+        vars(model).update(self.given)
+        return model
+
+    @cached_property
+    def given(self) -> dict[str, Any]:
+        return self.model.get_params()
+
+    @property
+    def algorithm(self) -> str:
+        return catalogue.command_name(type(self.model))
+
+    @cached_property
+    def parameters(self) -> dict[str, Any]:
+        """All of them, as what JSON has."""
+        plain = {name: plain_value(self.model.parameters[name], value) for name, value in self.given.items()}
+        return {**plain, "features": self.given["features"].as_dict() or None}
+
+
+def plain_value(parameter: Any, value: Any) -> Any:
+    """A value as it is kept with results: 1 and 1.0 are the same number."""
+    value = parameter.plain(value)
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    is_number = isinstance(parameter, Number) and not isinstance(value, str | None)
+    return float(value) if is_number and not parameter.integer else value
+
+
+def entrant(given: Any, features: Any = None) -> Entrant:
+    """The algorithm that is meant by a name, a name with parameters, a class or a model, checked.
+
+    A model that has learned counts as its parameters only. `features` are for those that have none of their own.
+
+    >>> entrant("pa:C=0.1,variant=II").model
+    PA(C=0.1, variant='II', average=False, fit_intercept=True, features=Features())
+    >>> from seriatim import AROW
+    >>> entrant(AROW(r=0.5)).label, entrant(AROW).label
+    ('arow r=0.5', 'arow')
+    """
+    if isinstance(given, str):
+        label, (cls, values) = given, parsed(given)
+    elif isinstance(given, type) and issubclass(given, Estimator):
+        label, cls, values = catalogue.command_name(given), given, {}
+    elif isinstance(given, Estimator):
+        cls, values = type(given), given.get_params()
+        label = described(given)
+    else:
+        raise ParameterError(f"{given!r}: an algorithm is a name, a class or a model")
+    values["features"] = Features.of(features if values.get("features") is None else values["features"])
+    try:
+        model = cls(**values)
+        model._check_parameters()
+    except TypeError as error:
+        raise ParameterError(f"{label}: {error}") from None
+    return Entrant(label, model)
+
+
+def parsed(text: str) -> tuple[type[Estimator], dict[str, Any]]:
+    """Class and parameters of `name:parameter=value,parameter=value`.
+
+    A comma within a value needs no quotes: what follows it is no parameter.
+
+    >>> parsed("cspa:rho=spam:ham=5,ham:spam=1,C=2")[1]
+    {'rho': {('spam', 'ham'): 5.0, ('ham', 'spam'): 1.0}, 'C': 2.0}
+    """
+    name, colon, rest = text.partition(":")
+    cls = catalogue.find(name)
+    known = [name for name in cls.parameters if name != "features"]
+    texts: dict[str, str] = {}
+    last = None
+    for part in rest.split(",") if colon else ():
+        parameter, equals, value = part.partition("=")
+        if equals and parameter.strip() in known:
+            last = parameter.strip()
+            texts[last] = value
+        elif last is not None and type(cls.parameters[last]).__name__ in ("Costs", "Labels"):
+            texts[last] += f",{part}"
+        else:
+            raise ParameterError(f"{text}: {part!r} is not NAME=VALUE with a parameter of {name}: {', '.join(known)}")
+    return cls, {name: cls.parameters[name].parse(value) for name, value in texts.items()}
+
+
+def described(model: Estimator) -> str:
+    """The name of a model's algorithm, and its parameters as far as they are not the usual ones."""
+    special = {
+        name: value
+        for name, value in model.get_params().items()
+        if name != "features" and not np.array_equal(value, model.parameters[name].default)
+    }
+    return " ".join([catalogue.command_name(type(model)), *(f"{name}={value}" for name, value in special.items())])
+
+
+def entrants(given: Iterable[Any] | None, task: str, features: Any, weighted: bool) -> list[Entrant]:
+    """All algorithms of a comparison, each once; by default those of DEFAULTS that can take the data."""
+    if given is None:
+        field = [entrant(name, features) for name in DEFAULTS[task]]
+        return [one for one in field if not weighted or one.model.build().weighted]
+    field = [entrant(one, features) for one in ([given] if isinstance(given, str) else given)]
+    if not field:
+        raise ParameterError("no algorithm to compare")
+    for one in field:
+        if one.model.task not in DEFAULTS:
+            raise ParameterError(f"{one.label}: its task is {one.model.task}; {' and '.join(DEFAULTS)} can be compared")
+        if one.model.task != field[0].model.task:
+            kinds = f"{field[0].label} is for {field[0].model.task}, {one.label} for {one.model.task}"
+            raise ParameterError(f"{kinds}: they cannot be compared")
+        if weighted:
+            one.model._expect_weighted()
+    return distinct(field)
+
+
+def distinct(field: list[Entrant]) -> list[Entrant]:
+    """Each algorithm with the same parameters once; several with one label are told apart by their parameters."""
+    once: dict[str, Entrant] = {}
+    for one in field:
+        once.setdefault(f"{one.algorithm} {one.parameters}", one)
+    labels = [one.label for one in once.values()]
+    return [Entrant(described(one.model), one.model) if labels.count(one.label) > 1 else one for one in once.values()]

@@ -1,0 +1,228 @@
+"""`seriatim compare` as its users meet it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import pytest
+
+from seriatim.evaluate import compare
+from seriatim.evaluate.entrants import CLASSIFIERS
+from tests.cli.test_cli import COMMAND, folder, good, on_a_terminal, seriatim_  # noqa: F401, fixtures
+
+
+def table_of(out):
+    """The cells of the table by algorithm, in order."""
+    lines = out.splitlines()
+    head = next(i for i, line in enumerate(lines) if line.startswith("algorithm"))
+    rows = {}
+    for line in lines[head + 1 :]:
+        cells = re.split(r"  +", line)
+        if len(cells) < 3:
+            break
+        rows[cells[0]] = cells[1:]
+    return rows
+
+
+def test_compare_prints_a_table(good):  # noqa: F811
+    out = good("compare", "spam", "--permutations", 12, "--no-report")
+    assert out.splitlines()[0] == "spam: 4,601 examples, 57 features, 12 permutations (seed 0)"
+    rows = table_of(out)
+    standings = compare("spam", permutations=12).standings()
+    assert len(rows) == len(CLASSIFIERS)
+    assert [label.removesuffix(" ≈") for label in rows] == [one.label for one in standings]
+    for (label, cells), one in zip(rows.items(), standings, strict=True):
+        assert cells[0] == "{:.4f} ± {:.4f}".format(*one.figures["mistake rate"])
+        assert re.fullmatch(r"[\d,]+ ± [\d,]+", cells[1])
+        assert re.fullmatch(r"0\.0\d+ ± 0\.0\d+", cells[2])
+        assert label.endswith(" ≈") == (not one.best and not one.differs)
+    assert any(label.endswith(" ≈") for label in rows)
+    assert "≈ no significant difference from the best (Wilcoxon's signed ranks" in out
+    (store,) = Path("seriatim-results").iterdir()
+    assert re.search(rf"^runs: {store} \(156 runs in \d+\.\d s\)$", out, re.MULTILINE)
+    assert len(store.read_bytes().splitlines()) == 13 * 12
+
+
+def test_a_second_call_prints_from_the_store(good):  # noqa: F811
+    arguments = ("compare", "spam", "-a", "pa", "-a", "arow", "--permutations", 3, "--no-report")
+    first, again = good(*arguments), good(*arguments)
+    assert "(8 runs in " in first
+    assert "(all of them from there)" in again
+    assert table_of(first) == table_of(again)
+    more = good(*arguments, "-a", "scw")
+    assert "(4 runs in " in more
+
+
+def test_too_few_permutations_have_no_marks(good):  # noqa: F811
+    out = good("compare", "spam", "-a", "pa", "-a", "pa:C=0.99", "--permutations", 3, "--no-report")
+    assert "≈" not in out
+    assert "so few permutations show no significant difference among so many algorithms; 6 could" in out
+    out = good("compare", "spam", "-a", "perceptron", "-a", "arow", "--permutations", 8, "--no-report")
+    assert "all others differ significantly from the best" in out
+    assert "significant" not in good("compare", "spam", "-a", "pa", "--permutations", 2, "--no-report")
+
+
+def test_compare_as_json(good):  # noqa: F811
+    found = json.loads(good("compare", "spam", "-a", "pa", "-a", "arow", "--permutations", 2, "--json", "--no-report"))
+    again = compare("spam", ["pa", "arow"], permutations=2, store=found.pop("store"))
+    assert again.ran == 0
+    assert found.pop("written") == []
+    assert found["setting"].pop("command") == "seriatim compare spam -a pa -a arow --permutations 2 --json --no-report"
+    expected = json.loads(json.dumps(again.as_dict()))
+    del expected["setting"]["command"]
+    assert found == expected
+
+
+def test_options_reach_the_runs(good):  # noqa: F811
+    Path("mail.csv").write_text("label,text,x\n" + "".join(f"{'ab'[i % 2]},w{i % 2},{i}\n" for i in range(50)))
+    arguments = ("--text", "text", "--drop", "x", "--normalize", "unit", "--limit", 40, "--seed", 5, "--jobs", 2)
+    found = json.loads(
+        good("compare", "mail.csv", *arguments, "-a", "pa:C=2", "--permutations", 2, "--store", "runs", "--json")
+    )
+    assert (found["title"], found["setting"]["examples"], found["setting"]["features"]) == ("mail", 40, 2)
+    assert (found["setting"]["seed"], found["store"]) == (5, "runs")
+    parameters = found["algorithms"][0]["parameters"]
+    assert parameters["C"] == 2
+    assert parameters["features"] == {"text": ["text"], "drop": ["x"], "normalize": "unit"}
+    assert not Path("seriatim-results").exists()
+
+
+def test_generated_streams_and_numbers(good, seriatim_):  # noqa: F811
+    assert "sea:noise=0.2: 300 examples" in good("compare", "sea:noise=0.2", "--limit", 300, "-a", "pa", "--no-report")
+    status, _, err = seriatim_("compare", "sea")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "--limit" in err
+    Path("numbers.svm").write_text("".join(f"{i % 5 * 0.5} 1:{i % 5} 2:1\n" for i in range(100)))
+    out = good("compare", "numbers.svm", "--permutations", 2, "--no-report")
+    assert "mean absolute error" in out
+    assert "pa-regressor:variant=II" in table_of(out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("spam", "-a", "aroww"), "no algorithm is called 'aroww'; did you mean arow"),
+        (("spam", "-a", "pa:c=1"), "pa:c=1: 'c=1' is not NAME=VALUE with a parameter of pa: C, variant"),
+        (("spam", "-a", "pa:C=-1"), "C=-1.0: must be a number above 0"),
+        (("spam", "-a", "pa", "-a", "pa-regressor"), "they cannot be compared"),
+        (("nothing.svm",), "nothing.svm: No such file"),
+        (("spam", "--store", "notes.txt"), "notes.txt: line 1: not a run of a comparison"),
+    ],
+)
+def test_bad_input_is_one_clear_line(seriatim_, arguments, problem):  # noqa: F811
+    Path("notes.txt").write_text("buy milk")
+    status, out, err = seriatim_("compare", *arguments)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("seriatim: ")
+    assert problem in err
+    assert Path("notes.txt").read_text() == "buy milk"
+    assert not [*Path("seriatim-results").glob("*")]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("spam", "--permutations", "0"), ("spam", "--jobs", "0"), ("spam", "--seed", "-1"), (),
+        ("spam", "--store", "no/where"), ("spam", "--report", "no/where.html"), ("spam", "--figures", "gif"),
+    ],
+)  # fmt: skip
+def test_bad_usage(seriatim_, arguments):  # noqa: F811
+    assert seriatim_("compare", *arguments)[0] == 2
+    assert not Path("seriatim-results").exists()
+
+
+def test_where_signs_are_missing():
+    done = subprocess.run(
+        [*COMMAND, "compare", "spam", "-a", "pa", "-a", "pa:C=0.999", "--permutations", "6", "--no-report"],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, check=True,
+    )  # fmt: skip
+    assert b" +- " in done.stdout
+
+
+def test_a_live_table_on_a_terminal():
+    status, shown, out = on_a_terminal("compare", "digits", "--permutations", "40", "--no-report")
+    assert status == 0, shown
+    assert "of 492 runs" in shown
+    assert "s left" in shown
+    assert "/40" in shown
+    assert "averaged-perceptron" in shown
+    assert " ± " in shown
+    assert "40 permutations (seed 0)" in out.decode()
+
+
+def test_ctrl_c_keeps_what_is_done_and_the_next_call_goes_on():
+    arguments = ["compare", "digits", "--permutations", "100", "--no-report"]
+    process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    results = Path("seriatim-results")
+    while not [*results.glob("*")]:  # the first runs are done
+        time.sleep(0.01)
+        assert process.poll() is None
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert re.search(r"^seriatim: interrupted; [\d,]+ of 1,212 runs are kept, and the same command goes on", err)
+    assert table_of(out)
+    (store,) = results.iterdir()
+    kept = len(store.read_bytes().splitlines())
+    assert 0 < kept < 1212
+    again = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=True)
+    assert f"({1212 - kept:,} runs in " in again.stdout
+
+
+def left_in(pipe):
+    """The bytes that nobody has read yet."""
+    count = bytearray(4)
+    fcntl.ioctl(pipe, termios.FIONREAD, count)
+    return int.from_bytes(count, sys.byteorder)
+
+
+def test_ctrl_c_while_the_data_are_read():
+    """From a pipe that gives nothing more."""
+    process = subprocess.Popen(
+        [*COMMAND, "compare", "-", "--no-report"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdin is not None
+    process.stdin.write(b"1 1:1\n0 2:1\n")
+    process.stdin.flush()
+    while left_in(process.stdin):
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    assert process.stderr is not None
+    assert process.stderr.read() == b"seriatim: interrupted\n"
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        pipe.close()  # type: ignore[union-attr]
+    assert not Path("seriatim-results").exists()
+
+
+def test_the_report_is_written_if_there_is_one(good, monkeypatch):  # noqa: F811
+    """What the report is given is what --json prints."""
+    given = {}
+
+    class Report:
+        @staticmethod
+        def write(about, path):
+            given["about"], given["path"] = about, Path(path)
+            Path(path).write_text("report")
+
+        @staticmethod
+        def save_figures(about, place, kind):
+            given["figures"] = (str(place), kind)
+
+    monkeypatch.setitem(sys.modules, "seriatim.report", Report)
+    out = good("compare", "spam", "-a", "pa", "--permutations", 2, "--figures", "svg")
+    assert given["path"] == Path("seriatim-results/spam.html")
+    assert given["figures"] == ("seriatim-results/spam-figures", "svg")
+    assert given["about"]["title"] == "spam"
+    assert "report: seriatim-results/spam.html\n" in out
+    good("compare", "spam", "-a", "pa", "--permutations", 2, "--report", "mine.html")
+    assert Path("mine.html").exists()
