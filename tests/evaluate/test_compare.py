@@ -21,8 +21,8 @@ from seriatim import AROW, PA, OGDRegressor, OneClassPA, data, evaluate
 from seriatim.core.rows import Rows
 from seriatim.errors import DataError, LimitError, ParameterError
 from seriatim.evaluate import compare, examples
-from seriatim.evaluate.compare import Runs, mean_and_deviation, recent
-from seriatim.evaluate.course import curve_places, mark_places
+from seriatim.evaluate.comparison import Runs, mean_and_deviation, recent
+from seriatim.evaluate.course import curve_places
 from seriatim.evaluate.entrants import CLASSIFIERS, REGRESSORS, entrant, entrants
 from seriatim.evaluate.examples import Examples
 
@@ -44,7 +44,7 @@ def without_time(comparison):
     runs = {}
     for run in comparison.records:
         plain = {k: v for k, v in run.items() if k != "seconds"}
-        plain["checkpoints"] = {k: v for k, v in run["checkpoints"].items() if k != "seconds"}
+        plain["curve"] = {k: v for k, v in run["curve"].items() if k != "seconds"}
         runs[run["key"]] = plain
     assert len(runs) == len(comparison.records)
     return runs
@@ -83,7 +83,7 @@ def test_a_run_is_that_of_progressive(kind, sparse, monkeypatch):
         ]  # fmt: skip
         curve = dict(zip(run["curve"]["examples"], run["curve"]["value"], strict=True))
         assert {t: curve[t] for t, _ in expected.curve if t in curve} == {t: v for t, v in expected.curve if t in curve}
-        assert run["checkpoints"]["updates"][-1] == expected.updates
+        assert run["curve"]["updates"][-1] == expected.updates
         assert run["nonzeros"] == np.count_nonzero(expected.model.coef_)
 
 
@@ -216,7 +216,7 @@ def test_only_what_is_missing_is_run(tmp_path):
 
 def test_a_new_version_runs_again(tmp_path, monkeypatch):
     assert compare(set_of(), ["pa"], permutations=1, store=tmp_path / "runs").ran == 2
-    monkeypatch.setattr(sys.modules["seriatim.evaluate.compare"], "__version__", "99")
+    monkeypatch.setattr(sys.modules["seriatim.evaluate.comparison"], "__version__", "99")
     assert compare(set_of(), ["pa"], permutations=1, store=tmp_path / "runs").ran == 2
 
 
@@ -363,7 +363,7 @@ def test_as_dict_is_what_the_report_takes():
         deviation = np.std([run["curve"]["value"] for run in runs], axis=0, ddof=1)
         assert one["curve"]["deviation"] == pytest.approx(deviation)
         assert one["curve"]["mean"][-1] == pytest.approx(one["figures"]["mistake rate"][0])
-        assert one["updates"]["examples"] == mark_places(curve_places(4601)).tolist()
+        assert one["updates"]["examples"] == curve_places(4601).tolist()
         assert one["updates"]["mean"][-1] == one["figures"]["updates"][0]
         assert one["time"]["value"][-1] == one["curve"]["mean"][-1]
         assert one["time"]["seconds"] == sorted(one["time"]["seconds"])
@@ -398,14 +398,12 @@ def test_mean_and_deviation_of_one():
 
 @pytest.mark.parametrize("n", [1, 2, 3, 99, 100, 101, 4601, 10**6])
 def test_places(n):
-    places, marks = curve_places(n), mark_places(curve_places(n))
+    places = curve_places(n)
     assert places[0] == 1
-    assert places[-1] == marks[-1] == n
+    assert places[-1] == n
     assert (np.diff(places) > 0).all()
     assert {1 << k for k in range(n.bit_length())} <= {*places.tolist()}
-    assert {*marks.tolist()} <= {*places.tolist()}
     assert min(n, 100) <= len(places) <= 100 + n.bit_length()
-    assert min(n, 8) <= len(marks) <= 16
 
 
 # ---- the data

@@ -81,7 +81,7 @@ def command(
     """
     from seriatim import data
     from seriatim.evaluate import progressive, tune
-    from seriatim.evaluate.tune import endless
+    from seriatim.evaluate.tuning import endless
 
     how = {name: options.pop(name) for name in ("search", "prefix", "tries", "measure", "seed", "jobs")}
     given = [*sources, *data_options(options)]

@@ -6,6 +6,7 @@ Labels are known here by their position among those that a model knows.
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport fabs
+from posix.time cimport CLOCK_THREAD_CPUTIME_ID, clock_gettime, timespec
 
 import numpy as np
 
@@ -21,6 +22,13 @@ cdef enum:
 
 cdef Py_ssize_t LARGEST_CONFUSION = 1000    # labels, beyond which nobody could read the matrix
 cdef Py_ssize_t BETWEEN_SIGNALS = 1 << 16
+
+
+cdef inline double thread_seconds() noexcept nogil:
+    """What this thread has worked so far: others may be at work beside it."""
+    cdef timespec now
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now)
+    return now.tv_sec + 1e-9 * now.tv_nsec
 
 
 cdef Py_ssize_t lengths(const double[::1] y, const double[:, ::1] scores, Py_ssize_t columns) except -1:
@@ -131,12 +139,13 @@ cdef class Tally:
 
     >>> tally = Tally(every=2)
     >>> tally.take(np.array([0, 1, 1], np.int32), np.array([1, 1, 0], np.int32), np.ones(3), ["ham", "spam"])
-    >>> tally.examples, tally.mistakes, tally.loss, tally.counts.tolist(), [part.tolist() for part in tally.curve()]
+    >>> tally.examples, tally.mistakes, tally.loss, tally.counts.tolist(), [part.tolist() for part in tally.curve()[:3]]
     (3, 2, 3.0, [[0, 1], [1, 1]], [[2], [1.0], [2.0]])
     """
 
     cdef readonly long long examples, mistakes
     cdef readonly double loss, error    # the error is that of numbers: the sum of |y - prediction|
+    cdef readonly double seconds        # that `learn` has worked
     cdef public long long skip          # so many examples more are not counted
     cdef readonly list labels           # of the counts: those of the last examples, and others that came before
     cdef readonly object counts
@@ -147,7 +156,10 @@ cdef class Tally:
     cdef Py_ssize_t count
     cdef long long[:, ::1] cells
     cdef long long[::1] places
-    cdef double[::1] sums, costs        # mistakes or errors, and losses, until each place
+    cdef double[::1] sums, costs, times # mistakes or errors, losses and seconds until each place
+    cdef long long[::1] changes         # and updates
+    cdef Py_ssize_t updates
+    cdef double begun                   # the thread's time less these seconds
 
     def __init__(self, at=None, every=None, skip=0):
         self.labels, self.skip = [], skip
@@ -156,14 +168,15 @@ cdef class Tally:
         self.at = np.unique(np.asarray([] if at is None else at, np.int64))
         self.spacing = every or 1
         self.next = self.spacing if at is None else self.at[0] if len(self.at) else -1
-        self.hold(np.empty(CURVE_POINTS, np.int64), np.empty(CURVE_POINTS), np.empty(CURVE_POINTS))
+        self.hold([np.empty(CURVE_POINTS, kind) for kind in (np.int64, float, float, np.int64, float)])
 
-    def hold(self, places, sums, costs):
-        self.held = places, sums, costs
-        self.places, self.sums, self.costs = places, sums, costs
+    def hold(self, arrays):
+        self.held = arrays
+        self.places, self.sums, self.costs, self.changes, self.times = arrays
 
     def curve(self):
-        """The places, and until each the mistakes, or the errors of numbers, and the loss."""
+        """The places, and until each the mistakes, or the errors of numbers, the loss, the learner's updates and the
+        seconds; the last two only of what `learn` has learned."""
         return tuple(part[:self.count].copy() for part in self.held)
 
     @cython.boundscheck(False)
@@ -198,6 +211,7 @@ cdef class Tally:
         cdef long long* cells = &self.cells[0, 0] if size else NULL
         learner.learned = 0
         learner.grow(rows.features + 1)
+        self.begun = thread_seconds() - self.seconds
         while learner.learned < n and not learner.failed:
             PyErr_CheckSignals()
             stop = min(n, learner.learned + BETWEEN_SIGNALS)
@@ -237,9 +251,11 @@ cdef class Tally:
                             cells[true * size + guess] += 1
                     if t == self.next:
                         self.examples, self.loss, self.mistakes, self.error = t, total, mistakes, error
+                        self.updates = learner.updates
                         self.note()
                 learner.weight = 1
                 self.examples, self.loss, self.mistakes, self.error = t, total, mistakes, error
+                self.seconds = thread_seconds() - self.begun
         learner.check_memory()
 
     def expect(self, Learner learner, Rows rows, const double[::1] y, Py_ssize_t start, seen, Py_ssize_t last, kept):
@@ -303,7 +319,7 @@ cdef class Tally:
         if not self.thinning:
             most = len(self.at) if self.given else self.count + n // self.spacing + 1
             if most > len(self.held[0]):
-                self.hold(*(np.concatenate([part, np.empty(max(most, len(part)), part.dtype)]) for part in self.held))
+                self.hold([np.concatenate([part, np.empty(max(most, len(part)), part.dtype)]) for part in self.held])
 
     @cython.boundscheck(False)
     @cython.wraparound(False)
@@ -313,12 +329,14 @@ cdef class Tally:
         if self.thinning and self.count == CURVE_POINTS:
             for i in range(CURVE_POINTS // 2):
                 self.places[i], self.sums[i] = self.places[2 * i + 1], self.sums[2 * i + 1]
-                self.costs[i] = self.costs[2 * i + 1]
+                self.costs[i], self.changes[i] = self.costs[2 * i + 1], self.changes[2 * i + 1]
+                self.times[i] = self.times[2 * i + 1]
             self.count = CURVE_POINTS // 2
             self.spacing *= 2
         if not self.thinning or self.examples % self.spacing == 0:
             self.places[self.count], self.sums[self.count] = self.examples, self.mistakes + self.error
-            self.costs[self.count] = self.loss
+            self.costs[self.count], self.changes[self.count] = self.loss, self.updates
+            self.times[self.count] = thread_seconds() - self.begun
             self.count += 1
         if self.given:
             self.next = self.at[self.count] if self.count < self.at.shape[0] else -1

@@ -3,6 +3,7 @@
 import numpy as np
 
 from libc.stdlib cimport free, malloc, qsort
+from libc.string cimport memcpy
 
 from seriatim.core.row cimport sum_of_squares
 
@@ -35,6 +36,34 @@ def check_weights(weights, Py_ssize_t n):
     if len(bad):
         raise DataError(f"row {bad[0]}: the weight {array[bad[0]]:g} is not a number from 0 to {LIMIT:g}")
     return array
+
+
+def picked(const long long[::1] start, const int[::1] index, const double[::1] value, const long long[::1] order):
+    """These rows of a CSR matrix, in this order.
+
+    >>> start, index, value = np.array([0, 2, 3]), np.array([0, 1, 2], dtype=np.int32), np.array([0.5, 1.0, 1.5])
+    >>> [array.tolist() for array in picked(start, index, value, np.array([1, 0]))]
+    [[0, 1, 3], [2, 0, 1], [1.5, 0.5, 1.0]]
+    """
+    cdef Py_ssize_t i, n = order.shape[0], row, length, end = 0
+    new_start = np.zeros(n + 1, np.int64)
+    cdef long long[::1] to_start = new_start
+    for i in range(n):
+        row = order[i]
+        if not 0 <= row < start.shape[0] - 1:
+            raise IndexError(f"row {row} of {start.shape[0] - 1}")
+        end += start[row + 1] - start[row]
+        to_start[i + 1] = end
+    new_index, new_value = np.empty(end, np.int32), np.empty(end)
+    cdef int[::1] to_index = new_index
+    cdef double[::1] to_value = new_value
+    with nogil:
+        for i in range(n):
+            row, length = order[i], to_start[i + 1] - to_start[i]
+            if length:
+                memcpy(&to_index[to_start[i]], &index[start[row]], length * sizeof(int))
+                memcpy(&to_value[to_start[i]], &value[start[row]], length * sizeof(double))
+    return new_start, new_index, new_value
 
 
 cdef class Rows:

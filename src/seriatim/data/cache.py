@@ -11,7 +11,7 @@ import numpy as np
 
 from seriatim.core.ahead import ahead
 from seriatim.core.names import Names
-from seriatim.core.rows import Rows
+from seriatim.core.rows import Rows, picked
 from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import DataError
 
@@ -157,7 +157,8 @@ class Cache:
         while begin < n:
             end = max(begin + 1, int(np.searchsorted(ends, (ends[begin - 1] if begin else 0) + PART, "right")))
             some = order[begin:end]
-            rows = self.rows(*picked(start, index, value, some), norms[some])
+            begins, columns, values = picked(start, index, value, some)
+            rows = self.rows(begins, columns, values, norms[some])
             rows.weights = weight[some] if self.weighted else None
             yield rows, self.targets(y[some], label[some])
             begin = end
@@ -178,11 +179,3 @@ def joined(parts: list[Arrays]) -> Arrays:
     ends = np.cumsum([part[0][-1] for part in parts])
     start = np.concatenate([[0], *(part[0][1:] + end - part[0][-1] for part, end in zip(parts, ends, strict=True))])
     return start, np.concatenate([part[1] for part in parts]), np.concatenate([part[2] for part in parts])
-
-
-def picked(start: np.ndarray, index: np.ndarray, value: np.ndarray, order: np.ndarray) -> Arrays:
-    """These rows of a matrix, in this order."""
-    length = start[order + 1] - start[order]
-    begin = np.concatenate([[0], np.cumsum(length)])
-    place = np.repeat(start[order] - begin[:-1], length) + np.arange(begin[-1])
-    return begin, index[place], value[place]

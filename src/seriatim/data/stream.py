@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from seriatim.core.names import Names
-from seriatim.core.rows import Rows
+from seriatim.core.rows import Rows, picked
 from seriatim.core.vocabulary import Vocabulary
-from seriatim.data.cache import Arrays, Cache, joined, picked, sparse
+from seriatim.data.cache import Arrays, Cache, joined, sparse
 from seriatim.data.drift import generated
 from seriatim.data.source import Blocks, Source
 from seriatim.errors import DataError, ParameterError

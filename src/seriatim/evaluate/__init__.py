@@ -11,7 +11,7 @@ _later = {
     **dict.fromkeys(("Comparison", "compare"), "comparison"),
     **dict.fromkeys(("Tuned", "Trial", "tune", "tuned"), "tuning"),
 }
-__all__ = ["Run", "drift", "metrics", "progressive", *_later]  # noqa: PLE0604, F822
+__all__ = ["Run", "drift", "metrics", "progressive", *_later]
 
 
 def __getattr__(name: str) -> Any:

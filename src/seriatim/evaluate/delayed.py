@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from seriatim.core.judge import judge_numbers
-from seriatim.core.rows import Rows
-from seriatim.data.cache import Arrays, joined, picked, sparse
+from seriatim.core.rows import Rows, picked
+from seriatim.data.cache import Arrays, joined, sparse
 from seriatim.errors import DataError
 from seriatim.estimator import Estimator
 from seriatim.evaluate.metrics import Outcome

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from seriatim.core.rows import Rows
+from seriatim.core.rows import Rows, picked
 from seriatim.data import Stream, stream
 from seriatim.data.stream import Generated, is_paths
 from seriatim.errors import DataError, LimitError, ParameterError
 from seriatim.estimator import Estimator
-from seriatim.evaluate.rounds import in_order
 from seriatim.features import Features
 from seriatim.inputs import as_rows, check_targets, is_frame
 from seriatim.labels import Coded, label_order
@@ -153,7 +152,7 @@ class Examples:
             rows = Rows.dense(self.arrays[0][some]).check()
         else:
             start, index, value = self.arrays
-            rows = Rows.sparse(*in_order(start, index, value, some), self.features).in_any_order(self.norms[some])
+            rows = Rows.sparse(*picked(start, index, value, some), self.features).in_any_order(self.norms[some])
         if self.weights is not None:
             rows.weights = self.weights[some]
         return rows

@@ -65,7 +65,7 @@ class Run:
     @property
     def curve(self) -> list[tuple[int, float]]:
         """(examples, mistake rate or mean loss so far), evenly spaced, and the last."""
-        places, sums, losses = self.tally.curve()
+        places, sums, losses = self.tally.curve()[:3]
         sums = losses if self.mistakes is None else sums
         points = list(zip(places.tolist(), (sums / places).tolist(), strict=True))
         if self.examples and (not points or points[-1][0] < self.examples):
@@ -112,8 +112,10 @@ class Run:
         return [self.tally.labels[k] for k in self.label_places()]
 
     def label_places(self) -> list[int]:
-        known = self.tally.labels
-        return sorted(range(len(known)), key=lambda k: label_order(known[k]))
+        known, counts = self.tally.labels, self.tally.counts
+        occurred = (counts.sum(axis=0) + counts.sum(axis=1)) > 0 if len(counts) else [True] * len(known)
+        places = [k for k, label in enumerate(known) if occurred[k] or label in self.model._labels]
+        return sorted(places, key=lambda k: label_order(known[k]))
 
     def summary(self) -> dict[str, Any]:
         """The figures as plain numbers."""

@@ -36,7 +36,6 @@ class Shape(msgspec.Struct):
     mistake_rate: Number
     mean_loss: Number
     curve: dict[str, list[Number]]
-    checkpoints: dict[str, list[Number]]
 
 
 class Store:
@@ -48,7 +47,7 @@ class Store:
     >>> import tempfile
     >>> run = {"key": "1f", "data": "d", "algorithm": "pa", "parameters": {}, "label": "pa", "order": 0, "seed": 0,
     ...        "version": "0.1.0", "examples": 1, "updates": 1, "seconds": 0.5, "mistakes": 1, "mistake_rate": 1.0,
-    ...        "mean_loss": 1.0, "curve": {}, "checkpoints": {}}
+    ...        "mean_loss": 1.0, "curve": {}}
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Store(f"{folder}/runs.jsonl").append(run)
     ...     [*Store(f"{folder}/runs.jsonl").read()] == ["1f"]

@@ -7,9 +7,8 @@ import json
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,15 +16,16 @@ import numpy as np
 
 from seriatim import __version__
 from seriatim.errors import ParameterError, SeriatimError
-from seriatim.evaluate.course import Course, curve_places, mark_places
+from seriatim.evaluate.course import curve_places, figures_of, heaviest
 from seriatim.evaluate.entrants import Entrant, entrants
 from seriatim.evaluate.examples import Examples, short_name
-from seriatim.evaluate.rounds import Tally, learn_all
+from seriatim.evaluate.progressive import Run
 from seriatim.evaluate.significance import LEVEL, holm, signed_rank
 
 if TYPE_CHECKING:
     from seriatim.evaluate.store import Store
 
+IN_ORDER = 1 << 23  # values that are put in order once for all algorithms; more are for each of them anew, in blocks
 BETWEEN_LOOKS = 0.1  # seconds between two calls of `watch`
 WINDOWS = 20  # a recent figure is one of the last twentieth of the stream
 
@@ -167,10 +167,10 @@ class Comparison:
     def shown(self, standing: Standing) -> dict[str, Any]:
         """An algorithm with its curves."""
         runs = self.runs_of(standing.label)
-        curve, marks = runs[0]["curve"]["examples"], runs[0]["checkpoints"]["examples"]
+        examples = runs[0]["curve"]["examples"]
         mean, deviation = over_runs([run["curve"]["value"] for run in runs])
-        updates = over_runs([run["checkpoints"]["updates"] for run in runs])
-        seconds, _ = over_runs([run["checkpoints"]["seconds"] for run in runs])
+        updates = over_runs([run["curve"]["updates"] for run in runs])
+        seconds, _ = over_runs([run["curve"]["seconds"] for run in runs])
         return {
             "label": standing.label,
             "parameters": standing.parameters,
@@ -179,9 +179,9 @@ class Comparison:
             "best": standing.best,
             "p": standing.p,
             "differs": standing.differs,
-            "curve": {"examples": curve, "mean": plain(mean), "deviation": plain(deviation)},
-            "updates": {"examples": marks, "mean": plain(updates[0]), "deviation": plain(updates[1])},
-            "time": {"seconds": plain(seconds), "value": plain(mean[np.searchsorted(curve, marks)])},
+            "curve": {"examples": examples, "mean": plain(mean), "deviation": plain(deviation)},
+            "updates": {"examples": examples, "mean": plain(updates[0]), "deviation": plain(updates[1])},
+            "time": {"seconds": plain(seconds), "value": plain(mean)},
         }
 
     def winner(self, best: Standing) -> dict[str, Any]:
@@ -315,7 +315,6 @@ class Runs:
     def __init__(self, comparison: Comparison, jobs: int) -> None:
         self.comparison, self.jobs = comparison, jobs
         self.places = curve_places(comparison.examples.n)
-        self.marks = mark_places(self.places)
         self.turn = threading.Lock()
         self.stopping = False
         self.error: BaseException | None = None
@@ -388,37 +387,30 @@ class Runs:
             return order, some
 
     def take(self, order: int | None, some: list[Entrant]) -> None:
-        """Run algorithms over one order, side by side, and keep what they showed."""
-        examples, seed = self.comparison.examples, self.comparison.seed
-        labels = examples.targets.labels if examples.task == "classification" else None
-        courses = [Course(entrant.fresh(), self.places, self.marks, labels) for entrant in some]
-        for rows, targets in examples.permuted(examples.order(order, seed)):
-            waiting = [course.stretches(rows, targets) for course in courses]
-            while ready := self.next_stretches(some, waiting):
+        """Run algorithms over one order, one after another, and keep what each showed as soon as it is done."""
+        examples = self.comparison.examples
+        numbers = examples.order(order, self.comparison.seed)
+        held = [*examples.permuted(numbers)] if examples.nonzeros <= IN_ORDER and len(some) > 1 else None
+        for entrant in some:
+            run = Run(entrant.fresh(), [], 0, None, self.places)
+            for rows, targets in held or examples.permuted(numbers):
                 if self.stopping:
                     return
-                learn_all(ready)
-        records = [self.record(entrant, order, course) for entrant, course in zip(some, courses, strict=True)]
-        if self.store is not None:
-            self.store.append(*records)
-        with self.turn:
-            self.comparison.records += records
-            self.comparison.ran += len(records)
+                try:
+                    run.model.learn_rows(rows, targets, learn=run.learn)
+                except SeriatimError as error:
+                    raise type(error)(f"{entrant.label}: {error}") from None
+            record = self.record(entrant, order, run)
+            if self.store is not None:
+                self.store.append(record)
+            with self.turn:
+                self.comparison.records.append(record)
+                self.comparison.ran += 1
 
-    def next_stretches(self, some: list[Entrant], waiting: list[Iterator[Tally]]) -> list[Tally]:
-        """The next stretch of each run that has one; they end where a new label comes, so mostly at the same place."""
-        ready: list[Tally] = []
-        for entrant, stretches in zip(some, waiting, strict=True):
-            try:
-                ready += islice(stretches, 1)
-            except SeriatimError as error:
-                raise type(error)(f"{entrant.label}: {error}") from None
-        return ready
-
-    def record(self, entrant: Entrant, order: int | None, course: Course) -> Record:
+    def record(self, entrant: Entrant, order: int | None, run: Run) -> Record:
         """A run as it is kept."""
         column = self.comparison.examples.column
-        heaviest = [[label, column(j), weight] for label, j, weight in course.heaviest()] if order == 0 else None
+        weights = [[label, column(j), weight] for label, j, weight in heaviest(run.model)] if order == 0 else None
         return {
             "key": self.keys[entrant.label, order],
             "data": self.comparison.fingerprint,
@@ -428,6 +420,6 @@ class Runs:
             "order": order,
             "seed": None if order is None else self.comparison.seed,
             "version": __version__,
-            **course.figures(),
-            **({} if heaviest is None else {"heaviest": heaviest}),
+            **figures_of(run),
+            **({} if weights is None else {"heaviest": weights}),
         }
