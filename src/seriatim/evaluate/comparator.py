@@ -27,6 +27,7 @@ LOSSES = (*MARGIN_LOSSES, "squared", "absolute", "epsilon_insensitive")
 NORMS = ("l2", "l1", "simplex")
 ROUNDS = 200
 PATIENCE = 20  # rounds in which the gap must become narrower
+SMALL = 1 << 22  # values of a matrix that may be factorised as a whole
 DIRECT = 1500  # unknowns up to which the Newton equations are factorised; beyond, conjugate gradients
 NEAR = 1e-3  # of the mean product of a slack and its multiplier, that each must be at least
 
@@ -81,7 +82,7 @@ def comparator(
         raise ParameterError(f"radius={radius!r}: must be a number above 0")
     rows = as_rows(X).check()
     arrays: Any = rows.arrays
-    A = arrays[0] if len(arrays) == 1 else sparse_matrix(*arrays, rows.features)
+    A = arrays[0] if len(arrays) == 1 else sparse_matrix(arrays, rows.features)
     targets = signs(y, rows.n) if loss in MARGIN_LOSSES else numbers(y, rows.n)
     best = best_of(with_constant(A) if fit_intercept else A, targets, loss, radius, norm, tol, epsilon)
     if not fit_intercept:
@@ -95,13 +96,12 @@ def best_of(
     """The same of rows as a matrix that has the constant, if any, and targets as the learner sees them."""
     problem = Problem(A, y, loss, radius, norm, epsilon)
     n, d = A.shape
-    basis = None
-    if norm == "l2" and n < d:  # the best u is a combination of the rows
-        basis, factor = np.linalg.qr(A.T.toarray() if hasattr(A, "toarray") else A.T)
-        problem = Problem(factor.T, y, loss, radius, norm, epsilon)
-    u, a = solve(problem, tol)
-    u = u if basis is None else basis @ u
-    return certified(Problem(A, y, loss, radius, norm, epsilon), u, a, tol)
+    if norm != "l2" or n >= d or n * d > SMALL:
+        return certified(problem, *solve(problem, tol), tol)
+    # The best u is a combination of the rows.
+    basis, factor = np.linalg.qr((A if isinstance(A, np.ndarray) else A.toarray()).T)
+    v, a = solve(Problem(factor.T, y, loss, radius, norm, epsilon), tol)
+    return certified(problem, basis @ v, a, tol)
 
 
 def certified(problem: Problem, u: np.ndarray, a: np.ndarray, tol: float) -> Best:
@@ -112,8 +112,9 @@ def certified(problem: Problem, u: np.ndarray, a: np.ndarray, tol: float) -> Bes
     return Best(u, primal, max(primal - dual, 0.0), dual=a, tol=tol)
 
 
-def sparse_matrix(start: np.ndarray, index: np.ndarray, value: np.ndarray, columns: int) -> Any:
-    """A matrix of SciPy's."""
+def sparse_matrix(arrays: tuple[np.ndarray, np.ndarray, np.ndarray], columns: int) -> Any:
+    """Rows as a matrix of SciPy's."""
+    start, index, value = arrays
     sparse = needed("scipy.sparse")
     return sparse.csr_array((value, index, start), shape=(len(start) - 1, columns))
 
@@ -279,7 +280,7 @@ class Ball:
         return 0.0
 
     def equations(self, gram: Any, least: float) -> Any:
-        """Of (gram + 2 m I) v = right-hand side: the function that finds m >= least and v with |v| = 1, or m = least."""
+        """Of (gram + 2 m I) v = right-hand side: what finds m and v such that |v| = 1, or m is `least`."""
         by_m: dict[float, Any] = {}
 
         def inverse(m: float) -> Any:
@@ -300,7 +301,7 @@ class Ball:
                 m += (length - 1) * length**2 / max(2 * float(v @ invert(v)), 1e-300)
                 if not low < m < high:
                     m = least if m <= least and low == least and least not in by_m else middle(low, high)
-                if m == low or m == high:
+                if m in (low, high):
                     break
             self.m = m
             return self.within(v)
@@ -425,13 +426,14 @@ def solver(gram: Any, diagonal: np.ndarray) -> Any:
         # Columns of very different size make K look worse than it is; with a unit diagonal it is as good as it gets.
         size = 1 / np.sqrt(np.diag(K))
         K *= np.outer(size, size)
-        for jitter in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
-            try:
-                factor = linalg.cho_factor(K + jitter * np.eye(len(K)), check_finite=False)
-            except linalg.LinAlgError:
-                continue
-            return lambda right: size * linalg.cho_solve(factor, size * right, check_finite=False)
-        raise SeriatimError("the best model in hindsight cannot be found: the numbers are too large or too small")
+        factor = factorised(K)
+
+        def inverse(right: np.ndarray) -> np.ndarray:
+            first = linalg.cho_solve(factor, size * right, check_finite=False)
+            rest = size * right - K @ first  # once more for what rounding left
+            return size * (first + linalg.cho_solve(factor, rest, check_finite=False))
+
+        return inverse
     product, own = gram
     sparse = needed("scipy.sparse.linalg")
     size = 1 / (own + diagonal)
@@ -439,6 +441,17 @@ def solver(gram: Any, diagonal: np.ndarray) -> Any:
     operator = sparse.LinearOperator(shape, matvec=lambda v: product(v) + diagonal * v, dtype=np.float64)
     preconditioner = sparse.LinearOperator(shape, matvec=lambda v: size * v, dtype=np.float64)
     return lambda right: sparse.cg(operator, right, rtol=1e-8, maxiter=500, M=preconditioner)[0]
+
+
+def factorised(K: np.ndarray) -> Any:
+    """The Cholesky factor of a matrix with a unit diagonal, raised a little where rounding has made it indefinite."""
+    linalg = needed("scipy.linalg")
+    for raised in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
+        try:
+            return linalg.cho_factor(K + raised * np.eye(len(K)) if raised else K, check_finite=False)
+        except linalg.LinAlgError:
+            continue
+    raise SeriatimError("the best model in hindsight cannot be found: the numbers are too large or too small")
 
 
 def gram_of(B: Any, weights: np.ndarray) -> Any:
@@ -471,7 +484,8 @@ def solve(problem: Problem, tol: float) -> tuple[np.ndarray, np.ndarray]:
         enough = primal - dual <= 0.3 * tol * max(1.0, primal)
         if enough or round > narrowed + PATIENCE or not path.advance():
             break
-    return u, a
+    better = path.polished(u, a)
+    return u, better if path.dual(better) > dual else a
 
 
 class Path:
@@ -493,8 +507,12 @@ class Path:
     def primal(self) -> float:
         return float(self.loss.value(self.z).sum())
 
-    def dual(self) -> float:
-        a = self.a
+    def polished(self, u: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """a once more, where rounding may have kept it from its best."""
+        return a
+
+    def dual(self, a: np.ndarray | None = None) -> float:
+        a = self.a if a is None else a
         return float((a * self.problem.b - self.loss.conjugate(a)).sum()) - self.domain.support(self.B.T @ a)
 
     def equations(self, weights: np.ndarray) -> Any:
@@ -554,6 +572,19 @@ class Pieces(Path):
     @property
     def a(self) -> np.ndarray:
         return (self.signs * self.c).sum(axis=0)
+
+    def polished(self, u: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """In a ball B'a is a multiple of u, and 0 inside: moved there by the entries that are free to move."""
+        if isinstance(self.domain, Simplex) or self.B.shape[1] > DIRECT:
+            return a
+        for _ in range(3):
+            pull = self.B.T @ a
+            aim = max(0.0, float(u @ pull)) * u / float(u @ u) if u @ u > 1 - 1e-6 else 0 * u
+            free = np.minimum(1 - a, a if len(self.signs) == 1 else 1 + a) ** 2
+            gram = gram_of(self.B, free)
+            a = a + free * (self.B @ solver(gram, 1e-13 * np.diag(gram) + 1e-300)(aim - pull))
+            a = self.loss.within(a)
+        return a
 
     def direction(self, solve: Any, tau: float, last: Any = None) -> tuple[Step, np.ndarray, np.ndarray, np.ndarray]:
         """The steps of the domain, of x, of q and of c."""
