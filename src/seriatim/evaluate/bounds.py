@@ -123,21 +123,22 @@ def separator(run: Rounds) -> np.ndarray | None:
     """A u with y u.x >= 1 in all rounds, about the shortest; None if none was found that makes a bound worth having."""
     far = 100 * math.sqrt(len(run)) / max(float(run.norms.max()), 1e-50)
 
-    def shortest(radius: float) -> np.ndarray | None:
-        u = best_of(run.A, run.y, "hinge", radius, tol=1e-3).weights
-        margin = float((run.y * (run.A @ u)).min())
-        return u / margin if margin > 0 else None
+    def direction(radius: float) -> tuple[np.ndarray, float]:
+        u = best_of(run.A, run.y, "hinge", radius, tol=1e-5).weights
+        return u, float((run.y * (run.A @ u)).min())
 
-    best = shortest(far)
-    if best is None:
+    u, margin = direction(far)
+    if margin <= 0:
         return None
-    low, high = 0.0, float(np.linalg.norm(best))
-    for _ in range(8):
+    best = u / margin
+    low, high = 1 / max(float(run.norms.max()), 1e-50), size(best)
+    for _ in range(8):  # between lengths at which a margin of 1 is and is not to be had
         middle = (low + high) / 2
-        found = shortest(middle)
-        if found is not None and np.linalg.norm(found) < np.linalg.norm(best):
-            best = found
-        low, high = (middle, high) if found is None else (low, min(middle, float(np.linalg.norm(found))))
+        u, margin = direction(middle)
+        low, high = (low, middle) if margin >= 1 - 1e-4 else (middle, high)
+        if margin > 0 and size(u) / margin < size(best):
+            best = u / margin
+            high = min(high, size(best))
     return best
 
 

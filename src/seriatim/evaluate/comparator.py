@@ -421,17 +421,17 @@ def ratio(values: np.ndarray, change: np.ndarray) -> float:
 def solver(gram: Any, diagonal: np.ndarray) -> Any:
     """The inverse of gram + diag, as a function of the right-hand side."""
     if isinstance(gram, np.ndarray):
-        linalg = needed("scipy.linalg")
-        K = gram + np.diag(diagonal)
+        K = gram.copy()
+        K.reshape(-1)[:: len(K) + 1] += diagonal
         # Columns of very different size make K look worse than it is; with a unit diagonal it is as good as it gets.
-        size = 1 / np.sqrt(np.diag(K))
-        K *= np.outer(size, size)
-        factor = factorised(K)
+        size = 1 / np.sqrt(np.diagonal(K))
+        K *= size[:, None] * size
+        factor, back = factorised(K), needed("scipy.linalg.lapack").dpotrs
 
         def inverse(right: np.ndarray) -> np.ndarray:
-            first = linalg.cho_solve(factor, size * right, check_finite=False)
+            first = back(factor, size * right)[0]
             rest = size * right - K @ first  # once more for what rounding left
-            return size * (first + linalg.cho_solve(factor, rest, check_finite=False))
+            return size * (first + back(factor, rest)[0])
 
         return inverse
     product, own = gram
@@ -443,14 +443,13 @@ def solver(gram: Any, diagonal: np.ndarray) -> Any:
     return lambda right: sparse.cg(operator, right, rtol=1e-8, maxiter=500, M=preconditioner)[0]
 
 
-def factorised(K: np.ndarray) -> Any:
+def factorised(K: np.ndarray) -> np.ndarray:
     """The Cholesky factor of a matrix with a unit diagonal, raised a little where rounding has made it indefinite."""
-    linalg = needed("scipy.linalg")
+    factorise = needed("scipy.linalg.lapack").dpotrf
     for raised in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
-        try:
-            return linalg.cho_factor(K + raised * np.eye(len(K)) if raised else K, check_finite=False)
-        except linalg.LinAlgError:
-            continue
+        factor, trouble = factorise(K + raised * np.eye(len(K)) if raised else K)
+        if not trouble:
+            return factor
     raise SeriatimError("the best model in hindsight cannot be found: the numbers are too large or too small")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from seriatim.errors import DataError, ParameterError
 from seriatim.estimator import Estimator
-from seriatim.evaluate import bounds as papers
+from seriatim.evaluate.bounds import hedge, holds, regret_bound
 from seriatim.evaluate.comparator import LOSSES, best_of
 from seriatim.evaluate.radius import length_asked_for, measured_loss, norm_of, own_radius
 from seriatim.evaluate.rounds import rounds
@@ -46,7 +46,7 @@ class Regret:
         """Whether it stays below its bound everywhere; None without one."""
         if self.bound is None:
             return None
-        return all(papers.holds(regret, bound) for regret, bound in zip(self.regret, self.bound, strict=True))
+        return all(holds(regret, bound) for regret, bound in zip(self.regret, self.bound, strict=True))
 
     def as_dict(self) -> dict[str, Any]:
         """What the report shows, as plain numbers."""
@@ -64,7 +64,7 @@ class Regret:
             numbers = (self.loss[i], self.best[i], self.regret[i], self.average[i])
             line = [str(t), *(f"{number:.6g}" for number in numbers)]
             if self.bound:
-                line += [f"{self.bound[i]:.6g}", "yes" if papers.holds(self.regret[i], self.bound[i]) else "NO"]
+                line += [f"{self.bound[i]:.6g}", "yes" if holds(self.regret[i], self.bound[i]) else "NO"]
             lines.append(line)
         paper = [f"bound: {self.paper}"] if self.bound else []
         return "\n".join([self.learner, f"against the {self.comparator}", *paper, table(heads, lines)])
@@ -138,7 +138,7 @@ def regret(
             here = np.array(stops) == stop
             best[here] += found.loss
             gap[here] += found.gap
-    bound = papers.regret_bound(run, radius) if name == own == model.loss and segments == 1 else None
+    bound = regret_bound(run, radius) if name == own == model.loss and segments == 1 else None
     length = {"l2": "|u|", "l1": "|u|_1", "simplex": "u >= 0, sum"}[norm]
     sign = "=" if norm == "simplex" else "<="
     shifting = "" if segments == 1 else f" of each of {segments} parts"
@@ -205,7 +205,7 @@ def expert_regret(
         np.cumsum(learner)[np.array(places) - 1].tolist(),
         best,
         [0.0] * len(places),
-        [float(papers.hedge(t, experts, eta)) for t in places] if fits else None,
+        [float(hedge(t, experts, eta)) for t in places] if fits else None,
         "Cesa-Bianchi and Lugosi (2006)" if fits else "",
         None,
         "",
