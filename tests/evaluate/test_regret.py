@@ -1,5 +1,7 @@
 """The best model in hindsight against other solvers and by its duality gap; regret against a NumPy run."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -229,7 +231,7 @@ def test_regret_equals_that_of_a_transcription(segments):
         ends = [200 * k // segments for k in range(segments + 1)]
         best = sum(
             comparator(one[a : min(b, t)], y[a : min(b, t)], radius=2.0, fit_intercept=False).loss
-            for a, b in zip(ends, ends[1:], strict=False)
+            for a, b in pairwise(ends)
             if a < t
         )
         assert total == pytest.approx(lost[t - 1] - best, abs=1e-4)

@@ -2,7 +2,8 @@
 
 In all of them x has the constant feature where the model has an intercept, w starts at 0, R = max |x|, and l(u) is the
 hinge loss [1 - y u.x]+ of a fixed u; each holds for every u, so that the least over a path of good ones is taken.
-Mistakes are rounds with a margin y w.x <= 0, which is what the theorems count.
+Mistakes are rounds with a margin y w.x <= 0, which is what the theorems count. The numbers of theorems are recalled
+from the papers; what they say follows from the proofs given or named here, and holds in every test.
 """
 
 from __future__ import annotations
@@ -168,8 +169,8 @@ def perceptron_hinge(R: float, length: float, total: float) -> float:
 
     From M - L <= u.w <= |u| |w| <= |u| R sqrt(M), w the sum of the y x of all mistakes.
 
-    Mohri and Rostamizadeh, "Perceptron mistake bounds", 2013, theorem 2; Shalev-Shwartz, "Online learning and online
-    convex optimization", 2012, section 3.3.1, where it is relaxed to L + R |u| sqrt(L) + R^2 |u|^2.
+    Mohri and Rostamizadeh, "Perceptron mistake bounds", 2013; Shalev-Shwartz, "Online learning and online convex
+    optimization", 2012, section 3.3, where it is relaxed to L + R |u| sqrt(L) + R^2 |u|^2.
     """
     b = R * length
     return (b / 2 + math.sqrt(b * b / 4 + total)) ** 2
@@ -353,8 +354,7 @@ def leader(eta: float, length: float, squares: np.ndarray) -> np.ndarray:
 def exponentiated(eta: float, N: int, squares: np.ndarray) -> np.ndarray:
     """Regret on the simplex of N weights: at most ln N / eta + eta / 2 x the sum of |g_t|_inf^2.
 
-    Shalev-Shwartz (2012), theorem 2.11 and its corollary 2.14, with eta / 2 as the entropy is 1-strongly convex in
-    |.|_1. For EG with positive and negative weights there are 2 d of them, and the gradients are U times those of w;
+    Shalev-Shwartz (2012), sections 2.4 to 2.6, with eta / 2 as the entropy is 1-strongly convex in |.|_1. For EG with positive and negative weights there are 2 d of them, and the gradients are U times those of w;
     Kivinen and Warmuth, "Exponentiated gradient versus gradient descent for linear predictors", 1997.
     """
     return math.log(N) / eta + eta / 2 * np.cumsum(squares)
@@ -515,7 +515,7 @@ def soft_svm(lam: float, squares: np.ndarray, lead: int, length: float) -> float
     lambda/2 |w|^2 is there before the first round: at most lambda/2 |u|^2 + the sum of |g_t|^2 / (2 lambda (t + 1)).
 
     Hazan, Agarwal and Kale, "Logarithmic regret algorithms for online convex optimization", 2007, theorem 1;
-    Shalev-Shwartz, Singer and Srebro, "Pegasos", 2007, lemma 1; McMahan (2017), lemma 5, for "mirror".
+    Shalev-Shwartz, Singer and Srebro, "Pegasos", 2007, lemma 1; McMahan (2017) for "mirror", by his strong FTRL lemma.
     """
     t = np.arange(1, len(squares) + 1) + lead
     return lead * lam / 2 * length**2 + float((squares / (2 * lam * t)).sum())
@@ -553,7 +553,7 @@ def second_order_perceptron(total: float, energy: float, logs: float) -> float:
     The sum of (u.x)^2 and the eigenvalues lambda_i of the sum of x x' are over the mistaken rounds. With the diagonal
     covariance x x' is diag(x_j^2) in both, by the same proof.
 
-    Cesa-Bianchi, Conconi and Gentile, "A second-order perceptron algorithm", 2005, theorem 3.1.
+    Cesa-Bianchi, Conconi and Gentile, "A second-order perceptron algorithm", 2005.
     """
     return total + math.sqrt(energy * logs)
 
@@ -584,7 +584,7 @@ def arow(total: float, updates: int, energy: float, logdet: float) -> float:
     the sum of l(u): in the paper over those rounds, here over all, as else u = 0 would say no more than M <= M. With
     the full covariance only.
 
-    Crammer, Kulesza and Dredze, "Adaptive regularization of weight vectors", 2009, theorem 1.
+    Crammer, Kulesza and Dredze, "Adaptive regularization of weight vectors", 2009.
     """
     return math.sqrt(energy * (logdet + updates)) + total - updates
 
