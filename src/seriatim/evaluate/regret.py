@@ -1,0 +1,212 @@
+"""Regret: how much more a learner lost on the way than the best fixed model would have, in hindsight."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from seriatim.errors import DataError, ParameterError
+from seriatim.estimator import Estimator
+from seriatim.evaluate.bounds import hedge, holds, regret_bound
+from seriatim.evaluate.comparator import LOSSES, best_of
+from seriatim.evaluate.radius import length_asked_for, measured_loss, norm_of, own_radius
+from seriatim.evaluate.rounds import rounds
+
+
+@dataclass
+class Regret:
+    """The regret at some places of the stream. `gap` is by how much the best may have lost less than `best` says."""
+
+    comparator: str
+    examples: list[int]
+    loss: list[float]  # of the learner, in total
+    best: list[float]  # of the best fixed model, or of the best of each segment, in total
+    gap: list[float]
+    bound: list[float] | None = None  # of the paper
+    paper: str = ""
+    radius: float | None = None
+    learner: str = field(default="", repr=False)
+
+    @property
+    def regret(self) -> list[float]:
+        """In total."""
+        return [loss - best for loss, best in zip(self.loss, self.best, strict=True)]
+
+    @property
+    def average(self) -> list[float]:
+        """A round."""
+        return [regret / t for regret, t in zip(self.regret, self.examples, strict=True)]
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether it stays below its bound everywhere; None without one."""
+        if self.bound is None:
+            return None
+        return all(holds(regret, bound) for regret, bound in zip(self.regret, self.bound, strict=True))
+
+    def as_dict(self) -> dict[str, Any]:
+        """What the report shows, as plain numbers."""
+        return {
+            "comparator": self.comparator,
+            "examples": self.examples,
+            "regret": self.regret,
+            "bound": self.bound,
+        }
+
+    def __str__(self) -> str:
+        heads = ["examples", "loss", "best", "regret", "a round"] + (["bound", "holds"] if self.bound else [])
+        lines = []
+        for i, t in enumerate(self.examples):
+            numbers = (self.loss[i], self.best[i], self.regret[i], self.average[i])
+            line = [str(t), *(f"{number:.6g}" for number in numbers)]
+            if self.bound:
+                line += [f"{self.bound[i]:.6g}", "yes" if holds(self.regret[i], self.bound[i]) else "NO"]
+            lines.append(line)
+        paper = [f"bound: {self.paper}"] if self.bound else []
+        return "\n".join([self.learner, f"against the {self.comparator}", *paper, table(heads, lines)])
+
+
+def table(heads: list[str], lines: list[list[str]]) -> str:
+    """Columns, flush right."""
+    widths = [max(len(row[k]) for row in (heads, *lines)) for k in range(len(heads))]
+    return "\n".join(
+        "  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in (heads, *lines)
+    )
+
+
+def regret(
+    model: Estimator,
+    X: Any,
+    y: Any = None,
+    *,
+    radius: float | None = None,
+    loss: str | None = None,
+    checkpoints: int = 10,
+    segments: int = 1,
+    tol: float = 1e-6,
+) -> Regret:
+    """The regret of a learner against the best fixed linear model in hindsight, at geometric places of the stream.
+
+    A new model with the parameters of this one runs over the stream, of two labels or of numbers, which is kept in
+    memory. Its loss is that before each update. The best model is that of the rows as the learner saw them: scaled, and
+    with the constant feature, whose weight counts in its length.
+
+    radius : of the ball of the models to compare with. None for the learner's own (`radius`, `U`), or else the length
+        of the least-squares model, scaled to the smallest loss: a model of a length that these rows ask for, whoever
+        learns. What was taken is `Regret.radius`; to show several learners in one plot give it to all of them.
+    loss : None for the learner's own; hinge where that is the perceptron's, of which the best is always 0.
+    checkpoints : at most so many places.
+    segments : the stream in so many equal parts, with the best model of each: shifting regret.
+    tol : the gap of the best model's loss, relative to max(1, that loss).
+
+    The norm is that of the method: |u|_1 for EG, the simplex for mirror descent with entropy, else Euclidean. Where
+    the paper has a bound of this regret it is beside it, with the gradients as they were; it is one for the learner's
+    own loss, one segment, and a radius within the learner's own.
+
+    >>> from seriatim import OGD
+    >>> print(regret(OGD(eta=0.5, radius=1.0), [[1.0], [-1.0], [1.0], [1.0]] * 8, [1, 1, -1, 1] * 8, checkpoints=3))
+    OGD(loss='hinge', eta=0.5, schedule='sqrt', radius=1.0, average=False, epsilon=0.1, fit_intercept=True)
+    against the best in hindsight with |u| <= 1, hinge loss, within 1e-06
+    bound: Zinkevich (2003)
+    examples     loss     best   regret    a round    bound  holds
+          10  ...
+          18  ...
+          32  ...
+    """
+    if segments < 1 or checkpoints < 1:
+        raise ParameterError(f"segments={segments!r}, checkpoints={checkpoints!r}: must be at least 1")
+    run = rounds(model, X, y)
+    own = measured_loss(model)
+    name = own if loss is None else loss
+    if name not in LOSSES:
+        raise ParameterError(f"loss={name!r}: must be {' or '.join(map(repr, LOSSES))}")
+    norm = norm_of(model)
+    if radius is None:
+        radius = own_radius(model) or length_asked_for(run, name)
+    places = geometric(len(run), checkpoints)
+    lost = run.losses(name)
+    best, gap = np.zeros(len(places)), np.zeros(len(places))
+    for begin, end in parts(len(run), segments):
+        stops = [min(t, end) for t in places]
+        for stop in sorted({stop for stop in stops if stop > begin}):
+            A, y = run.A[begin:stop], run.y[begin:stop]
+            found = best_of(A, y, name, radius, norm, tol, run.model.epsilon)
+            here = np.array(stops) == stop
+            best[here] += found.loss
+            gap[here] += found.gap
+    bound = regret_bound(run, radius) if name == own == model.loss and segments == 1 else None
+    length = {"l2": "|u|", "l1": "|u|_1", "simplex": "u >= 0, sum"}[norm]
+    sign = "=" if norm == "simplex" else "<="
+    shifting = "" if segments == 1 else f" of each of {segments} parts"
+    return Regret(
+        f"best in hindsight{shifting} with {length} {sign} {radius:.4g}, {name.replace('_', ' ')} loss, within {tol:g}",
+        places,
+        [float(lost[t - 1]) for t in places],
+        best.tolist(),
+        gap.tolist(),
+        None if bound is None else [float(bound.values[t - 1]) for t in places],
+        "" if bound is None else bound.paper,
+        radius,
+        repr(model),
+    )
+
+
+def geometric(n: int, count: int) -> list[int]:
+    """At most so many places up to n, each about the same factor further on.
+
+    >>> geometric(1000, 4)
+    [10, 46, 215, 1000]
+    """
+    first = min(10, n) if count > 1 else n
+    return sorted({round(place) for place in np.geomspace(first, n, count)})
+
+
+def parts(n: int, count: int) -> list[tuple[int, int]]:
+    """n rounds in so many parts of the same length, but for rounding."""
+    ends = [n * k // count for k in range(count + 1)]
+    return [(begin, end) for begin, end in pairwise(ends) if end > begin]
+
+
+def expert_regret(
+    losses: Any, learner: Any, *, eta: float | None = None, checkpoints: int = 10, segments: int = 1
+) -> Regret:
+    """The regret of a learner against the best of N experts in hindsight.
+
+    losses : of the experts, T x N; `learner` : its own, T.
+    eta : of Hedge, for its bound ln N / eta + eta t / 8; None for that of eta_t = sqrt(8 ln N / t). The bounds are for
+        losses in [0, 1]; with others there is none.
+    segments : the best expert of each of so many equal parts: shifting regret, without a bound.
+
+    >>> import numpy as np
+    >>> losses = np.tile([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]], (20, 1))
+    >>> found = expert_regret(losses, np.full(60, 0.5), eta=0.4, checkpoints=2)
+    >>> found.regret, [round(bound, 3) for bound in found.bound]
+    ([2.0, 10.0], [2.233, 4.733])
+    """
+    losses, learner = np.asarray(losses, dtype=np.float64), np.asarray(learner, dtype=np.float64)
+    if losses.ndim != 2 or 0 in losses.shape or learner.shape != losses.shape[:1]:
+        raise DataError(f"the losses have shapes {losses.shape} and {learner.shape}; they must be (T, N) and (T,)")
+    if not (np.isfinite(losses).all() and np.isfinite(learner).all()):
+        raise DataError("a loss is not finite")
+    if segments < 1 or checkpoints < 1:
+        raise ParameterError(f"segments={segments!r}, checkpoints={checkpoints!r}: must be at least 1")
+    n, experts = losses.shape
+    places = geometric(n, checkpoints)
+    best = [math.fsum(losses[a : min(b, t)].sum(axis=0).min() for a, b in parts(n, segments) if a < t) for t in places]
+    fits = segments == 1 and losses.min() >= 0 and losses.max() <= 1
+    shifting = "" if segments == 1 else f" of each of {segments} parts"
+    return Regret(
+        f"best of {experts} experts{shifting}",
+        places,
+        np.cumsum(learner)[np.array(places) - 1].tolist(),
+        best,
+        [0.0] * len(places),
+        [float(hedge(t, experts, eta)) for t in places] if fits else None,
+        "Cesa-Bianchi and Lugosi (2006)" if fits else "",
+        None,
+        "",
+    )
