@@ -25,8 +25,8 @@ from seriatim import (
     VotedPerceptron,
 )
 from seriatim.evaluate import bounds
-from seriatim.evaluate.bounds import KNOWN, plain, rda, separator, show
 from seriatim.evaluate.rounds import Rounds, rounds
+from seriatim.evaluate.theorems import KNOWN, plain, rda, separator, show
 
 LEARNERS = [
     Perceptron(),

@@ -10,7 +10,7 @@ from scipy.optimize import linprog, minimize
 from seriatim import EG, OGD, PA, MirrorDescent, OGDRegressor, Perceptron, data
 from seriatim.errors import DataError, ParameterError
 from seriatim.evaluate import comparator, expert_regret, regret
-from seriatim.evaluate.comparator import LOSSES, MARGIN_LOSSES, NORMS
+from seriatim.evaluate.best import LOSSES, MARGIN_LOSSES, NORMS
 from seriatim.evaluate.radius import length_asked_for
 from seriatim.evaluate.rounds import rounds
 

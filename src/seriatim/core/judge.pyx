@@ -156,7 +156,7 @@ cdef class Tally:
     cdef Py_ssize_t count
     cdef long long[:, ::1] cells
     cdef long long[::1] places
-    cdef double[::1] sums, costs, times # mistakes or errors, losses and seconds until each place
+    cdef double[::1] sums, costs, times    # mistakes or errors, losses and seconds until each place
     cdef long long[::1] changes         # and updates
     cdef Py_ssize_t updates
     cdef double begun                   # the thread's time less these seconds

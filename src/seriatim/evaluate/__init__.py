@@ -9,6 +9,9 @@ from seriatim.evaluate.progressive import Run, progressive
 _later = {
     **dict.fromkeys(("ADWIN", "DDM", "KSWIN", "PageHinkley", "Change", "changes", "Restart", "Blend"), "drift"),
     **dict.fromkeys(("Comparison", "compare"), "comparison"),
+    **dict.fromkeys(("Regret", "regret", "expert_regret"), "hindsight"),
+    **dict.fromkeys(("Best", "comparator"), "best"),
+    **dict.fromkeys(("Bound", "bounds"), "theorems"),
     **dict.fromkeys(("Tuned", "Trial", "tune", "tuned"), "tuning"),
 }
 __all__ = ["Run", "drift", "metrics", "progressive", *_later]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from seriatim.evaluate.comparator import best_of, gram_of, scaled_rows, solver
+from seriatim.evaluate.best import best_of, gram_of, scaled_rows, solver
 from seriatim.evaluate.rounds import Rounds
 
 

@@ -13,7 +13,7 @@ from seriatim.core.rows import Rows
 from seriatim.data.cache import sparse
 from seriatim.errors import DataError
 from seriatim.estimator import Estimator
-from seriatim.evaluate.comparator import sparse_matrix, with_constant
+from seriatim.evaluate.best import sparse_matrix, with_constant
 from seriatim.inputs import check_targets
 from seriatim.labels import coded, label_order
 

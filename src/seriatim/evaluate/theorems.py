@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from seriatim.estimator import Estimator
-from seriatim.evaluate.comparator import best_of
+from seriatim.evaluate.best import best_of
 from seriatim.evaluate.radius import length_asked_for, norm_of, own_radius
 from seriatim.evaluate.rounds import Rounds, TooManyLabels, rounds
 

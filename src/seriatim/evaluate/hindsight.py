@@ -11,10 +11,10 @@ import numpy as np
 
 from seriatim.errors import DataError, ParameterError
 from seriatim.estimator import Estimator
-from seriatim.evaluate.bounds import hedge, holds, regret_bound
-from seriatim.evaluate.comparator import LOSSES, best_of
+from seriatim.evaluate.best import LOSSES, best_of
 from seriatim.evaluate.radius import length_asked_for, measured_loss, norm_of, own_radius
 from seriatim.evaluate.rounds import rounds
+from seriatim.evaluate.theorems import hedge, holds, regret_bound
 
 
 @dataclass
