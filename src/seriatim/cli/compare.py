@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import shlex
 import sys
@@ -36,6 +35,13 @@ FOLDER = "seriatim-results/"
 @format_options
 @feature_options
 @click.option("--store", metavar="FILE", help=f"Keep the runs here; else in the folder {FOLDER}.")
+@click.option(
+    "--regret/--no-regret", default=True, help="Regret and bounds on the first permutation, where they apply."
+)
+@click.option("--tune", is_flag=True, help="First tune each algorithm, on examples that are then left out.")
+@click.option("--search", type=click.Choice(["grid", "random", "halving"]), default="grid", help="How to tune.")
+@click.option("--prefix", type=click.FloatRange(0, min_open=True), default=0.2, help="A share or number to tune on.")
+@click.option("--like-libol", is_flag=True, help="Tune on the examples that are reported, as the literature does.")
 @click.option("--report", metavar="FILE", help="Write the report here; else beside the runs.")
 @click.option("--no-report", is_flag=True, help="Write no report.")
 @click.option("--figures", type=click.Choice(["png", "svg"]), help="Save the figures, too, beside the report.")
@@ -47,6 +53,11 @@ def command(
     seed: int,
     jobs: int | None,
     store: str | None,
+    regret: bool,
+    tune: bool,
+    search: str,
+    prefix: float,
+    like_libol: bool,
     report: str | None,
     no_report: bool,
     figures: str | None,
@@ -63,6 +74,7 @@ def command(
     \b
     seriatim compare spam
     seriatim compare spam --normalize max -a arow -a arow:r=10 -a pa:variant=II,C=0.1
+    seriatim compare spam --normalize max --tune
     seriatim compare mail.csv --label spam --text subject --permutations 50 --jobs 2
     seriatim compare sea:noise=0.2 --limit 20000 --no-report --json
     """
@@ -83,6 +95,9 @@ def command(
                 jobs=jobs,
                 store=store or FOLDER,
                 features=features,
+                regret=regret and not no_report,
+                tune="like-libol" if like_libol else search if tune else None,
+                prefix=prefix,
                 watch=live,
             )
     except KeyboardInterrupt:  # before the first run
@@ -114,10 +129,8 @@ def open_data(sources: tuple[str, ...], features: Any, options: dict[str, Any]) 
 
 def write_report(comparison: Any, path: str | None, figures: str | None) -> list[str]:
     """Write the report, and figures by request; the files and folders that there are now."""
-    try:
-        report: Any = importlib.import_module("seriatim.report")
-    except ImportError:
-        return []
+    from seriatim import report
+
     about = comparison.as_dict()
     place = Path(path) if path else comparison.store.parent / f"{about['title']}.html"
     report.write(about, place)
@@ -162,6 +175,8 @@ class LiveTable:
     def left(self, comparison: Any) -> str:
         """How many runs there are, and how long the others will take."""
         done = f"{len(comparison.records):,} of {comparison.total:,} runs"
+        if comparison.doing:
+            return f"{done}; {comparison.doing}"
         if not comparison.ran:
             return done
         seconds = (time.perf_counter() - self.start) / comparison.ran * (comparison.total - len(comparison.records))
@@ -248,10 +263,14 @@ def show(comparison: Any, seconds: float) -> None:
         orders = "1 permutation" if comparison.permutations == 1 else f"{comparison.permutations:,} permutations"
         size = f"{examples.n:,} examples, {examples.features:,} features"
         click.secho(f"{examples.name}: {size}, {orders} (seed {comparison.seed})", bold=True)
+        if comparison.tuning:
+            click.echo(f"tuned: {comparison.tuning}")
         console = Console() if sys.stdout.isatty() else Console(width=200)
         console.print(table(comparison, standings), highlight=False)
         if line := explanation(comparison, standings):
             click.echo(line)
+        if comparison.no_regret:
+            click.echo(f"no regret: it {comparison.no_regret}")
     done = f"{comparison.ran:,} runs in {seconds:.1f} s" if comparison.ran else "all of them from there"
     click.echo(f"runs: {comparison.store} ({done})")
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from seriatim import __version__
 from seriatim.errors import ParameterError, SeriatimError
-from seriatim.evaluate.course import curve_places, figures_of, heaviest
+from seriatim.evaluate.course import Series, curve_places, figures_of, heaviest, in_time
 from seriatim.evaluate.entrants import Entrant, entrants
 from seriatim.evaluate.examples import Examples, short_name
 from seriatim.evaluate.progressive import Run
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 IN_ORDER = 1 << 23  # values that are put in order once for all algorithms; more are for each of them anew, in blocks
 BETWEEN_LOOKS = 0.1  # seconds between two calls of `watch`
-WINDOWS = 20  # a recent figure is one of the last twentieth of the stream
 
 # What a table shows: the name of a figure, and the field of a run that holds it.
 MEASURES = {"classification": "mistake rate", "regression": "mean absolute error"}
@@ -78,6 +77,8 @@ class Comparison:
     store: Path | None = None
     interrupted: bool = False
     ran: int = 0  # runs of this call; the others were kept
+    doing: str = ""  # what is under way beside runs
+    no_regret: str | None = None  # why there is no regret, where it was asked for
     records: list[Record] = field(default_factory=list, repr=False)
 
     @property
@@ -139,8 +140,16 @@ class Comparison:
             "measure": self.measure,
             "algorithms": [self.shown(standing) for standing in standings],
             "winner": self.winner(standings[0]) if standings else None,
-            "regret": None,
-            "bounds": None,
+            **self.promises(standings),
+        }
+
+    def promises(self, standings: list[Standing]) -> dict[str, Any]:
+        """Regret and bounds, as far as they have been looked for."""
+        firsts = {run["label"]: run for run in self.records if run["order"] == 0 and "regret" in run}
+        found = [firsts[standing.label] for standing in standings if standing.label in firsts]
+        return {
+            "regret": [{"label": run["label"], **run["regret"]} for run in found] or None,
+            "bounds": [{"label": run["label"], **bound} for run in found for bound in run["bounds"]] or None,
         }
 
     def setting(self) -> dict[str, Any]:
@@ -193,8 +202,10 @@ class Comparison:
             "classes": runs[0].get("classes"),
             "confusion": runs[0].get("confusion"),
             "heaviest": next((run["heaviest"] for run in runs if "heaviest" in run), []),
-            "file_order": recent(by_file[0]["curve"], self.examples.n) if by_file else None,
-            "drift": [],
+            "file_order": by_file[0]["in_time"] | {k: by_file[0]["curve"][k] for k in ("examples", "value")}
+            if by_file
+            else None,
+            "drift": by_file[0]["drift"] if by_file else None,
         }
 
 
@@ -225,21 +236,6 @@ def plain(values: Iterable[Any]) -> list[float | None]:
     return [float(value) if np.isfinite(value) else None for value in values]
 
 
-def recent(curve: dict[str, list[Any]], n: int) -> dict[str, Any]:
-    """A curve with the figure of the last `window` examples beside that of all so far, between its points as on a line.
-
-    >>> recent({"examples": [20, 40], "value": [0.5, 0.25]}, 400)["recent"]
-    [0.5, 0.0]
-    """
-    examples, value = np.array(curve["examples"]), np.array(curve["value"], dtype=np.float64)
-    window = max(1, round(n / WINDOWS))
-    sums = np.concatenate([[0.0], examples * value])
-    before = np.maximum(examples - window, 0)
-    with np.errstate(invalid="ignore"):
-        late = (sums[1:] - np.interp(before, np.concatenate([[0], examples]), sums)) / (examples - before)
-    return {"examples": curve["examples"], "value": curve["value"], "window": window, "recent": plain(late)}
-
-
 # ---- the runs
 
 
@@ -252,6 +248,9 @@ def compare(
     jobs: int | None = None,
     store: str | os.PathLike[str] | None = None,
     features: Any = None,
+    regret: bool = False,
+    tune: str | None = None,
+    prefix: float = 0.2,
     watch: Callable[[Comparison], None] | None = None,
 ) -> Comparison:
     """Run algorithms over the same permutations of a data set, and over its own order, each by progressive validation.
@@ -264,6 +263,10 @@ def compare(
         files. What is in it is not run again, so that a comparison that was stopped goes on where it was, and with
         more algorithms or permutations only those are run.
     features : how what is in the data becomes features, as for `data.stream`.
+    regret : also find the regret of each algorithm against the best in hindsight, and the bounds of its papers, on the
+        first permutation.
+    tune : search for good parameters first, by "grid", "random" or "halving", on a `prefix` that is drawn by the seed
+        and left out of all runs; or "like-libol": on the examples of the runs themselves, as the literature does.
     watch : called ten times a second with the comparison so far.
 
     Labels that are whole numbers or names are classified and judged by the mistake rate, other numbers are estimated
@@ -280,10 +283,40 @@ def compare(
     how = examples.how if examples.how.as_dict() else None
     field = entrants(algorithms, examples.task, how, examples.weights is not None)
     examples.prepare(field[0].model)
-    comparison = Comparison(examples, field, permutations, seed, examples.fingerprint())
+    said = None
+    if tune is not None:
+        examples, field, said = tuned_field(examples, field, tune, prefix, seed, jobs)
+    comparison = Comparison(examples, field, permutations, seed, examples.fingerprint(), tuning=said)
     comparison.store = None if store is None else store_path(store, comparison)
-    Runs(comparison, jobs or cores()).go(watch)
+    runs = Runs(comparison, jobs or cores())
+    runs.go(watch)
+    if regret and not comparison.interrupted:
+        runs.promise(watch)
     return comparison
+
+
+def tuned_field(
+    examples: Examples, field: list[Entrant], search: str, prefix: float, seed: int, jobs: int | None
+) -> tuple[Examples, list[Entrant], str]:
+    """The algorithms with the parameters that were best on some examples, the others, and how that was done."""
+    from seriatim.evaluate.tuning import tuned
+
+    like_libol = search == "like-libol"
+    models, rest = tuned(
+        [one.model for one in field],
+        examples.rows(np.arange(examples.n)),
+        examples.y,
+        search="grid" if like_libol else search,
+        prefix=prefix,
+        seed=seed,
+        like_libol=like_libol,
+        jobs=jobs,
+    )
+    field = [Entrant(one.label, model) for one, model in zip(field, models, strict=True)]
+    if like_libol:
+        return examples, field, "like LIBOL: on the examples that are then reported on, which flatters"
+    held = examples.n - len(rest)
+    return examples.part(rest), field, f"{search} on {held:,} examples drawn by the seed, which no run has seen"
 
 
 def store_path(given: str | os.PathLike[str], comparison: Comparison) -> Path:
@@ -392,7 +425,7 @@ class Runs:
         numbers = examples.order(order, self.comparison.seed)
         held = [*examples.permuted(numbers)] if examples.nonzeros <= IN_ORDER and len(some) > 1 else None
         for entrant in some:
-            run = Run(entrant.fresh(), [], 0, None, self.places)
+            run = Run(entrant.fresh(), [Series()] if order is None else [], 0, None, self.places)
             for rows, targets in held or examples.permuted(numbers):
                 if self.stopping:
                     return
@@ -422,4 +455,29 @@ class Runs:
             "version": __version__,
             **figures_of(run),
             **({} if weights is None else {"heaviest": weights}),
+            **(in_time(run, self.places) if order is None else {}),
         }
+
+    def promise(self, watch: Callable[[Comparison], None] | None) -> None:
+        """Find the regret and the bounds of those algorithms of which they are not known."""
+        from seriatim.evaluate.promises import Promises, why_none
+
+        comparison = self.comparison
+        comparison.no_regret = why_none(comparison.examples)
+        if comparison.no_regret:
+            return
+        firsts = {run["label"]: k for k, run in enumerate(comparison.records) if run["order"] == 0}
+        missing = [one for one in comparison.entrants if "regret" not in comparison.records[firsts[one.label]]]
+        promises = Promises(comparison.examples, comparison.seed) if missing else None
+        try:
+            for entrant in missing:
+                comparison.doing = f"regret of {entrant.label}"
+                if watch is not None:
+                    watch(comparison)
+                record = {**comparison.records[firsts[entrant.label]], **promises.of(entrant)}  # type: ignore[union-attr]
+                comparison.records[firsts[entrant.label]] = record
+                if self.store is not None:
+                    self.store.append(record)
+        except KeyboardInterrupt:
+            comparison.interrupted = True
+        comparison.doing = ""

@@ -7,10 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from seriatim.evaluate.drift import changes
+from seriatim.evaluate.metrics import Metric, Outcome
 from seriatim.evaluate.progressive import Run
+from seriatim.evaluate.watched import cost_of
 
 POINTS = 100  # of a curve, evenly spaced; between them and before are the powers of two
 HEAVIEST = 20  # features of a model
+WINDOWS = 20  # a recent figure is one of the last twentieth of the stream
 MOST_CLASSES = 64  # with more labels there is no table of confusions
 
 
@@ -30,7 +34,7 @@ def figures_of(run: Run) -> dict[str, Any]:
     counted = len(run.labels) <= MOST_CLASSES
     about = run.summary()
     return {
-        **{name: value for name, value in about.items() if name not in ("algorithm", "parameters")},
+        **{name: value for name, value in about.items() if name not in ("algorithm", "parameters", "metrics")},
         "mean_absolute_error": finite(run.tally.error / run.examples) if run.mistakes is None else None,
         "updates": run.model.updates_,
         "seconds": run.tally.seconds,
@@ -42,6 +46,33 @@ def figures_of(run: Run) -> dict[str, Any]:
             "seconds": seconds.tolist(),
         },
     }
+
+
+class Series(Metric):
+    """Mistakes, or losses of predicted numbers, one after another."""
+
+    name, task = "series", "any"
+
+    def __init__(self) -> None:
+        self.parts: list[np.ndarray] = []
+
+    def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
+        self.parts.append(cost_of(outcome))
+
+    @property
+    def value(self) -> None:
+        return None
+
+
+def in_time(run: Run, places: np.ndarray) -> dict[str, Any]:
+    """Of a run in the order of the file: its recent figure at the places of its curve, and where that changed."""
+    series = np.concatenate(run.followed[0].parts)  # type: ignore[attr-defined]
+    window = max(1, round(len(series) / WINDOWS))
+    sums = np.concatenate([[0.0], np.cumsum(series)])
+    before = np.maximum(places - window, 0)
+    recent = (sums[places] - sums[before]) / (places - before)
+    drift = [change.as_dict() for change in changes(series)] if np.isfinite(sums[-1]) else []
+    return {"in_time": {"window": window, "recent": [finite(value) for value in recent.tolist()]}, "drift": drift}
 
 
 def heaviest(model: Any) -> list[tuple[Any, int, float]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import re
@@ -156,6 +157,15 @@ class Examples:
         if self.weights is not None:
             rows.weights = self.weights[some]
         return rows
+
+    def part(self, some: np.ndarray) -> Examples:
+        """Some of the examples, as if there were no others."""
+        found = copy.copy(self)
+        rows = self.rows(some)
+        found.arrays, found.norms, found.weights = rows.arrays, rows.norms, rows.weights if rows.weighted else None
+        found.y, found.targets = np.asarray(self.y)[some], self.some_targets(some)
+        found.n, found.nonzeros = rows.n, rows.nonzeros
+        return found
 
     def some_targets(self, some: np.ndarray) -> Any:
         if self.task == "classification":

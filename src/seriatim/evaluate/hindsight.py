@@ -88,6 +88,7 @@ def regret(
     checkpoints: int = 10,
     segments: int = 1,
     tol: float = 1e-6,
+    known: dict[Any, Any] | None = None,
 ) -> Regret:
     """The regret of a learner against the best fixed linear model in hindsight, at geometric places of the stream.
 
@@ -102,6 +103,7 @@ def regret(
     checkpoints : at most so many places.
     segments : the stream in so many equal parts, with the best model of each: shifting regret.
     tol : the gap of the best model's loss, relative to max(1, that loss).
+    known : the best models found so far, to be given again with other learners on the same rows.
 
     The norm is that of the method: |u|_1 for EG, the simplex for mirror descent with entropy, else Euclidean. Where
     the paper has a bound of this regret it is beside it, with the gradients as they were; it is one for the learner's
@@ -125,16 +127,24 @@ def regret(
     if name not in LOSSES:
         raise ParameterError(f"loss={name!r}: must be {' or '.join(map(repr, LOSSES))}")
     norm = norm_of(model)
+    known = {} if known is None else known
+    seen = run.A.shape[1], name, norm
     if radius is None:
-        radius = own_radius(model) or length_asked_for(run, name)
+        radius = own_radius(model)
+    if radius is None:
+        radius = known[seen] = known.get(seen) or length_asked_for(run, name)
     places = geometric(len(run), checkpoints)
     lost = run.losses(name)
     best, gap = np.zeros(len(places)), np.zeros(len(places))
     for begin, end in parts(len(run), segments):
         stops = [min(t, end) for t in places]
         for stop in sorted({stop for stop in stops if stop > begin}):
-            A, y = run.A[begin:stop], run.y[begin:stop]
-            found = best_of(A, y, name, radius, norm, tol, run.model.epsilon)
+            place = (*seen, radius, tol, run.model.epsilon, begin, stop)
+            if place not in known:
+                known[place] = best_of(
+                    run.A[begin:stop], run.y[begin:stop], name, radius, norm, tol, run.model.epsilon
+                )  # fmt: skip
+            found = known[place]
             here = np.array(stops) == stop
             best[here] += found.loss
             gap[here] += found.gap

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from seriatim.core.loss import running_loss
+from seriatim.core.judge import judge_numbers
 from seriatim.core.rows import Rows
 from seriatim.data.cache import sparse
 from seriatim.errors import DataError
@@ -71,7 +71,8 @@ class Rounds:
 
     def losses(self, name: str) -> np.ndarray:
         """The sums of a loss up to each round."""
-        return running_loss(name, np.ascontiguousarray(self.z), self.model.epsilon)
+        z = np.ascontiguousarray(self.z)
+        return np.cumsum(judge_numbers(name, z, np.zeros((len(z), 1)), self.model.epsilon))
 
     def of(self, u: np.ndarray) -> np.ndarray:
         """z, if u had predicted all along."""
