@@ -5,9 +5,8 @@ BIN := $(VENV)/bin
 
 .PHONY: demo test bench published lint fuzz endurance stubs clean
 
-demo: $(VENV)/installed
-	$(BIN)/seriatim run spam -a pa --normalize max
-	$(BIN)/seriatim run digits -a averaged-perceptron
+demo: $(VENV)/report
+	$(BIN)/seriatim compare spam
 
 test: $(VENV)/tests
 	$(BIN)/python -m pytest -n auto
@@ -48,8 +47,12 @@ $(VENV)/installed: $(VENV)/bin/python $(SOURCES)
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
+$(VENV)/report: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet 'seriatim[report]'    # what is installed already is not built again
+	touch $@
+
 $(VENV)/tests: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet 'seriatim[test]'    # what is installed already is not built again
+	$(BIN)/python -m pip install --quiet 'seriatim[test]'
 	touch $@
 
 $(VENV)/lint: $(VENV)/tests

@@ -204,25 +204,12 @@ def test_ctrl_c_while_the_data_are_read():
     assert not Path("seriatim-results").exists()
 
 
-def test_the_report_is_written_if_there_is_one(good, monkeypatch):  # noqa: F811
-    """What the report is given is what --json prints."""
-    given = {}
-
-    class Report:
-        @staticmethod
-        def write(about, path):
-            given["about"], given["path"] = about, Path(path)
-            Path(path).write_text("report")
-
-        @staticmethod
-        def save_figures(about, place, kind):
-            given["figures"] = (str(place), kind)
-
-    monkeypatch.setitem(sys.modules, "seriatim.report", Report)
+def test_the_report_is_written(good):  # noqa: F811
     out = good("compare", "spam", "-a", "pa", "--permutations", 2, "--figures", "svg")
-    assert given["path"] == Path("seriatim-results/spam.html")
-    assert given["figures"] == ("seriatim-results/spam-figures", "svg")
-    assert given["about"]["title"] == "spam"
     assert "report: seriatim-results/spam.html\n" in out
+    page = Path("seriatim-results/spam.html").read_text()
+    assert "Regret and bounds" in page
+    assert "seriatim compare" in page
+    assert len([*Path("seriatim-results/spam-figures").glob("*.svg")]) == 7
     good("compare", "spam", "-a", "pa", "--permutations", 2, "--report", "mine.html")
     assert Path("mine.html").exists()

@@ -21,11 +21,12 @@ from seriatim import AROW, PA, OGDRegressor, OneClassPA, data, evaluate
 from seriatim.core.rows import Rows
 from seriatim.errors import DataError, LimitError, ParameterError
 from seriatim.evaluate import compare, examples
-from seriatim.evaluate.comparison import Runs, mean_and_deviation, recent
+from seriatim.evaluate.comparison import Runs, mean_and_deviation
 from seriatim.evaluate.course import curve_places
 from seriatim.evaluate.entrants import CLASSIFIERS, REGRESSORS, entrant, entrants
 from seriatim.evaluate.examples import Examples
 
+MAX = {"normalize": "max"}
 ROOT = str(Path(seriatim.__file__).parents[1])
 
 
@@ -380,16 +381,63 @@ def test_as_dict_is_what_the_report_takes():
     assert {name for _, name, _ in winner["heaviest"]} <= {*data.load("spam", names=True)[2]}
     assert winner["file_order"]["examples"] == places
     assert winner["file_order"]["window"] == 230
-    assert winner["drift"] == []
 
 
-def test_recent_by_hand():
-    """At points that are a window apart nothing need be guessed between them."""
-    wrong = np.random.default_rng(0).random(1000) < 0.3
-    places = np.arange(50, 1001, 50)
-    about = recent({"examples": places.tolist(), "value": (np.cumsum(wrong)[places - 1] / places).tolist()}, 1000)
-    assert about["window"] == 50
-    assert about["recent"] == pytest.approx([wrong[t - 50 : t].mean() for t in places])
+def test_the_order_of_the_file_by_hand():
+    """Its recent figure is that of the window before each place, and its changes are those of its mistakes."""
+    X, y = data.load("digits")
+    X, y = np.concatenate([np.asarray(X.todense())] * 2), np.concatenate([y, (y + 3) % 10])
+    comparison = compare((X, y), ["pa"], permutations=1)
+    order = next(run for run in comparison.records if run["order"] is None)
+    model, wrong = PA(), []
+    for x, label in zip(X, y, strict=True):
+        wrong.append(not model.__sklearn_is_fitted__() or model.predict(x[None, :])[0] != label)
+        model.partial_fit(x[None, :], [label])
+    window = order["in_time"]["window"]
+    assert window == round(len(y) / 20)
+    sums = np.concatenate([[0], np.cumsum(wrong)])
+    for place, recent in zip(order["curve"]["examples"], order["in_time"]["recent"], strict=True):
+        assert recent == pytest.approx((sums[place] - sums[max(place - window, 0)]) / min(place, window))
+    assert order["drift"] == [change.as_dict() for change in evaluate.changes(np.array(wrong, float))]
+    assert any(1797 < change["at"] < 1900 for change in order["drift"])
+    assert comparison.as_dict()["winner"]["drift"] == order["drift"]
+
+
+def test_regret_and_bounds_are_kept(tmp_path):
+    """They are those of the first permutation, and are not looked for again."""
+    store = tmp_path / "runs.jsonl"
+    first = compare("spam", ["pa", "ogd", "perceptron"], permutations=2, regret=True, store=store, features=MAX)
+    about = first.as_dict()
+    assert {one["label"] for one in about["regret"]} == {"pa", "ogd", "perceptron"}
+    assert len({one["comparator"] for one in about["regret"]}) == 1
+    assert all(one["holds"] for one in about["bounds"])
+    X, y = data.load("spam")
+    order = np.random.default_rng([0, 0]).permutation(4601)
+    model = seriatim.OGD(features=MAX)
+    alone = evaluate.regret(model, X[order], y[order])
+    assert next(one["regret"] for one in about["regret"] if one["label"] == "ogd") == pytest.approx(alone.regret)
+    size = store.stat().st_size
+    again = compare("spam", ["pa", "ogd", "perceptron"], permutations=2, regret=True, store=store, features=MAX)
+    assert (again.ran, store.stat().st_size) == (0, size)
+    assert again.as_dict()["regret"] == about["regret"]
+    assert compare("digits", ["pa"], permutations=1, regret=True).no_regret == "is for two labels, or for numbers"
+
+
+@pytest.mark.parametrize("search", ["grid", "halving", "like-libol"])
+def test_tuned_on_examples_that_are_left_out(search):
+    comparison = compare("spam", ["arow", "perceptron"], permutations=2, tune=search, features=MAX)
+    X, y = data.load("spam")
+    models, rest = evaluate.tuned(
+        [AROW(features=MAX), seriatim.Perceptron(features=MAX)], X, y, search=search.replace("like-libol", "grid"),
+        like_libol=search == "like-libol",
+    )  # fmt: skip
+    assert comparison.examples.n == len(rest)
+    assert comparison.entrants[0].model.r == models[0].r
+    assert ("flatters" in comparison.tuning) == (search == "like-libol")
+    order = np.random.default_rng([0, 0]).permutation(len(rest))
+    run = evaluate.progressive(type(models[0])(**models[0].get_params()), X[rest][order], y[rest][order])
+    assert comparison.runs_of("arow")[0]["mistakes"] == run.mistakes
+    assert comparison.as_dict()["setting"]["tuning"] == comparison.tuning
 
 
 def test_mean_and_deviation_of_one():

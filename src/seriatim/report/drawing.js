@@ -58,7 +58,10 @@ const widthOf = (node) => (printing ? Math.min(PAPER, node.clientWidth || PAPER)
 const grouped = (value, digits = 0) =>
   value.toLocaleString("en-GB", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 const short = (value, digits) => {
-  if (value !== 0 && (Math.abs(value) >= 1e7 || Math.abs(value) < 1e-4)) return String(Number(value.toPrecision(3)));
+  if (value !== 0 && (Math.abs(value) >= 1e7 || Math.abs(value) < 1e-4)) {
+    const [front, power] = value.toExponential(2).split("e");
+    return `${Number(front)}e${Number(power)}`;
+  }
   return value.toLocaleString("en-GB", { maximumSignificantDigits: digits });
 };
 const seconds = (value, digits = 3) => {

@@ -182,7 +182,7 @@ def bounds_table(known: Iterable[Mapping[str, Any]]) -> str:
     kinds = {"algorithm": "", "quantity": "", "measured": "number", "bound": "number", "holds": "", "paper": ""}
     heads = "".join(sortable(name, kind) for name, kind in kinds.items())
     rows = (
-        f'<tr><th scope="row">{escape(str(one["label"]))}</th><td>{escape(str(one["quantity"]))}</td>'
+        f'<tr><th scope="row">{escape(str(one["label"]))}</th><td>{escape(theorem(one))}</td>'
         f'<td class="number"{sorted_by(one["measured"])}>{number("", one["measured"])}</td>'
         f'<td class="number"{sorted_by(one["bound"])}>{number("", one["bound"])}</td>'
         f"<td>{'<span class=yes>yes</span>' if one['holds'] else '<span class=no>no</span>'}</td>"
@@ -190,6 +190,11 @@ def bounds_table(known: Iterable[Mapping[str, Any]]) -> str:
         for one in known
     )
     return table("bounds sortable", f"<tr>{heads}</tr>", rows)
+
+
+def theorem(one: Mapping[str, Any]) -> str:
+    """What a bound is of, and which of several it is."""
+    return ", ".join(str(one[name]) for name in ("quantity", "name") if one.get(name))
 
 
 def confusion(result: Mapping[str, Any]) -> str:
