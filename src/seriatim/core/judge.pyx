@@ -5,7 +5,7 @@ Labels are known here by their position among those that a model knows.
 
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport fabs
+from libc.math cimport NAN, fabs
 from posix.time cimport CLOCK_THREAD_CPUTIME_ID, clock_gettime, timespec
 
 import numpy as np
@@ -176,7 +176,7 @@ cdef class Tally:
 
     def curve(self):
         """The places, and until each the mistakes, or the errors of numbers, the loss, the learner's updates and the
-        seconds; the last two only of what `learn` has learned."""
+        seconds; the last two only of what `learn` has learned, and the seconds of some of the places given."""
         return tuple(part[:self.count].copy() for part in self.held)
 
     @cython.boundscheck(False)
@@ -336,7 +336,9 @@ cdef class Tally:
         if not self.thinning or self.examples % self.spacing == 0:
             self.places[self.count], self.sums[self.count] = self.examples, self.mistakes + self.error
             self.costs[self.count], self.changes[self.count] = self.loss, self.updates
-            self.times[self.count] = thread_seconds() - self.begun
+            self.times[self.count] = NAN
+            if self.given and (self.count & 7 == 7 or self.count == self.at.shape[0] - 1):    # a look at it takes 1 us
+                self.times[self.count] = thread_seconds() - self.begun
             self.count += 1
         if self.given:
             self.next = self.at[self.count] if self.count < self.at.shape[0] else -1
@@ -349,8 +351,9 @@ cdef class Tally:
         if len(every) > LARGEST_CONFUSION:
             self.cells = self.counts = np.zeros((0, 0), np.int64)
         elif len(self.labels) <= LARGEST_CONFUSION:
-            place = [every.index(label) for label in self.labels]
             counts = np.zeros((len(every), len(every)), np.int64)
-            counts[np.ix_(place, place)] = self.counts
+            if self.labels:
+                place = np.array([every.index(label) for label in self.labels])
+                counts[place[:, None], place] = self.counts
             self.cells = self.counts = counts
         self.labels = every

@@ -29,19 +29,29 @@ def curve_places(n: int) -> np.ndarray:
 
 
 def figures_of(run: Run) -> dict[str, Any]:
-    """What a run showed, as plain numbers."""
+    """What a run showed, as plain numbers. There are many runs, so that nothing is done twice."""
     places, sums, _, updates, seconds = run.tally.curve()
-    counted = len(run.labels) <= MOST_CLASSES
-    about = run.summary()
+    timed = np.isfinite(seconds)
+    seconds = np.interp(places, np.concatenate([[0], places[timed]]), np.concatenate([[0.0], seconds[timed]]))
+    labels, confusion = run.confusions()
+    numbers = run.mistakes is None
     return {
-        **{name: value for name, value in about.items() if name not in ("algorithm", "parameters", "metrics")},
-        "mean_absolute_error": finite(run.tally.error / run.examples) if run.mistakes is None else None,
+        "examples": run.examples,
+        "features": run.features,
+        "mistakes": run.mistakes,
+        "mistake_rate": run.mistake_rate,
+        "mean_loss": finite(run.mean_loss),
+        "mean_absolute_error": finite(run.tally.error / run.examples) if numbers else None,
         "updates": run.model.updates_,
+        "support_vectors": getattr(run.model, "n_support_", None),
+        "nonzeros": run.nonzeros,
+        "bytes": run.bytes,
         "seconds": run.tally.seconds,
-        "confusion": about["confusion"] if counted else None,
+        "classes": labels,
+        "confusion": None if confusion is None or len(labels) > MOST_CLASSES else confusion.tolist(),
         "curve": {
             "examples": places.tolist(),
-            "value": [finite(value) for value in (sums / places).tolist()],
+            "value": all_finite(sums / places),
             "updates": updates.tolist(),
             "seconds": seconds.tolist(),
         },
@@ -72,7 +82,7 @@ def in_time(run: Run, places: np.ndarray) -> dict[str, Any]:
     before = np.maximum(places - window, 0)
     recent = (sums[places] - sums[before]) / (places - before)
     drift = [change.as_dict() for change in changes(series)] if np.isfinite(sums[-1]) else []
-    return {"in_time": {"window": window, "recent": [finite(value) for value in recent.tolist()]}, "drift": drift}
+    return {"in_time": {"window": window, "recent": all_finite(recent)}, "drift": drift}
 
 
 def heaviest(model: Any) -> list[tuple[Any, int, float]]:
@@ -92,3 +102,8 @@ def heaviest(model: Any) -> list[tuple[Any, int, float]]:
 
 def finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
+
+
+def all_finite(numbers: np.ndarray) -> list[float | None]:
+    plain = numbers.tolist()
+    return plain if np.isfinite(numbers).all() else [finite(number) for number in plain]

@@ -103,24 +103,29 @@ class Run:
     @property
     def confusion(self) -> np.ndarray | None:
         """How often each of `labels` (row) was taken for each (column); None without labels, or with over 1,000."""
-        order = self.label_places()
-        return self.tally.counts[np.ix_(order, order)] if len(self.tally.counts) else None
+        return self.confusions()[1]
 
     @property
     def labels(self) -> list[Any]:
         """The labels that were true or predicted, ascending."""
-        return [self.tally.labels[k] for k in self.label_places()]
+        return self.confusions()[0]
 
-    def label_places(self) -> list[int]:
+    def confusions(self) -> tuple[list[Any], np.ndarray | None]:
+        """Both."""
         known, counts = self.tally.labels, self.tally.counts
-        occurred = (counts.sum(axis=0) + counts.sum(axis=1)) > 0 if len(counts) else [True] * len(known)
+        occurred = (counts.sum(axis=0) + counts.sum(axis=1)).tolist() if len(counts) else [1] * len(known)
         places = [k for k, label in enumerate(known) if occurred[k] or label in self.model._labels]
-        return sorted(places, key=lambda k: label_order(known[k]))
+        places.sort(key=lambda k: label_order(known[k]))
+        labels = [known[k] for k in places]
+        if not len(counts) or places == [*range(len(known))]:
+            return labels, counts.copy() if len(counts) else None
+        return labels, counts[np.array(places)[:, None], places]
 
     def summary(self) -> dict[str, Any]:
         """The figures as plain numbers."""
         from seriatim.catalogue import command_name
 
+        labels, confusion = self.confusions()
         figures = {
             "algorithm": command_name(type(self.model)),
             "parameters": plain_parameters(self.model),
@@ -134,8 +139,8 @@ class Run:
             "nonzeros": self.nonzeros if self.examples else None,
             "bytes": self.bytes,
             "seconds": self.seconds,
-            "classes": self.labels,
-            "confusion": None if self.confusion is None else self.confusion.tolist(),
+            "classes": labels,
+            "confusion": None if confusion is None else confusion.tolist(),
         }
         return figures | {"metrics": self.figures} if self.followed else figures
 
