@@ -28,8 +28,7 @@ def in_ball(a, radius):
     sizes = np.sort(np.abs(a).ravel())[::-1]
     if sizes.sum() <= radius:
         return a
-    theta = max((sizes[: i + 1].sum() - radius) / (i + 1) for i in range(len(sizes)))
-    return soft(a, theta)
+    return soft(a, np.max((np.cumsum(sizes) - radius) / np.arange(1, len(sizes) + 1)))
 
 
 PROX = {
@@ -330,7 +329,7 @@ class BayesianSparse(Classifier):
     log p(y | x, w) ~ -a s^2 / 2 + b s, by Taylor at s = w.x; a and b for y = 1, s being the margin.
     """
 
-    CASES = grid(gamma=(0.1, 1.0), link=("logit", "probit"), sweeps=(1, 10)) + grid(gamma=(0.0,))
+    CASES = grid(gamma=(0.1, 1.0), link=("logit", "probit"), sweeps=(1, 10))
 
     def __init__(self, *args, gamma=1.0, link="logit", sweeps=10, **kwargs):
         super().__init__(*args, **kwargs)
@@ -339,7 +338,7 @@ class BayesianSparse(Classifier):
 
     def taylor(self, s):
         if self.link == "logit":
-            p = 1 / (1 + np.exp(-s))
+            p = np.exp(-np.logaddexp(0, -s))
             return p * (1 - p), (1 - p) + p * (1 - p) * s
         r = np.exp(gaussian.logpdf(s) - gaussian.logcdf(s))
         return r * (s + r), r + r * (s + r) * s

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from tests.learners import by_rows, difference, has_no_signed_zero, joint, learner, never_better
+from tests.learners import by_rows, difference, has_no_signed_zero, joint, learner, never_better, real_stream
 from tests.linear.test_reference import PAPERS, WAYS, compare, generic_streams, random_stream, some_ways
 from tests.reference import sparse
 from tests.reference.linear import BY_MARGIN
@@ -64,8 +64,6 @@ def test_generated_streams(stream, numbers, within, rho, intercept, ways):
 
 def test_real_stream():
     """digits: the eight rows of the picture are the groups."""
-    from tests.learners import real_stream
-
     learner("GroupRDA")
     X, y = real_stream("digits")
     case = {"groups": [j // 8 for j in range(X.shape[1])], "lam": 0.01, "gamma": 2.0}

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from scipy.stats import chisquare
 
-from seriatim import AROW, OGD
+from seriatim import AROW, OGD, data, evaluate
+from tests.conftest import shared
 from tests.learners import by_rows, difference, has_no_signed_zero, joint, learner, real_stream
 from tests.linear.test_reference import PAPERS, WAYS, compare, generic_streams, name_of, random_stream, some_ways
 from tests.reference import sparse
@@ -211,6 +212,36 @@ def test_sofs_with_room_for_all_is_arow(labels):
     assert joint(cls(k=50, r=0.5, classes=list(range(labels))).partial_fit(X, y)) == pytest.approx(
         joint(plain), abs=1e-12
     )
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "splice/splice_scale.libsvm",
+        "svmguide3/svmguide3.libsvm",
+        "german/german.numer_scale.libsvm",
+        "w1a/w1a.libsvm",
+        "a1a/a1a.libsvm",
+    ],
+)
+def test_fewer_mistakes_than_truncation_alone(path):
+    """The paper's baseline: a perceptron of which k weights are kept after each step, k a tenth of the features."""
+    cls = learner("OFS")
+    X, y = data.load(shared(path))
+    X, y = X.toarray()[:2000], np.where(y[:2000] == np.max(y), 1, -1)
+    X = X / np.maximum(np.abs(X).max(axis=0), 1e-12)
+    k, ours, theirs = X.shape[1] // 10, 0, 0
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(y))
+        run = evaluate.progressive(cls(k=k, fit_intercept=False, classes=[-1, 1]), X[order], y[order])
+        ours += run.mistakes
+        w = np.zeros(X.shape[1])
+        for x, label in zip(X[order], y[order], strict=True):
+            if label * (w @ x) <= 0:
+                theirs += 1
+                w = w + 0.2 * label * x
+                w[np.argsort(-np.abs(w), kind="stable")[k:]] = 0
+    assert ours < 0.97 * theirs
 
 
 # ---- partial input

@@ -37,7 +37,9 @@ def check(name, X, y, source, paper_source, intercept=False, ways=None, **parame
         for probe in (X, csr_matrix(X)):
             assert model.decision_function(probe) == pytest.approx(scores, abs=1e-9 * np.abs(scores).max())
             clear = np.abs(scores) > 1e-9
-            assert (model.predict(probe)[clear] == np.where(scores >= 0, paper.labels[-1], paper.labels[0])[clear]).all()
+            assert (
+                model.predict(probe)[clear] == np.where(scores >= 0, paper.labels[-1], paper.labels[0])[clear]
+            ).all()
         assert model.t_ == len(y)
     return paper
 
@@ -49,7 +51,8 @@ def check(name, X, y, source, paper_source, intercept=False, ways=None, **parame
 @pytest.mark.parametrize("kind", ["good", "bad", "none"])
 def test_homogeneous_equals_its_paper(C, eta, kind):
     X, y = stream(1)
-    v = {"good": np.linalg.lstsq(X, y, rcond=None)[0], "bad": -np.linalg.lstsq(X, y, rcond=None)[0], "none": np.zeros(5)}
+    best = np.linalg.lstsq(X, y, rcond=None)[0]
+    v = {"good": best, "bad": -best, "none": 0 * best}
     check("HomogeneousOTL", X, y, v[kind], np.append(v[kind], 0.0), C=C, eta=eta)
 
 
@@ -204,9 +207,11 @@ def test_heterogeneous_steps_solve_their_problem(gamma1, gamma2, C, ours):
     rng = np.random.default_rng(10)
     X, y = stream(10, n=60)
     v = rng.standard_normal(2)
-    model = learner("HeterogeneousOTL")(
-        v, C=C, gamma1=gamma1, gamma2=gamma2, fit_intercept=False, classes=[-1, 1]
-    ) if ours else transfer.HeterogeneousOTL(5, source=v, C=C, gamma1=gamma1, gamma2=gamma2, classes=[-1, 1])  # fmt: skip
+    given = {"C": C, "gamma1": gamma1, "gamma2": gamma2, "classes": [-1, 1]}
+    if ours:
+        model = learner("HeterogeneousOTL")(v, fit_intercept=False, **given)
+    else:
+        model = transfer.HeterogeneousOTL(5, source=v, **given)
     g = np.array([gamma1, gamma1, gamma2, gamma2, gamma2])
     W = np.append(v, np.zeros(3))
     for x, label in zip(X, y.tolist(), strict=True):
