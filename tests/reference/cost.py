@@ -55,3 +55,33 @@ def costs(rho, labels):
     if rho is None or isinstance(rho, dict):
         return rho or {}
     return {(y, r): float(rho[i][j]) for i, y in enumerate(labels) for j, r in enumerate(labels)}
+
+
+class CSOGD(Classifier):
+    """Wang, Zhao and Hoi (2012): hinge loss whose margin (I) or whose weight (II) is rho for a positive, else 1.
+
+    "sum": rho = eta_p T_n / (eta_n T_p), T the rows before this one and one of each class. "cost": rho = c_p / c_n.
+    """
+
+    CASES = grid(eta=(0.1,), variant=("I", "II"), objective=("sum", "cost"), positive=(0.5, 0.9, 0.2))
+
+    def __init__(self, *args, eta=0.1, variant="I", objective="sum", positive=0.5, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.eta, self.variant, self.ratio, self.sum = eta, variant, positive / (1 - positive), objective == "sum"
+        self.counts = np.ones(2)  # of negatives and positives
+
+    def step(self, x, label):
+        positive = self.positive(label)
+        y, rho = 1 if positive else -1, 1.0
+        if positive:
+            rho = self.ratio * (self.counts[0] / self.counts[1] if self.sum else 1)
+        self.counts[int(positive)] += 1
+        margin = y * (self.w @ x)
+        if self.variant == "I" and margin < rho:
+            self.w = self.w + self.eta * y * x
+        elif self.variant == "II" and margin < 1:
+            self.w = self.w + self.eta * rho * y * x
+
+    def reshape(self, change):
+        super().reshape(change)
+        self.counts = self.counts[::-1].copy()

@@ -1,0 +1,327 @@
+"""Dual averaging over groups and tasks: equal to the transcriptions, minimisers, whole groups at zero."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+
+from tests.learners import by_rows, difference, has_no_signed_zero, joint, learner, never_better, real_stream
+from tests.linear.test_reference import PAPERS, WAYS, compare, generic_streams, random_stream, some_ways
+from tests.reference import sparse
+from tests.reference.linear import BY_MARGIN
+from tests.sparse.test_sparse import numerically
+
+PAPERS["GroupRDA"] = sparse.GroupRDA
+CASES = sparse.GroupRDA.CASES
+cases = pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case.values())))
+labels_2_4 = pytest.mark.parametrize("labels", [2, 4])
+variants = pytest.mark.parametrize("variant", ["iMTFS", "aMTFS", "MTFTS"])
+
+
+def declared(labels):
+    return list(labels) if len(labels) > 2 else None
+
+
+# ---- groups
+
+
+@cases
+@pytest.mark.parametrize("labels", [(-1, 1), (0, 1, 2, 3)], ids=["binary", "multiclass"])
+def test_equals_its_paper(case, labels):
+    learner("GroupRDA")
+    compare(("GroupRDA", case), *random_stream(1, labels), classes=declared(labels), dicts=False)
+    some = {"sparse, by 7": WAYS["sparse, by 7"]}
+    given = {"intercept": False, "classes": declared(labels), "ways": some, "dicts": False}
+    compare(("GroupRDA", case), *random_stream(2, labels), **given)
+
+
+@cases
+def test_labels_that_arrive_one_after_another(case):
+    learner("GroupRDA")
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((80, 5))
+    y = np.array([(2, 4, 1, 3)[rng.integers(0, 1 + t // 20)] for t in range(80)])
+    ways = {"dense, one call": WAYS["dense, one call"], "dense, by 1": WAYS["dense, by 1"]}
+    compare(("GroupRDA", case), X, y, ways=ways, dicts=False)
+
+
+@settings(max_examples=60)
+@given(
+    stream=generic_streams(),
+    numbers=st.lists(st.integers(0, 3), min_size=8, max_size=8),
+    within=st.sampled_from([0.0, 0.7]),
+    rho=st.sampled_from([0.0, 0.05]),
+    intercept=st.booleans(),
+    ways=some_ways,
+)
+def test_generated_streams(stream, numbers, within, rho, intercept, ways):
+    learner("GroupRDA")
+    X, y = stream
+    case = {"groups": numbers[: X.shape[1]], "lam": 0.05, "within": within, "rho": rho}
+    compare(("GroupRDA", case), X, y, intercept, classes=declared(sorted(set(y.tolist()))), ways=ways, dicts=False)
+
+
+def test_real_stream():
+    """digits: the eight rows of the picture are the groups."""
+    learner("GroupRDA")
+    X, y = real_stream("digits")
+    case = {"groups": [j // 8 for j in range(X.shape[1])], "lam": 0.01, "gamma": 2.0}
+    ways = {way: WAYS[way] for way in ("dense, one call", "sparse, by 7")}
+    compare(("GroupRDA", case), X, y, classes=sorted(set(y.tolist())), ways=ways, rows=X[::25], dicts=False)
+
+
+@labels_2_4
+@pytest.mark.parametrize("within", [0.0, 0.5])
+@pytest.mark.parametrize("rho", [0.0, 0.1])
+def test_minimises_its_objective(within, rho, labels):
+    """<ubar, w> + lam sum_g (sqrt(d_g) |w^g|_2 + r |w^g|_1) + (gamma / sqrt(t)) (|w|^2 / 2 + rho |w|_1), b left out."""
+    cls, rng = learner("GroupRDA"), np.random.default_rng(0)
+    X, y = random_stream(3, tuple(range(labels)), n=50)
+    y[:labels] = range(labels)
+    groups, lam, gamma = [[0, 3], [1, 2], [4]], 0.08, 1.2
+    model = cls(groups=groups, lam=lam, gamma=gamma, within=within, rho=rho, classes=list(range(labels)))
+    zero = np.zeros((1 if labels == 2 else labels, 6))
+    slope = BY_MARGIN["hinge"]
+    delta = difference(zero, np.append(X[0], 1.0), y[0], set())
+    total, seen, zeros = slope(0.0, 0) * delta, {y[0]}, 0
+    for t, (W, row, label, new) in enumerate(by_rows(model, X, y), 2):
+        delta = difference(W, row, label, seen)
+        total = total + slope(np.sum(W * delta), 0) * delta
+        mean, strength = total / t, gamma / np.sqrt(t)
+
+        def objective(V):
+            size = np.abs(V[:, :-1]).sum()
+            norms = sum(np.sqrt(len(g)) * np.linalg.norm(row) for g in groups for row in V[:, g])
+            near = strength * (np.sum(V * V) / 2 + rho * size)  # noqa: B023
+            return np.sum(mean * V) + lam * (norms + within * size) + near  # noqa: B023
+
+        never_better(objective, new, rng, 10)
+        zeros += sum((new[:, group] == 0).all(axis=1).sum() for group in groups)
+        seen.add(label)
+    assert zeros
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("within", "rho"), [(0.0, 0.0), (0.6, 0.0), (0.6, 0.2)])
+def test_the_closed_form_is_the_numerical_minimiser(within, rho, seed):
+    """Of the transcription: DA-GL, DA-SGL and the enhanced form."""
+    rng = np.random.default_rng(seed)
+    paper = sparse.GroupRDA(4, groups=[0, 0, 1], lam=0.1, gamma=1.5, within=within, rho=rho)
+    for _ in range(20):
+        paper.learn(np.append(rng.standard_normal(3), 1.0), int(rng.integers(0, 2)))
+    mean, strength = paper.G / paper.t, 1.5 / np.sqrt(paper.t)
+
+    def objective(v):
+        norms = np.sqrt(2) * np.linalg.norm(v[:2]) + abs(v[2]) + within * np.abs(v[:3]).sum()
+        return mean @ v + 0.1 * norms + strength * (v @ v / 2 + rho * np.abs(v[:3]).sum())
+
+    found = numerically(objective, paper.w + 0.2 * rng.standard_normal(4))
+    assert objective(paper.w) <= objective(found) + 1e-11
+    assert found == pytest.approx(paper.w, abs=2e-4)
+
+
+def test_groups_are_zero_as_a_whole():
+    """Exactly 0.0, the whole group or none of it; with `within` there are zeros in those that are left."""
+    cls = learner("GroupRDA")
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((2000, 20))
+    y = (X[:, 0] + X[:, 1] + 0.2 * X[:, 2] + 0.3 * rng.standard_normal(2000) > 0).astype(int)
+    groups = [j // 4 for j in range(20)]
+    W = cls(groups=groups, lam=0.1, loss="logistic").partial_fit(X, y).coef_[0]
+    whole = W.reshape(5, 4)
+    assert (whole[0] != 0).all()
+    assert (whole[1:] == 0.0).all()
+    assert has_no_signed_zero(W)
+    inner = cls(groups=groups, lam=0.05, within=1.0, loss="logistic").partial_fit(X, y).coef_[0]
+    assert (inner[:2] != 0).all()
+    assert inner[3] == 0.0
+
+
+def test_the_first_round_with_nothing_to_learn():
+    """|ubar^g| = 0 is 0 / 0 in the formula. A row of zeros, and features that were never there."""
+    cls = learner("GroupRDA")
+    model = cls(groups=[0, 0, 1], lam=0.1).partial_fit([[0.0, 0.0, 0.0]], [1])
+    assert (model.coef_ == 0).all()
+    model.partial_fit([[1.0, 2.0, 0.0]], [1])
+    assert model.coef_[0, 2] == 0.0
+    assert np.isfinite(joint(model)).all()
+
+
+def test_the_bias_is_not_regularised():
+    cls = learner("GroupRDA")
+    X, y = random_stream(6, (0, 1))
+    model = cls(groups=[0] * 5, lam=100.0, rho=1.0, gamma=2.0).partial_fit(X, y)
+    assert (model.coef_ == 0).all()
+    b, total = 0.0, 0.0
+    for t, label in enumerate(2 * y - 1, 1):
+        total += -label * (label * b < 1)
+        b = -np.sqrt(t) / 2 * total / t
+    assert model.intercept_[0] == pytest.approx(b, abs=1e-12)
+    assert b != 0
+
+
+@labels_2_4
+def test_groups_of_one_are_dual_averaging(labels):
+    """Each by itself, sqrt(d_g) = 1: l1-RDA. And so is `within` alone."""
+    cls, RDA = learner("GroupRDA"), learner("RDA")
+    X, y = random_stream(7, tuple(range(labels)))
+    given = {"gamma": 2.0, "fit_intercept": False, "classes": list(range(labels))}
+    plain = RDA(lam=0.05, rho=0.01, **given).partial_fit(X, y).coef_
+    single = cls(groups=[3, 1, 4, 0, 2], lam=0.05, rho=0.01, **given).partial_fit(X, y).coef_
+    assert single == pytest.approx(plain, abs=1e-12)
+    assert ((single == 0) == (plain == 0)).all()
+
+
+def test_numbers_and_lists_say_the_same():
+    cls = learner("GroupRDA")
+    X, y = random_stream(8, (0, 1))
+    one = joint(cls([0, 1, 0, 2, 1], lam=0.05).partial_fit(X, y))
+    for same in ([[0, 2], [1, 4], [3]], [[3], [4, 1], [2, 0]], [7, 5, 7, 1, 5], np.array([0, 1, 0, 2, 1])):
+        assert joint(cls(same, lam=0.05).partial_fit(X, y)) == pytest.approx(one, abs=1e-14)
+
+
+def test_groups_that_are_absent_for_thousands_of_rounds():
+    cls = learner("GroupRDA")
+    rng = np.random.default_rng(9)
+    X = rng.standard_normal((3000, 6))
+    X[5:2995, :4] = 0
+    y = rng.integers(0, 2, 3000)
+    groups = [0, 0, 1, 1, 2, 2]
+    paper, found = sparse.GroupRDA(7, groups=groups, lam=1e-3, gamma=1.0), {}
+    for t, (x, label) in enumerate(zip(X, y.tolist(), strict=True), 1):
+        paper.learn(np.append(x, 1.0), label)
+        if t in (6, 100, 2990, 3000):
+            found[t] = paper.w
+    for kind in (np.asarray, csr_matrix):
+        model, begin = cls(groups=groups, lam=1e-3), 0
+        for end, w in found.items():
+            model.partial_fit(kind(X[begin:end]), y[begin:end])
+            begin = end
+            assert joint(model)[0] == pytest.approx(w, abs=1e-9 * np.abs(w).max())
+            assert ((joint(model)[0] == 0) == (w == 0)).all()
+
+
+# ---- tasks
+
+
+def tasks_stream(seed, n=150, d=5, tasks=3):
+    """Tasks that have their relevant features in common, arriving in any order."""
+    rng = np.random.default_rng(seed)
+    X, task = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.8), rng.integers(0, tasks, n)
+    truth = rng.standard_normal((tasks, d)) * (np.arange(d) < 3)
+    y = np.where(np.sum(X * truth[task], axis=1) + 0.3 * rng.standard_normal(n) > 0, 1, -1)
+    return X, y, task
+
+
+def multitask(variant, n_tasks=3, within=0.5, **more):
+    """Of the class: what the mixed penalty asks for beside lam is told where there is such a parameter."""
+    cls = learner("MultiTaskRDA")
+    if variant == "MTFTS":
+        if "within" not in cls.parameters:
+            pytest.skip("MTFTS has no weight of its inner penalty")
+        more["within"] = within
+    return cls(n_tasks=n_tasks, variant=variant, **more)
+
+
+@variants
+@pytest.mark.parametrize("intercept", [False, True])
+def test_tasks_equal_their_paper(variant, intercept):
+    X, y, task = tasks_stream(10)
+    paper = sparse.MultiTaskRDA(6, 3, variant, lam=0.03, gamma=1.5, within=0.5)
+    rows = np.column_stack([X, np.full(len(X), float(intercept))])
+    for x, label, k in zip(rows, y, task, strict=True):
+        paper.learn(x, label, k)
+    for kind in (np.asarray, csr_matrix):
+        for size in (1, 7, 1000):
+            model = multitask(variant, lam=0.03, gamma=1.5, fit_intercept=intercept)
+            for i in range(0, len(y), size):
+                model.partial_fit(kind(X[i : i + size]), y[i : i + size], task[i : i + size])
+            assert model.coef_.shape == (3, 5)
+            assert model.coef_ == pytest.approx(paper.W[:, :-1], abs=1e-9 * np.abs(paper.W).max())
+            assert ((model.coef_ == 0) == (paper.W[:, :-1] == 0)).all()
+            assert has_no_signed_zero(model.coef_)
+
+
+@settings(max_examples=30)
+@given(
+    variant=st.sampled_from(["iMTFS", "aMTFS", "MTFTS"]),
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 60),
+    tasks=st.integers(1, 5),
+    lam=st.sampled_from([0.0, 0.01, 0.1]),
+)
+def test_tasks_on_generated_streams(variant, seed, n, tasks, lam):
+    X, y, task = tasks_stream(seed, n, 4, tasks)
+    paper = sparse.MultiTaskRDA(4, tasks, variant, lam=lam, gamma=0.7, within=0.5)
+    for x, label, k in zip(X, y, task, strict=True):
+        paper.learn(x, label, k)
+    model = multitask(variant, tasks, lam=lam, gamma=0.7, fit_intercept=False, classes=[-1, 1])
+    model.partial_fit(X, y, task)
+    assert model.coef_ == pytest.approx(paper.W, abs=1e-9 * max(1e-300, np.abs(paper.W).max()))
+
+
+def task_penalty(variant, W, within):
+    across = np.linalg.norm(W, axis=0).sum()
+    return {
+        "iMTFS": np.abs(W).sum(),
+        "aMTFS": across,
+        "MTFTS": within * np.abs(W).sum() + across,
+    }[variant]
+
+
+@variants
+def test_tasks_minimise_their_objective(variant):
+    """<Gbar, W> + lam times the penalty + gamma |W|^2 / (2 sqrt(t)), the mean over all rounds of all tasks."""
+    rng = np.random.default_rng(11)
+    X, y, task = tasks_stream(11, n=60)
+    lam, gamma = 0.05, 1.2
+    model = multitask(variant, lam=lam, gamma=gamma, fit_intercept=False, classes=[-1, 1])
+    W, total = np.zeros((3, 5)), np.zeros((3, 5))
+    for t, (x, label, k) in enumerate(zip(X, y, task, strict=True), 1):
+        total[k] += -label * x * (label * (W[k] @ x) < 1)
+        W = model.partial_fit(x[None, :], [label], [k]).coef_.copy()
+        mean, strength = total / t, gamma / np.sqrt(t)
+        never_better(
+            lambda V: np.sum(mean * V) + lam * task_penalty(variant, V, 0.5) + strength * np.sum(V * V) / 2,  # noqa: B023
+            W, rng, 10,
+        )  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(4))
+@variants
+def test_the_closed_form_of_tasks_is_the_numerical_minimiser(variant, seed):
+    """Of the transcription."""
+    rng = np.random.default_rng(seed)
+    paper = sparse.MultiTaskRDA(2, 2, variant, lam=0.1, gamma=1.3, within=0.5)
+    for _ in range(15):
+        paper.learn(rng.standard_normal(2), rng.choice([-1, 1]), rng.integers(0, 2))
+    mean, strength = paper.G / paper.t, 1.3 / np.sqrt(paper.t)
+
+    def objective(v):
+        V = v.reshape(2, 2)
+        return np.sum(mean * V) + 0.1 * task_penalty(variant, V, 0.5) + strength * np.sum(V * V) / 2
+
+    found = numerically(objective, paper.W.ravel() + 0.2 * rng.standard_normal(4))
+    assert objective(paper.W.ravel()) <= objective(found) + 1e-11
+    assert found == pytest.approx(paper.W.ravel(), abs=2e-4)
+
+
+def test_one_task_by_itself_is_dual_averaging():
+    RDA = learner("RDA")
+    X, y, _ = tasks_stream(12)
+    plain = RDA(lam=0.05, gamma=1.5, fit_intercept=False).partial_fit(X, y).coef_
+    for variant in ("iMTFS", "aMTFS"):
+        model = multitask(variant, 1, lam=0.05, gamma=1.5, fit_intercept=False).partial_fit(X, y, np.zeros(len(y), int))
+        assert model.coef_ == pytest.approx(plain, abs=1e-12)
+
+
+def test_across_tasks_a_feature_is_in_all_or_in_none():
+    X, y, task = tasks_stream(13, n=3000)
+    W = multitask("aMTFS", lam=0.05, gamma=1.0, fit_intercept=False).partial_fit(X, y, task).coef_
+    used = (W != 0).sum(axis=0)
+    assert set(used.tolist()) <= {0, 3}
+    assert (used[:2] == 3).any()
+    assert (W[:, used == 0] == 0.0).all()
