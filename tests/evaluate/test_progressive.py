@@ -266,17 +266,26 @@ def test_checkpoints_tell_updates_and_time():
     ("options", "message"),
     [
         ({"metrics": ["rmse"]}, "rmse is a figure of regression; PA does classification"),
-        ({"metrics": ["log-loss"]}, "does not learn by the logistic loss"),
+        ({"metrics": ["log-loss"]}, "that learn by the logistic loss"),
         ({"warm_up": -1}, "at least 0"),
         ({"every": 0}, "at least 1"),
         ({"window": 0}, "at least 1"),
         ({"fade": 2}, "at most 1"),
+        ({"delay": -1}, "whole number from 0 on"),
+        ({"delay": 1.5}, "whole number from 0 on"),
+        ({"held_out": np.zeros((3, 2))}, "must be .X, y., or a stream"),
     ],
 )
 def test_bad_options(options, message):
     X, y = examples(PA, n=20)
     with pytest.raises(ParameterError, match=message):
         progressive(PA(), X, y, **options)
+
+
+@pytest.mark.parametrize("model", ["pa", PA])
+def test_what_is_no_model(model):
+    with pytest.raises(ParameterError, match="is not a model, such as"):
+        progressive(model, [[1.0]], [1])
 
 
 def test_log_loss_of_a_run_is_its_mean_loss():
