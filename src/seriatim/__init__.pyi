@@ -13,6 +13,28 @@ from seriatim.modelfile import load as load
 
 __version__: str
 
+class CSOGD(Classifier):
+    eta: float
+    variant: Literal["I", "II"]
+    objective: Literal["sum", "cost"]
+    positive: float
+    average: bool
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        eta: float = ...,
+        variant: Literal["I", "II"] = ...,
+        objective: Literal["sum", "cost"] = ...,
+        positive: float = ...,
+        average: bool = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
 class CSPA(Classifier):
     rho: Any
     C: float
@@ -30,6 +52,26 @@ class CSPA(Classifier):
         variant: Literal["prediction", "max_loss"] = ...,
         step: Literal["hard", "I", "II"] = ...,
         average: bool = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class OAM(Classifier):
+    C: float
+    buffer_size: int | None
+    update: Literal["sequential", "gradient"]
+    seed: int
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        C: float = ...,
+        buffer_size: int | None = ...,
+        update: Literal["sequential", "gradient"] = ...,
+        seed: int = ...,
         classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,

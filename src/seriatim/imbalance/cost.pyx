@@ -6,7 +6,7 @@ from seriatim.core.learner cimport MarginLearner
 from seriatim.core.least_step cimport least_step
 from seriatim.core.row cimport Row
 
-from seriatim.errors import ParameterError
+from seriatim.errors import ModelError, ParameterError
 from seriatim.estimator import Classifier
 from seriatim.parameters import Choice, Costs, Flag, Number
 
@@ -99,11 +99,11 @@ class CSPA(Classifier):
             raise ParameterError(f"CSPA: rho is a matrix of {len(costs)} labels, so classes= must tell these labels")
         return CostSensitive(self.C, self.step, self.variant == "max_loss", self.average)
 
-    def _meet(self, label):
+    def _expect_label(self, label):
         costs = self.parameters["rho"].of(self.rho)
         if isinstance(costs, np.ndarray) and label not in self._labels:
             raise ParameterError(f"CSPA: rho is a matrix of {len(costs)} labels, and {label!r} is not one of them")
-        super()._meet(label)
+        super()._expect_label(label)
 
     def _labels_changed(self):
         labels, costs = self._labels, self.parameters["rho"].of(self.rho)
@@ -115,3 +115,91 @@ class CSPA(Classifier):
                 if true in labels and other in labels:
                     margins[labels.index(true), labels.index(other)] = cost**0.5
         self._learner.ask(margins)
+
+
+cdef class CostDescent(MarginLearner):
+    """w += eta y x below a margin of rho_t, or eta rho_t y x below one of 1; rho_t is 1 for the lower label."""
+
+    cdef double eta, ratio, rho
+    cdef bint first, sum
+    cdef public bint told        # which label is the higher one
+    cdef public Py_ssize_t positives, negatives
+
+    NUMBERS = (*MarginLearner.NUMBERS, "positives", "negatives")
+
+    def __init__(self, double eta, str variant, str objective, double positive, bint average):
+        MarginLearner.__init__(self, average)
+        self.eta, self.first, self.sum, self.ratio = eta, variant == "I", objective == "sum", positive / (1 - positive)
+        self.weighted = True
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        cdef double f
+        self.rho = 1
+        if y > 0 and self.told:
+            self.rho = self.ratio * (<double> (self.negatives + 1) / (self.positives + 1) if self.sum else 1)
+        f = MarginLearner.learn(self, x, y)
+        if y > 0:
+            self.positives += 1
+        else:
+            self.negatives += 1
+        return f
+
+    cdef double step(self, double margin, double norm2) noexcept nogil:
+        if margin >= (self.rho if self.first else 1):
+            return 0
+        return self.weight * self.eta * (1 if self.first else self.rho)
+
+    def reclass(self, list source, list factor):
+        """The first label is the lower one after all, or the higher."""
+        MarginLearner.reclass(self, source, factor)
+        if factor == [-1.0]:
+            self.positives, self.negatives = self.negatives, self.positives
+
+    def restore(self, state):
+        MarginLearner.restore(self, state)
+        if self.positives + self.negatives != self.t:
+            raise ModelError(f"{self.positives} and {self.negatives} rows in {self.t} rounds")
+
+
+class CSOGD(Classifier):
+    """Cost-sensitive online gradient descent: a step of the hinge loss in which the higher label counts rho times.
+
+    rho_t = rho for the higher of two labels, 1 for the lower. "I": where y w.x < rho_t, w += eta y x. "II": where
+    y w.x < 1, w += eta rho_t y x. For the "sum" eta_p sensitivity + eta_n specificity rho = eta_p T_n / (eta_n T_p),
+    T_p and T_n being the rows of each label; these are not known beforehand, so ours is the running ratio
+    (T_n + 1) / (T_p + 1) over the rows before this one, whatever their importance. For the "cost" c_p M_p + c_n M_n of
+    the mistakes M rho = c_p / c_n. As long as there is one label, of which nobody knows whether it is the higher one,
+    rho_t = 1; `classes` tells. The importance of an example multiplies its loss, and so its step.
+
+    Parameters
+    ----------
+    eta : the step, above 0.
+    variant : I or II.
+    objective : sum or cost.
+    positive : the weight of the higher label, eta_p or c_p, above 0 and below 1; that of the lower is the rest to 1.
+    average : predict with the average of w_1..w_T.
+
+    >>> from seriatim import CSOGD, data, evaluate
+    >>> model = CSOGD(positive=0.8, objective="cost", features={"normalize": "max"})
+    >>> run = evaluate.progressive(model, *data.load("spam"), metrics=["sensitivity", "specificity"])
+    >>> round(run.figures["sensitivity"], 3), round(run.figures["specificity"], 3)
+    (0.883, 0.812)
+
+    Wang, Zhao and Hoi, "Cost-sensitive online classification", ICDM 2012.
+    """
+
+    family = "imbalance"
+    paper = "Wang et al. (2012)"
+    loss = "hinge"
+    binary = True
+    eta = Number(0.1, above=0)
+    variant = Choice("I", STEPS[1:])
+    objective = Choice("sum", ("sum", "cost"))
+    positive = Number(0.5, above=0, below=1)
+    average = Flag(False)
+
+    def build(self):
+        return CostDescent(self.eta, self.variant, self.objective, self.positive, self.average)
+
+    def _labels_changed(self):
+        self._learner.told = len(self._labels) == 2
