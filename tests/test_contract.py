@@ -22,7 +22,13 @@ SUPERVISED = {name: cls for name, cls in ALGORITHMS.items() if cls.task != "nove
 REGRESSORS = {name: cls for name, cls in ALGORITHMS.items() if cls.task == "regression"}
 
 # What an algorithm cannot be made without, and settings beyond its choices and flags that lead to other code.
-REQUIRED_ARGUMENTS = {"EG": {"n_features": 1000}, "MirrorDescent": {"n_features": 1000}}  # if on the simplex
+SOURCE = {"x0": 0.5, "x1": -0.25, "x3": 1.0, "x5": -0.75, 0: 0.5, 1: -0.25, 3: 1.0, 5: -0.75}  # for names and columns
+REQUIRED_ARGUMENTS = {
+    "EG": {"n_features": 1000},  # if on the simplex
+    "MirrorDescent": {"n_features": 1000},
+    "HomogeneousOTL": {"source": SOURCE},
+    "HeterogeneousOTL": {"source": SOURCE},
+}
 SETTINGS = {
     "OneClassPA": [{"B": 2.0}],
     "ALMA": [{"p": 4.0}],

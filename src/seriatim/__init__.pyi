@@ -18,7 +18,6 @@ class CSOGD(Classifier):
     variant: Literal["I", "II"]
     objective: Literal["sum", "cost"]
     positive: float
-    average: bool
     classes: Sequence[Any] | None
     fit_intercept: bool
     features: Features | dict[str, Any] | None
@@ -29,7 +28,6 @@ class CSOGD(Classifier):
         variant: Literal["I", "II"] = ...,
         objective: Literal["sum", "cost"] = ...,
         positive: float = ...,
-        average: bool = ...,
         classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
@@ -511,6 +509,44 @@ class VotedPerceptron(Classifier):
     def __init__(
         self,
         *,
+        eta: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class HeterogeneousOTL(Classifier):
+    C: float
+    gamma1: float
+    gamma2: float
+    source: Any
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        source: Any,
+        *,
+        C: float = ...,
+        gamma1: float = ...,
+        gamma2: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class HomogeneousOTL(Classifier):
+    C: float
+    eta: float
+    source: Any
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        source: Any,
+        *,
+        C: float = ...,
         eta: float = ...,
         classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,

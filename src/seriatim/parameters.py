@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ class Parameter:
     """A parameter that may be anything."""
 
     default: Any = REQUIRED
+    parts: ClassVar[tuple[str, ...]] = ()  # arrays in a model file that the value is made of, beside what JSON has
 
     @property
     def range(self) -> str:
@@ -35,6 +36,14 @@ class Parameter:
     def plain(self, value: Any) -> Any:
         """The value as what JSON has, if it is not that already."""
         return value
+
+    def arrays(self, value: Any) -> dict[str, np.ndarray]:
+        """Those parts of a value."""
+        return {}
+
+    def restored(self, plain: Any, arrays: dict[str, np.ndarray]) -> Any:
+        """The value again; an error for what is none."""
+        return plain
 
     def check(self, name: str, value: Any) -> None:
         if problem := self.problem(value):

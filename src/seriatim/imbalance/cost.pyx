@@ -4,7 +4,8 @@ import numpy as np
 
 from seriatim.core.learner cimport MarginLearner
 from seriatim.core.least_step cimport least_step
-from seriatim.core.row cimport Row
+from seriatim.core.oriented cimport Oriented
+from seriatim.core.row cimport Row, add
 
 from seriatim.errors import ModelError, ParameterError
 from seriatim.estimator import Classifier
@@ -117,46 +118,47 @@ class CSPA(Classifier):
         self._learner.ask(margins)
 
 
-cdef class CostDescent(MarginLearner):
+cdef class CostDescent(Oriented):
     """w += eta y x below a margin of rho_t, or eta rho_t y x below one of 1; rho_t is 1 for the lower label."""
 
     cdef double eta, ratio, rho
     cdef bint first, sum
-    cdef public bint told        # which label is the higher one
-    cdef public Py_ssize_t positives, negatives
+    cdef public Py_ssize_t positives, negatives    # rows before this one
 
-    NUMBERS = (*MarginLearner.NUMBERS, "positives", "negatives")
+    NUMBERS = (*Oriented.NUMBERS, "positives", "negatives")
 
-    def __init__(self, double eta, str variant, str objective, double positive, bint average):
-        MarginLearner.__init__(self, average)
+    def __init__(self, double eta, str variant, str objective, double positive):
+        Oriented.__init__(self)
         self.eta, self.first, self.sum, self.ratio = eta, variant == "I", objective == "sum", positive / (1 - positive)
         self.weighted = True
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
         cdef double f
-        self.rho = 1
-        if y > 0 and self.told:
-            self.rho = self.ratio * (<double> (self.negatives + 1) / (self.positives + 1) if self.sum else 1)
-        f = MarginLearner.learn(self, x, y)
+        self.rho = self.ratio
+        if self.sum and y > 0:
+            self.rho *= <double> (self.negatives + 1) / (self.positives + 1)
+        elif self.sum:    # should this label turn out to be the higher one
+            self.rho *= <double> (self.positives + 1) / (self.negatives + 1)
+        f = Oriented.learn(self, x, y)
         if y > 0:
             self.positives += 1
         else:
             self.negatives += 1
         return f
 
-    cdef double step(self, double margin, double norm2) noexcept nogil:
-        if margin >= (self.rho if self.first else 1):
-            return 0
-        return self.weight * self.eta * (1 if self.first else self.rho)
+    cdef bint step(self, const Row* x, double y, double f, double* w) noexcept nogil:
+        cdef double rho = self.rho if y > 0 else 1
+        if self.weight == 0 or y * f >= (rho if self.first else 1):
+            return False
+        add(x, self.weight * self.eta * (1 if self.first else rho) * y, w, 1)
+        return True
 
     def reclass(self, list source, list factor):
-        """The first label is the lower one after all, or the higher."""
-        MarginLearner.reclass(self, source, factor)
-        if factor == [-1.0]:
-            self.positives, self.negatives = self.negatives, self.positives
+        Oriented.reclass(self, source, factor)
+        self.positives, self.negatives = self.negatives, self.positives
 
     def restore(self, state):
-        MarginLearner.restore(self, state)
+        Oriented.restore(self, state)
         if self.positives + self.negatives != self.t:
             raise ModelError(f"{self.positives} and {self.negatives} rows in {self.t} rounds")
 
@@ -168,8 +170,7 @@ class CSOGD(Classifier):
     y w.x < 1, w += eta rho_t y x. For the "sum" eta_p sensitivity + eta_n specificity rho = eta_p T_n / (eta_n T_p),
     T_p and T_n being the rows of each label; these are not known beforehand, so ours is the running ratio
     (T_n + 1) / (T_p + 1) over the rows before this one, whatever their importance. For the "cost" c_p M_p + c_n M_n of
-    the mistakes M rho = c_p / c_n. As long as there is one label, of which nobody knows whether it is the higher one,
-    rho_t = 1; `classes` tells. The importance of an example multiplies its loss, and so its step.
+    the mistakes M rho = c_p / c_n. The importance of an example multiplies its loss, and so its step.
 
     Parameters
     ----------
@@ -177,7 +178,6 @@ class CSOGD(Classifier):
     variant : I or II.
     objective : sum or cost.
     positive : the weight of the higher label, eta_p or c_p, above 0 and below 1; that of the lower is the rest to 1.
-    average : predict with the average of w_1..w_T.
 
     >>> from seriatim import CSOGD, data, evaluate
     >>> model = CSOGD(positive=0.8, objective="cost", features={"normalize": "max"})
@@ -196,10 +196,10 @@ class CSOGD(Classifier):
     variant = Choice("I", STEPS[1:])
     objective = Choice("sum", ("sum", "cost"))
     positive = Number(0.5, above=0, below=1)
-    average = Flag(False)
 
     def build(self):
-        return CostDescent(self.eta, self.variant, self.objective, self.positive, self.average)
+        return CostDescent(self.eta, self.variant, self.objective, self.positive)
 
     def _labels_changed(self):
-        self._learner.told = len(self._labels) == 2
+        if len(self._labels) == 2:
+            self._learner.tell()
