@@ -68,8 +68,8 @@ cdef class Ensemble(Linear):
         return dot(x, self.v, 1) + self.intercept
 
     cdef double vote(self, double p1, double p2) noexcept nogil:
-        """alpha_1 p1 + alpha_2 p2 - 1/2."""
-        return (p1 - 0.5) / (1 + exp(-self.odds)) + (p2 - 0.5) / (1 + exp(self.odds))
+        """alpha_1 p1 + alpha_2 p2 - 1/2, by alpha_1 + alpha_2 = 1."""
+        return p2 - 0.5 + (p1 - p2) / (1 + exp(-self.odds))
 
     cdef double score(self, const Row* x) noexcept nogil:
         cdef Row known = within(x, self.table.rows)
@@ -105,9 +105,9 @@ class HomogeneousOTL(Transfer):
 
     Parameters
     ----------
-    source : a fitted linear model of ours or of scikit-learn; or its weights, as a vector, one a column, or as a dict by
-        name or by column number; or (weights, intercept). What it does not know has weight 0. Names go with names:
-        a source with names is for examples with names, one without for columns. On the command line a model file.
+    source : a fitted linear model of ours or of scikit-learn; its weights, as a vector, one a column, or as a dict by
+        name or column number; or (weights, intercept). What it does not know has weight 0. A source with names is for
+        examples with names, one without for columns without. On the command line it is a model file.
     C : aggressiveness of w, above 0.
     eta : of the votes, above 0.
 
