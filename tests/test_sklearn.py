@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import seriatim
 from seriatim.errors import ParameterError
+from seriatim.parameters import REQUIRED
 from tests.test_contract import default, examples
 
 ALGORITHMS = seriatim.algorithms()
@@ -115,4 +116,6 @@ def test_signature_shows_the_parameters(cls):
     """What help() and an editor show is what scikit-learn reads."""
     shown = inspect.signature(cls).parameters
     assert set(shown) == set(cls.parameters)
-    assert all(shown[name].default == parameter.default for name, parameter in cls.parameters.items())
+    for name, parameter in cls.parameters.items():
+        empty = inspect.Parameter.empty if parameter.default is REQUIRED else parameter.default
+        assert shown[name].default == empty

@@ -13,6 +13,26 @@ from seriatim.modelfile import load as load
 
 __version__: str
 
+class CSOGD(Classifier):
+    eta: float
+    variant: Literal["I", "II"]
+    objective: Literal["sum", "cost"]
+    positive: float
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        eta: float = ...,
+        variant: Literal["I", "II"] = ...,
+        objective: Literal["sum", "cost"] = ...,
+        positive: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
 class CSPA(Classifier):
     rho: Any
     C: float
@@ -30,6 +50,26 @@ class CSPA(Classifier):
         variant: Literal["prediction", "max_loss"] = ...,
         step: Literal["hard", "I", "II"] = ...,
         average: bool = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class OAM(Classifier):
+    C: float
+    buffer_size: int | None
+    update: Literal["sequential", "gradient"]
+    seed: int
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        C: float = ...,
+        buffer_size: int | None = ...,
+        update: Literal["sequential", "gradient"] = ...,
+        seed: int = ...,
         classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
@@ -469,6 +509,44 @@ class VotedPerceptron(Classifier):
     def __init__(
         self,
         *,
+        eta: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class HeterogeneousOTL(Classifier):
+    C: float
+    gamma1: float
+    gamma2: float
+    source: Any
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        source: Any,
+        *,
+        C: float = ...,
+        gamma1: float = ...,
+        gamma2: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class HomogeneousOTL(Classifier):
+    C: float
+    eta: float
+    source: Any
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        source: Any,
+        *,
+        C: float = ...,
         eta: float = ...,
         classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,
