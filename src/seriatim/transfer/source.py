@@ -149,14 +149,14 @@ class Transfer(Classifier):
         self._begin_with(self._learner).reserve(len(known.names))
         return self._vocabulary
 
-    def learn_rows(self, rows: Any, y: Any, observe: Observer | None = None) -> None:
+    def learn_rows(self, rows: Any, y: Any, observe: Observer | None = None, learn: Any = None) -> None:
         if rows.names is None and self._vocabulary is None and not self._columns:
             known = self._weights_of_source()
             if known.names and not known.columns:
                 raise DataError(
                     f"{type(self).__name__}: the source has names, and these examples have none; give it as a vector"
                 )
-        super().learn_rows(rows, y, observe)
+        super().learn_rows(rows, y, observe, learn)
 
     def __sklearn_clone__(self) -> Any:
         """A model with the same source, which scikit-learn would make one that has learned nothing."""
