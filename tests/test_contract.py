@@ -22,8 +22,19 @@ SUPERVISED = {name: cls for name, cls in ALGORITHMS.items() if cls.task != "nove
 REGRESSORS = {name: cls for name, cls in ALGORITHMS.items() if cls.task == "regression"}
 
 # What an algorithm cannot be made without, and settings beyond its choices and flags that lead to other code.
-REQUIRED_ARGUMENTS = {"EG": {"n_features": 1000}, "MirrorDescent": {"n_features": 1000}}  # if on the simplex
+REQUIRED_ARGUMENTS = {
+    "EG": {"n_features": 1000},
+    "MirrorDescent": {"n_features": 1000},  # if on the simplex
+    "TruncatedGradient": {"theta": 2.0},  # if it rounds
+    "TruncatedGradientRegressor": {"theta": 2.0},
+}
 SETTINGS = {
+    "AdaFOBOS": [{"lam": 0.1}],
+    "AdaRDA": [{"lam": 0.1}],
+    "FOBOS": [{"penalty": "l2", "lam": 1.0}],
+    "RDA": [{"rho": 0.1}],
+    "TruncatedGradient": [{"theta": None, "period": 5, "schedule": "sqrt"}],
+    "TruncatedGradientRegressor": [{"theta": None, "period": 5}],
     "OneClassPA": [{"B": 2.0}],
     "ALMA": [{"p": 4.0}],
     "MirrorDescent": [{"mirror": "pnorm", "p": 6.0, "schedule": "sqrt"}],

@@ -190,12 +190,10 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimat
         expect(
             model._learner.classes == (1 if len(labels) <= 2 else len(labels)), "the labels and the classes disagree"
         )
-    if "w" in tensors:
+    records = numbers.get("records", len(tensors["w"]) if "w" in tensors else None)
+    if records is not None:
         known_columns = max(columns, len(names or ()), getattr(model, "n_features", None) or 0)
-        expect(
-            columns <= len(tensors["w"]) - 1 <= known_columns,
-            f"{len(tensors['w'])} records for {known_columns} columns",
-        )
+        expect(columns <= records - 1 <= known_columns, f"{records} records for {known_columns} columns")
     return model
 
 

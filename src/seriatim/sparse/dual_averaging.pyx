@@ -1,0 +1,188 @@
+"""Regularised dual averaging: each w is made anew from the sum of all gradients."""
+
+import numpy as np
+
+from libc.math cimport fmin, sqrt
+
+from seriatim.core.loss cimport Gradient
+from seriatim.core.row cimport Row, add, record, value
+from seriatim.sparse.lazy cimport soft
+
+from seriatim.core.loss import LOSSES
+from seriatim.estimator import Classifier
+from seriatim.parameters import Choice, Number
+
+from seriatim.sparse.lazy import shared_out
+
+
+cdef class Dual(Lazy):
+    """G_j, the sum of the gradients of a feature, of which a threshold is taken that grows with the rounds."""
+
+    def __init__(self, Gradient gradient, double lam, tuple companions=()):
+        Lazy.__init__(self, gradient, (("G", 0.0, True), *companions))
+        self.lam = lam
+
+    cdef double bound(self) noexcept nogil:
+        """The threshold after t rounds."""
+        return self.lam * self.t
+
+    cdef void end_round(self) noexcept nogil:
+        self.threshold = self.bound()
+
+    def refresh(self):
+        self.end_round()
+
+    def reclass(self, list source, list factor):
+        Lazy.reclass(self, source, factor)
+        self.table.set("G", shared_out(self.table.get("G"), factor, self.threshold))
+
+
+cdef class RegularisedDual(Dual):
+    """w = -soft(G, t lambda + gamma rho sqrt(t)) / (gamma sqrt(t))."""
+
+    cdef double gamma, rho
+    cdef double factor
+
+    def __init__(self, Gradient gradient, double lam, double gamma, double rho):
+        Dual.__init__(self, gradient, lam)
+        self.gamma, self.rho = gamma, rho
+
+    cdef double bound(self) noexcept nogil:
+        return self.lam * self.t + self.gamma * self.rho * sqrt(<double> self.t)
+
+    cdef void end_round(self) noexcept nogil:
+        Dual.end_round(self)
+        self.factor = -1 / (self.gamma * sqrt(<double> self.t)) if self.t > 0 else 0
+
+    cdef double product(self, const Row* x, Py_ssize_t column) noexcept nogil:
+        cdef Py_ssize_t i, width = self.table.width
+        cdef const double* G = self.table.data + column
+        cdef double threshold = self.threshold, total = x.constant * soft(G[0], threshold)
+        G += width
+        for i in range(x.n):
+            total += x.value[i] * soft(G[(i if x.index == NULL else x.index[i]) * width], threshold)
+        return self.factor * total
+
+    cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
+        add(x, -a, self.table.data + column, self.table.width)
+
+
+class RDA(Classifier):
+    """Regularised dual averaging with the l1 penalty: w minimises the mean of all linearised losses so far + lambda |w|_1.
+
+    With gbar the mean of the gradients of rounds 1..t and lambda_t = lambda + gamma rho / sqrt(t),
+    w_j = 0 where |gbar_j| <= lambda_t, else -(sqrt(t) / gamma) (gbar_j - lambda_t sgn(gbar_j)): the minimiser of
+    gbar.w + lambda |w|_1 + (gamma / sqrt(t)) (|w|^2 / 2 + rho |w|_1). rho > 0 is the enhanced form. As the penalty counts
+    in full in every round, w is much sparser than that of `FOBOS`. The losses are those of `OGD`. With several classes
+    the margin is m = w_y.x - w_s.x, where s is the strongest wrong class. The intercept is a weight like the others.
+    The importance of an example multiplies its loss.
+
+    Kept is the sum of the gradients, which cannot forget: a weight of 0 may have a past. A new label finds a model of
+    two with half its weights, and as much below the threshold as before.
+
+    Parameters
+    ----------
+    loss : as for `OGD`.
+    lam : lambda, at least 0.
+    gamma : above 0: the larger, the smaller the steps.
+    rho : at least 0.
+    epsilon : of the epsilon-insensitive loss, at least 0.
+
+    >>> from seriatim import RDA, data, evaluate
+    >>> run = evaluate.progressive(RDA(lam=0.1, gamma=100), *data.load("digits"))
+    >>> run.mistakes, run.model.n_nonzero_
+    (278, 170)
+
+    Xiao, "Dual averaging methods for regularized stochastic learning and online optimization", JMLR 11 (2010).
+    """
+
+    family = "sparse"
+    paper = "Xiao (2010)"
+    loss = Choice("hinge", LOSSES[:6])
+    lam = Number(1e-3, least=0)
+    gamma = Number(1.0, above=0)
+    rho = Number(0.0, least=0)
+    epsilon = Number(0.1, least=0)
+
+    def build(self):
+        return RegularisedDual(Gradient(self.loss, 1, "constant", self.epsilon), self.lam, self.gamma, self.rho)
+
+
+cdef class AdaptiveDual(Dual):
+    """w = -eta soft(G, lambda t) / H, H_j = delta + sqrt(S_j), S_j the sum of the g_j^2. The table keeps eta / H_j too."""
+
+    cdef double delta
+
+    def __init__(self, Gradient gradient, double lam, double delta):
+        Dual.__init__(self, gradient, lam, (("S", 0.0, False), ("rate", 0.0, False)))
+        self.delta = delta
+
+    cdef double product(self, const Row* x, Py_ssize_t column) noexcept nogil:
+        cdef Py_ssize_t i, width = self.table.width, rate = 2 * self.classes
+        cdef const double* G = self.table.data + column
+        cdef const double* r
+        cdef double threshold = self.threshold, total = x.constant * (soft(G[0], threshold) * G[rate])
+        G += width
+        for i in range(x.n):
+            r = G + (i if x.index == NULL else x.index[i]) * width
+            total += x.value[i] * (soft(r[0], threshold) * r[rate])
+        return -total
+
+    cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
+        cdef Py_ssize_t i, S = self.classes, rate = 2 * self.classes
+        cdef double* G
+        cdef double g
+        for i in range(-1, x.n):
+            g = -a * value(x, i)
+            if g * g > 0:
+                G = self.table.data + record(x, i) * self.table.width + column
+                G[0] += g
+                G[S] = fmin(G[S] + g * g, 1e300)
+                G[rate] = self.gradient.eta / (self.delta + sqrt(G[S]))
+
+    def fields(self):
+        fields = Dual.fields(self)
+        del fields["rate"]
+        return fields
+
+    def refresh(self):
+        Dual.refresh(self)
+        S = self.table.get("S")
+        self.table.set("rate", np.where(S > 0, self.gradient.eta / (self.delta + np.sqrt(np.where(S > 0, S, 1))), 0))
+
+
+class AdaRDA(Classifier):
+    """Adaptive dual averaging (AdaGrad): regularised dual averaging in which each feature has a rate of its own.
+
+    With g the gradient of the loss, G_j += g_j, S_j += g_j^2 and H_j = delta + sqrt(S_j); after t rounds
+    w_j = -eta sgn(G_j) [|G_j| - lambda t]+ / H_j. The losses are those of `OGD`. With several classes the margin is
+    m = w_y.x - w_s.x, where s is the strongest wrong class. The intercept is a weight like the others. Kept are the sums,
+    as in `RDA`. The importance of an example multiplies its loss.
+
+    Parameters
+    ----------
+    loss : as for `OGD`.
+    lam : lambda, at least 0.
+    eta : the step, above 0.
+    delta : at least 0; large values make the features more alike.
+    epsilon : of the epsilon-insensitive loss, at least 0.
+
+    >>> from seriatim import AdaRDA, data, evaluate
+    >>> run = evaluate.progressive(AdaRDA(eta=0.1, lam=0.1), *data.load("digits"))
+    >>> run.mistakes, run.model.n_nonzero_
+    (309, 113)
+
+    Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and stochastic optimization", JMLR 12
+    (2011).
+    """
+
+    family = "sparse"
+    paper = "Duchi et al. (2011)"
+    loss = Choice("hinge", LOSSES[:6])
+    lam = Number(0.0, least=0)
+    eta = Number(1.0, above=0)
+    delta = Number(1.0, least=0)
+    epsilon = Number(0.1, least=0)
+
+    def build(self):
+        return AdaptiveDual(Gradient(self.loss, self.eta, "constant", self.epsilon), self.lam, self.delta)

@@ -1,0 +1,145 @@
+"""FTRL-Proximal: follow the leader, regularised around the weights of every past round."""
+
+import numpy as np
+
+from libc.math cimport fabs, fmin, sqrt
+
+from seriatim.core.learner cimport Linear
+from seriatim.core.loss cimport Gradient
+from seriatim.core.row cimport Row, record, value
+from seriatim.sparse.lazy cimport Lazy, soft
+
+from seriatim.core.loss import LOSSES
+from seriatim.estimator import Classifier, Regressor
+from seriatim.parameters import Choice, Number
+
+from seriatim.sparse.lazy import shared_out
+
+
+cdef class Leader(Lazy):
+    """z and n of the paper. As w_j changes only with them, the table keeps it too, and the state does not."""
+
+    cdef double alpha, beta, l1, l2
+
+    def __init__(self, Gradient gradient, double alpha, double beta, double l1, double l2, bint regression):
+        Lazy.__init__(self, gradient, (("w", 0.0, True), ("z", 0.0, True), ("n", 0.0, False)), regression)
+        self.alpha, self.beta, self.l1, self.l2 = alpha, beta, l1, l2
+
+    cdef void raw_scores(self, const Row* x, double* out) noexcept nogil:
+        Linear.raw_scores(self, x, out)
+
+    cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
+        cdef Py_ssize_t i, z = self.classes, n = 2 * self.classes
+        cdef double* w
+        cdef double g, root, before
+        for i in range(-1, x.n):
+            g = -a * value(x, i)
+            if g * g > 0:
+                w = self.table.data + record(x, i) * self.table.width + column
+                before = sqrt(w[n])
+                w[n] = fmin(w[n] + g * g, 1e300)
+                root = sqrt(w[n])
+                w[z] += g - (root - before) / self.alpha * w[0]
+                w[0] = self.leader(w[z], root)
+
+    cdef inline double leader(self, double z, double root) noexcept nogil:
+        """The weight that z and sqrt(n) > 0 stand for."""
+        if fabs(z) <= self.l1:
+            return 0
+        return -soft(z, self.l1) / ((self.beta + root) / self.alpha + self.l2)
+
+    def fields(self):
+        fields = Lazy.fields(self)
+        del fields["w"]
+        return fields
+
+    def refresh(self):
+        cdef Py_ssize_t i, k, classes = self.classes
+        cdef double* w
+        for i in range(self.table.rows):
+            for k in range(classes):
+                w = self.table.data + i * self.table.width + k
+                w[0] = self.leader(w[classes], sqrt(w[2 * classes])) if w[2 * classes] > 0 else 0
+
+    def reclass(self, list source, list factor):
+        Lazy.reclass(self, source, factor)
+        self.table.set("z", shared_out(self.table.get("z"), factor, self.l1))
+        self.refresh()
+
+
+class FTRL(Classifier):
+    """FTRL-Proximal: online gradient descent with a rate for each feature, and weights that l1 sets to 0.
+
+    For each feature of the row, with g the gradient of the loss, sigma = (sqrt(n + g^2) - sqrt(n)) / alpha,
+    z += g - sigma w, n += g^2, and w = 0 where |z| <= l1, else -(z - sgn(z) l1) / ((beta + sqrt(n)) / alpha + l2). The
+    losses are those of `OGD`. With several classes the margin is m = w_y.x - w_s.x, where s is the strongest wrong class.
+    The intercept is a weight like the others. The importance of an example multiplies its loss.
+
+    Parameters
+    ----------
+    loss : as for `OGD`.
+    alpha : the rate, above 0.
+    beta : at least 0; it tempers the first steps.
+    l1 : at least 0; the larger, the sparser.
+    l2 : at least 0.
+    epsilon : of the epsilon-insensitive loss, at least 0.
+
+    >>> from seriatim import FTRL, data, evaluate
+    >>> run = evaluate.progressive(FTRL(), *data.load("digits"))
+    >>> run.mistakes, run.model.n_nonzero_
+    (213, 500)
+
+    McMahan et al., "Ad click prediction: a view from the trenches", KDD 2013, Algorithm 1.
+    """
+
+    family = "sparse"
+    paper = "McMahan et al. (2013)"
+    loss = Choice("logistic", LOSSES[:6])
+    alpha = Number(0.1, above=0)
+    beta = Number(1.0, least=0)
+    l1 = Number(1.0, least=0)
+    l2 = Number(0.0, least=0)
+    epsilon = Number(0.1, least=0)
+
+    def build(self):
+        gradient = Gradient(self.loss, 1, "constant", self.epsilon)
+        return Leader(gradient, self.alpha, self.beta, self.l1, self.l2, False)
+
+
+class FTRLRegressor(Regressor):
+    """FTRL-Proximal for regression: a rate for each feature, and weights that l1 sets to 0.
+
+    The update is that of `FTRL`, with a loss of the residual z = y - w.x: squared z^2 / 2, absolute |z|,
+    epsilon_insensitive [|z| - epsilon]+.
+
+    Parameters
+    ----------
+    loss : as above.
+    alpha : the rate, above 0.
+    beta : at least 0; it tempers the first steps.
+    l1 : at least 0; the larger, the sparser.
+    l2 : at least 0.
+    epsilon : of the epsilon-insensitive loss, at least 0.
+
+    >>> from seriatim import FTRLRegressor
+    >>> model = FTRLRegressor(alpha=1)
+    >>> for i in range(500):
+    ...     model = model.learn_one({"a": i % 3, "b": i % 2, "c": i % 5 == 0}, 2 * (i % 3) + 1)
+    >>> {name: round(float(w), 1) for name, w in zip(model.feature_names_in_, model.coef_)}
+    {}
+
+    McMahan et al., "Ad click prediction: a view from the trenches", KDD 2013, Algorithm 1.
+    """
+
+    family = "sparse"
+    paper = "McMahan et al. (2013)"
+    loss = Choice("squared", ("squared", "absolute", "epsilon_insensitive"))
+    alpha = Number(0.1, above=0)
+    beta = Number(1.0, least=0)
+    l1 = Number(1.0, least=0)
+    l2 = Number(0.0, least=0)
+    epsilon = Number(0.1, least=0)
+
+    def build(self):
+        gradient = Gradient(self.loss, 1, "constant", self.epsilon)
+        return Leader(gradient, self.alpha, self.beta, self.l1, self.l2, True)

@@ -1,0 +1,136 @@
+"""The frame of the sparse learners: weights that are worked out when a row asks for them."""
+
+import numpy as np
+
+from seriatim.core.learner cimport Learner
+from seriatim.core.row cimport dot, within
+from seriatim.core.table cimport Table
+
+from seriatim.errors import ModelError
+
+
+cdef class Lazy(Linear):
+    """A gradient method in which a weight is a function of its own record and of the round.
+
+    So a round changes all weights and touches only those that its row has. Asking for a weight does not change its
+    record: what a record says is what the last step along it left.
+    """
+
+    NUMBERS = Learner.NUMBERS
+
+    def __init__(self, Gradient gradient, tuple fields, bint regression=False):
+        self.table = Table(fields)
+        self.gradient, self.regression = gradient, regression
+        self.scale = 1
+        self.weighted = True
+
+    # ---- what a subclass writes
+
+    cdef double product(self, const Row* x, Py_ssize_t column) noexcept nogil:
+        """x.w, the weights of a column as they are now."""
+        return dot(x, self.table.data + column, self.table.width)
+
+    cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
+        """The step of a gradient -a x in a column."""
+
+    cdef double length(self, double slope) noexcept nogil:
+        """What `push` is told for a slope of the loss; the rate of this round may be part of it."""
+        return slope
+
+    # ---- a round
+
+    cdef double score(self, const Row* x) noexcept nogil:
+        cdef Row known = within(x, self.table.rows)
+        return self.product(&known, 0)
+
+    cdef void raw_scores(self, const Row* x, double* out) noexcept nogil:
+        cdef Py_ssize_t k
+        for k in range(self.classes):
+            out[k] = self.product(x, k)
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        cdef double a, f = self.product(x, 0)
+        if x.norm2 > 0:
+            a = self.length(self.gradient.slope(y - f if self.regression else 1 - y * f, self.weight))
+            if a != 0:
+                self.push(x, a if self.regression else a * y, 0)
+                self.updates += 1
+        self.end_round()
+        return f
+
+    cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil:
+        cdef Py_ssize_t s
+        cdef double a
+        self.raw_scores(x, out)
+        s = self.rival(y, out)
+        if s >= 0 and x.norm2 > 0:
+            a = self.length(self.gradient.slope(1 - (out[y] - out[s]), self.weight))
+            if a != 0:
+                self.push(x, a, y)
+                self.push(x, -a, s)
+                self.updates += 1
+        self.end_round()
+
+    # ---- weights and state
+
+    def weights(self):
+        array = np.empty((self.table.rows, self.classes))
+        cdef double[:, ::1] view = array
+        cdef int index
+        cdef double one = 1
+        cdef Py_ssize_t i, k
+        cdef Row x = Row(&index, &one, 0, 1, 1)    # the constant alone, and then one column after another
+        for i in range(self.table.rows):
+            index = <int> i - 1
+            if i > 0:
+                x.n, x.constant = 1, 0
+            for k in range(self.classes):
+                view[i, k] = self.product(&x, k) + 0.0
+        return array
+
+    def fields(self):
+        """The table by names, without what no longer tells anything: that is at its initial value."""
+        return {name: self.table.get(name) for name, _, _ in self.table.fields}
+
+    def refresh(self):
+        """What follows from the numbers and fields of a state that was just restored."""
+
+    def state(self):
+        """Only the records that differ from new ones, by their numbers."""
+        fields = self.fields()
+        told = np.zeros(self.table.rows, dtype=bool)
+        for values in fields.values():
+            told |= values.any(axis=1)
+        index = np.flatnonzero(told)
+        return {
+            **Learner.state(self),
+            "records": self.table.rows,
+            "index": index,
+            **{name: values[index] for name, values in fields.items()},
+        }
+
+    def restore(self, state):
+        Learner.restore(self, state)
+        index, records = state["index"], state["records"]
+        fields = self.fields()
+        if len(index) and not (index[0] >= 0 and index[-1] < records and (np.diff(index) > 0).all()):
+            raise ModelError(f"the numbers of the records do not ascend from 0 to less than {records}")
+        if any(state[name].shape != (len(index), self.classes) for name in fields):
+            raise ModelError("the fields of the feature table differ in shape")
+        self.table.grow(records)
+        for name in fields:
+            values = np.zeros((records, self.classes))
+            values[index] = state[name]
+            self.table.set(name, values)
+        self.refresh()
+
+
+def shared_out(sums, list factor, double threshold):
+    """Sums of gradients, of which Table.reclass has taken the half where a binary model becomes one of several classes.
+
+    It is the weight that halves, and so what is above the threshold; what is below stays.
+    """
+    half = np.abs(factor) == 0.5
+    size = 2 * np.abs(sums[:, half])
+    sums[:, half] = np.copysign(np.where(size > threshold, (size + threshold) / 2, size), sums[:, half])
+    return sums
