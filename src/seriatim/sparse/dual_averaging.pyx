@@ -1,12 +1,10 @@
 """Regularised dual averaging: each w is made anew from the sum of all gradients."""
 
-import numpy as np
-
-from libc.math cimport fmin, sqrt
+from libc.math cimport sqrt
 
 from seriatim.core.loss cimport Gradient
 from seriatim.core.row cimport Row, add, record, value
-from seriatim.sparse.lazy cimport soft
+from seriatim.sparse.lazy cimport soft, within_range
 
 from seriatim.core.loss import LOSSES
 from seriatim.estimator import Classifier
@@ -109,16 +107,19 @@ class RDA(Classifier):
 
 
 cdef class AdaptiveDual(Dual):
-    """w = -eta soft(G, lambda t) / H, H_j = delta + sqrt(S_j), S_j the sum of the g_j^2. The table keeps eta / H_j too."""
+    """w = -eta soft(G, lambda t) / H, H_j = delta + sqrt(S_j), S_j the sum of the g_j^2.
+
+    The table keeps eta / H_j, and the state does not.
+    """
 
     cdef double delta
 
     def __init__(self, Gradient gradient, double lam, double delta):
-        Dual.__init__(self, gradient, lam, (("S", 0.0, False), ("rate", 0.0, False)))
+        Dual.__init__(self, gradient, lam, (("rate", 0.0, False), ("S", 0.0, False)))
         self.delta = delta
 
     cdef double product(self, const Row* x, Py_ssize_t column) noexcept nogil:
-        cdef Py_ssize_t i, width = self.table.width, rate = 2 * self.classes
+        cdef Py_ssize_t i, width = self.table.width, rate = self.classes
         cdef const double* G = self.table.data + column
         cdef const double* r
         cdef double threshold = self.threshold, total = x.constant * (soft(G[0], threshold) * G[rate])
@@ -129,16 +130,17 @@ cdef class AdaptiveDual(Dual):
         return -total
 
     cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
-        cdef Py_ssize_t i, S = self.classes, rate = 2 * self.classes
+        cdef Py_ssize_t i, width = self.table.width, rate = self.classes, S = 2 * self.classes
+        cdef double* table = self.table.data + column
         cdef double* G
-        cdef double g
+        cdef double g, eta = self.gradient.eta, delta = self.delta
         for i in range(-1, x.n):
             g = -a * value(x, i)
             if g * g > 0:
-                G = self.table.data + record(x, i) * self.table.width + column
+                G = table + record(x, i) * width
                 G[0] += g
-                G[S] = fmin(G[S] + g * g, 1e300)
-                G[rate] = self.gradient.eta / (self.delta + sqrt(G[S]))
+                G[S] = within_range(G[S] + g * g)
+                G[rate] = eta / (delta + sqrt(G[S]))
 
     def fields(self):
         fields = Dual.fields(self)
@@ -146,9 +148,14 @@ cdef class AdaptiveDual(Dual):
         return fields
 
     def refresh(self):
+        cdef Py_ssize_t i, k, classes = self.classes
+        cdef double* G
         Dual.refresh(self)
-        S = self.table.get("S")
-        self.table.set("rate", np.where(S > 0, self.gradient.eta / (self.delta + np.sqrt(np.where(S > 0, S, 1))), 0))
+        for i in range(self.table.rows):
+            for k in range(classes):
+                G = self.table.data + i * self.table.width + k
+                if G[2 * classes] > 0:
+                    G[classes] = self.gradient.eta / (self.delta + sqrt(G[2 * classes]))
 
 
 class AdaRDA(Classifier):

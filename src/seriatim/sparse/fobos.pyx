@@ -5,7 +5,7 @@ from libc.math cimport fabs, fmax, fmin, sqrt
 from seriatim.core.learner cimport MarginLearner
 from seriatim.core.loss cimport Gradient, rate
 from seriatim.core.row cimport Row, record, value
-from seriatim.sparse.lazy cimport soft
+from seriatim.sparse.lazy cimport soft, within_range
 from seriatim.sparse.truncated cimport Shrinking
 
 from seriatim.core.loss import LOSSES, SCHEDULES
@@ -164,53 +164,68 @@ class FOBOS(Classifier):
         return PENALTIES[self.penalty](Gradient(self.loss, self.eta, self.schedule, self.epsilon), self.lam)
 
 
-cdef inline double settled(const double* w, double by, double delta, double S) noexcept nogil:
-    """A weight less the shrinkage since its last step, which has made H_j = delta + sqrt(S) what it still is."""
-    return w[0] if by == 0 or w[0] == 0 else soft(w[0], by / (delta + sqrt(S)))
-
-
 cdef class AdaptiveSoft(Shrinking):
-    """Steps and shrinkage of each feature divided by H_j = delta + sqrt(S_j), S_j the sum of its g^2, this one's too."""
+    """Steps and shrinkage of each feature divided by H_j = delta + sqrt(S_j), S_j the sum of its g^2, this one's too.
+
+    H_j stays what the last step of the feature has made it. The table keeps 1 / H_j, and the state does not.
+    """
 
     cdef double lam, delta
 
     def __init__(self, Gradient gradient, double lam, double delta):
-        Shrinking.__init__(self, gradient, companions=(("S", 0.0, False),))
+        Shrinking.__init__(self, gradient, companions=(("inverse", 0.0, False), ("S", 0.0, False)))
         self.lam, self.delta = lam, delta
 
     cdef double length(self, double slope) noexcept nogil:
         return slope
 
     cdef double product(self, const Row* x, Py_ssize_t column) noexcept nogil:
-        cdef Py_ssize_t i, width = self.table.width, before = self.classes
+        cdef Py_ssize_t i, width = self.table.width, before = self.classes, inverse = 2 * self.classes
         cdef const double* w = self.table.data + column
         cdef const double* r
-        cdef double shrinkage = self.shrinkage, delta = self.delta
-        cdef double total = x.constant * settled(w, shrinkage - w[before], delta, w[2 * before])
+        cdef double shrinkage = self.shrinkage
+        cdef double total = x.constant * soft(w[0], (shrinkage - w[before]) * w[inverse])
         w += width
         for i in range(x.n):
             r = w + (i if x.index == NULL else x.index[i]) * width
-            total += x.value[i] * settled(r, shrinkage - r[before], delta, r[2 * before])
+            total += x.value[i] * soft(r[0], (shrinkage - r[before]) * r[inverse])
         return total
 
     cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
-        cdef Py_ssize_t i, before = self.classes, S = 2 * self.classes
+        cdef Py_ssize_t i, width = self.table.width
+        cdef Py_ssize_t before = self.classes, inverse = 2 * self.classes, S = 3 * self.classes
+        cdef double* table = self.table.data + column
         cdef double* w
-        cdef double g
+        cdef double g, eta = self.gradient.eta, delta = self.delta, shrinkage = self.shrinkage
         for i in range(-1, x.n):
             g = a * value(x, i)
             if g * g > 0:
-                w = self.table.data + record(x, i) * self.table.width + column
-                w[0] = settled(w, self.shrinkage - w[before], self.delta, w[S])
-                w[before] = self.shrinkage
-                w[S] = fmin(w[S] + g * g, 1e300)
-                w[0] += self.gradient.eta * g / (self.delta + sqrt(w[S]))
+                w = table + record(x, i) * width
+                w[0] = soft(w[0], (shrinkage - w[before]) * w[inverse])
+                w[before] = shrinkage
+                w[S] = within_range(w[S] + g * g)
+                w[inverse] = 1 / (delta + sqrt(w[S]))
+                w[0] += eta * g * w[inverse]
 
     cdef double now(self, const double* w) noexcept nogil:
-        return settled(w, self.shrinkage - w[self.classes], self.delta, w[2 * self.classes])
+        return soft(w[0], (self.shrinkage - w[self.classes]) * w[2 * self.classes])
 
     cdef void end_round(self) noexcept nogil:
         self.shrink_all(self.gradient.eta * self.lam)
+
+    def fields(self):
+        fields = Shrinking.fields(self)
+        del fields["inverse"]
+        return fields
+
+    def refresh(self):
+        cdef Py_ssize_t i, k, classes = self.classes
+        cdef double* w
+        for i in range(self.table.rows):
+            for k in range(classes):
+                w = self.table.data + i * self.table.width + k
+                if w[3 * classes] > 0:
+                    w[2 * classes] = 1 / (self.delta + sqrt(w[3 * classes]))
 
 
 class AdaFOBOS(Classifier):

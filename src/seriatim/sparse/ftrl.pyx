@@ -1,19 +1,22 @@
 """FTRL-Proximal: follow the leader, regularised around the weights of every past round."""
 
-import numpy as np
-
-from libc.math cimport fabs, fmin, sqrt
+from libc.math cimport sqrt
 
 from seriatim.core.learner cimport Linear
 from seriatim.core.loss cimport Gradient
 from seriatim.core.row cimport Row, record, value
-from seriatim.sparse.lazy cimport Lazy, soft
+from seriatim.sparse.lazy cimport Lazy, soft, within_range
 
 from seriatim.core.loss import LOSSES
 from seriatim.estimator import Classifier, Regressor
 from seriatim.parameters import Choice, Number
 
 from seriatim.sparse.lazy import shared_out
+
+
+cdef inline double leader(double z, double root, double l1, double slower, double least) noexcept nogil:
+    """w of z and sqrt(n) > 0, slower = 1 / alpha and least = beta / alpha + l2."""
+    return soft(-z, l1) / (least + root * slower)
 
 
 cdef class Leader(Lazy):
@@ -29,24 +32,20 @@ cdef class Leader(Lazy):
         Linear.raw_scores(self, x, out)
 
     cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
-        cdef Py_ssize_t i, z = self.classes, n = 2 * self.classes
+        cdef Py_ssize_t i, width = self.table.width, z = self.classes, n = 2 * self.classes
+        cdef double* table = self.table.data + column
         cdef double* w
-        cdef double g, root, before
+        cdef double g, before, root, l1 = self.l1, slower = 1 / self.alpha
+        cdef double least = self.beta * slower + self.l2
         for i in range(-1, x.n):
             g = -a * value(x, i)
             if g * g > 0:
-                w = self.table.data + record(x, i) * self.table.width + column
+                w = table + record(x, i) * width
                 before = sqrt(w[n])
-                w[n] = fmin(w[n] + g * g, 1e300)
+                w[n] = within_range(w[n] + g * g)
                 root = sqrt(w[n])
-                w[z] += g - (root - before) / self.alpha * w[0]
-                w[0] = self.leader(w[z], root)
-
-    cdef inline double leader(self, double z, double root) noexcept nogil:
-        """The weight that z and sqrt(n) > 0 stand for."""
-        if fabs(z) <= self.l1:
-            return 0
-        return -soft(z, self.l1) / ((self.beta + root) / self.alpha + self.l2)
+                w[z] += g - (root - before) * slower * w[0]
+                w[0] = leader(w[z], root, l1, slower, least)
 
     def fields(self):
         fields = Lazy.fields(self)
@@ -56,10 +55,12 @@ cdef class Leader(Lazy):
     def refresh(self):
         cdef Py_ssize_t i, k, classes = self.classes
         cdef double* w
+        cdef double slower = 1 / self.alpha, least = self.beta * slower + self.l2
         for i in range(self.table.rows):
             for k in range(classes):
                 w = self.table.data + i * self.table.width + k
-                w[0] = self.leader(w[classes], sqrt(w[2 * classes])) if w[2 * classes] > 0 else 0
+                if w[2 * classes] > 0:
+                    w[0] = leader(w[classes], sqrt(w[2 * classes]), self.l1, slower, least)
 
     def reclass(self, list source, list factor):
         Lazy.reclass(self, source, factor)
@@ -126,7 +127,7 @@ class FTRLRegressor(Regressor):
     >>> for i in range(500):
     ...     model = model.learn_one({"a": i % 3, "b": i % 2, "c": i % 5 == 0}, 2 * (i % 3) + 1)
     >>> {name: round(float(w), 1) for name, w in zip(model.feature_names_in_, model.coef_)}
-    {}
+    {'a': 2.0, 'b': 0.0, 'c': 0.0}
 
     McMahan et al., "Ad click prediction: a view from the trenches", KDD 2013, Algorithm 1.
     """

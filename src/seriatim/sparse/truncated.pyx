@@ -4,7 +4,7 @@ from math import inf
 
 import numpy as np
 
-from libc.math cimport fabs
+from libc.math cimport INFINITY, fabs
 
 from seriatim.core.loss cimport Gradient, rate
 from seriatim.core.row cimport Row, record, value
@@ -22,9 +22,7 @@ cdef inline double settled(const double* w, const double* before, double shrinka
     cdef double by = shrinkage - before[0]
     if fabs(w[0]) > theta:
         return w[0]
-    if rounding:
-        return 0 if by > 0 else w[0]
-    return soft(w[0], by)
+    return soft(w[0], INFINITY if rounding and by > 0 else by)
 
 
 cdef class Shrinking(Lazy):
@@ -57,13 +55,16 @@ cdef class Shrinking(Lazy):
         return total
 
     cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
-        cdef Py_ssize_t i, before = self.classes
+        cdef Py_ssize_t i, width = self.table.width, before = self.classes
+        cdef double shrinkage = self.shrinkage, theta = self.theta
+        cdef bint rounding = self.rounding
+        cdef double* table = self.table.data + column
         cdef double* w
         for i in range(-1, x.n):
             if value(x, i) != 0:
-                w = self.table.data + record(x, i) * self.table.width + column
-                w[0] = settled(w, w + before, self.shrinkage, self.theta, self.rounding) + a * value(x, i)
-                w[before] = self.shrinkage
+                w = table + record(x, i) * width
+                w[0] = settled(w, w + before, shrinkage, theta, rounding) + a * value(x, i)
+                w[before] = shrinkage
 
     cdef double now(self, const double* w) noexcept nogil:
         """The weight of one record and column."""
@@ -191,8 +192,8 @@ class TruncatedGradientRegressor(Regressor):
     >>> model = TruncatedGradientRegressor(gravity=0.05)
     >>> for i in range(500):
     ...     model = model.learn_one({"a": i % 3, "b": i % 2, "c": i % 5 == 0}, 2 * (i % 3) + 1)
-    >>> {name: round(w, 1) for name, w in zip(model.feature_names_in_, model.coef_)}
-    {}
+    >>> {name: round(float(w), 1) for name, w in zip(model.feature_names_in_, model.coef_)}
+    {'a': 2.0, 'b': 0.0, 'c': 0.0}
 
     Langford, Li and Zhang, "Sparse online learning via truncated gradient", JMLR 10 (2009), Algorithm 1.
     """
