@@ -25,8 +25,8 @@ REGRESSORS = {name: cls for name, cls in ALGORITHMS.items() if cls.task == "regr
 REQUIRED_ARGUMENTS = {
     "EG": {"n_features": 1000},
     "MirrorDescent": {"n_features": 1000},  # if on the simplex
-    "TruncatedGradient": {"theta": 2.0},  # if it rounds
-    "TruncatedGradientRegressor": {"theta": 2.0},
+    "TruncatedGradient": {"theta": 0.05},  # if it rounds
+    "TruncatedGradientRegressor": {"theta": 0.05},
 }
 SETTINGS = {
     "AdaFOBOS": [{"lam": 0.1}],

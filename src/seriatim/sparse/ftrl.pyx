@@ -20,36 +20,37 @@ cdef inline double leader(double z, double root, double l1, double slower, doubl
 
 
 cdef class Leader(Lazy):
-    """z and n of the paper. As w_j changes only with them, the table keeps it too, and the state does not."""
+    """z and n of the paper. As w_j changes only with them, the table keeps it and sqrt(n_j), and the state does not."""
 
     cdef double alpha, beta, l1, l2
 
     def __init__(self, Gradient gradient, double alpha, double beta, double l1, double l2, bint regression):
-        Lazy.__init__(self, gradient, (("w", 0.0, True), ("z", 0.0, True), ("n", 0.0, False)), regression)
+        Lazy.__init__(self, gradient, (("w", 0.0, True), ("z", 0.0, True), ("root", 0.0, False), ("n", 0.0, False)), regression)
         self.alpha, self.beta, self.l1, self.l2 = alpha, beta, l1, l2
 
     cdef void raw_scores(self, const Row* x, double* out) noexcept nogil:
         Linear.raw_scores(self, x, out)
 
     cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
-        cdef Py_ssize_t i, width = self.table.width, z = self.classes, n = 2 * self.classes
+        cdef Py_ssize_t i, width = self.table.width
+        cdef Py_ssize_t z = self.classes, root = 2 * self.classes, n = 3 * self.classes
         cdef double* table = self.table.data + column
         cdef double* w
-        cdef double g, before, root, l1 = self.l1, slower = 1 / self.alpha
+        cdef double g, before, l1 = self.l1, slower = 1 / self.alpha
         cdef double least = self.beta * slower + self.l2
         for i in range(-1, x.n):
             g = -a * value(x, i)
             if g * g > 0:
                 w = table + record(x, i) * width
-                before = sqrt(w[n])
+                before = w[root]
                 w[n] = within_range(w[n] + g * g)
-                root = sqrt(w[n])
-                w[z] += g - (root - before) * slower * w[0]
-                w[0] = leader(w[z], root, l1, slower, least)
+                w[root] = sqrt(w[n])
+                w[z] += g - (w[root] - before) * slower * w[0]
+                w[0] = leader(w[z], w[root], l1, slower, least)
 
     def fields(self):
         fields = Lazy.fields(self)
-        del fields["w"]
+        del fields["w"], fields["root"]
         return fields
 
     def refresh(self):
@@ -59,8 +60,9 @@ cdef class Leader(Lazy):
         for i in range(self.table.rows):
             for k in range(classes):
                 w = self.table.data + i * self.table.width + k
-                if w[2 * classes] > 0:
-                    w[0] = leader(w[classes], sqrt(w[2 * classes]), self.l1, slower, least)
+                if w[3 * classes] > 0:
+                    w[2 * classes] = sqrt(w[3 * classes])
+                    w[0] = leader(w[classes], w[2 * classes], self.l1, slower, least)
 
     def reclass(self, list source, list factor):
         Lazy.reclass(self, source, factor)
