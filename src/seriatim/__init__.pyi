@@ -567,28 +567,6 @@ class FTRL(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class FTRLRegressor(Regressor):
-    loss: Literal["squared", "absolute", "epsilon_insensitive"]
-    alpha: float
-    beta: float
-    l1: float
-    l2: float
-    epsilon: float
-    fit_intercept: bool
-    features: Features | dict[str, Any] | None
-    def __init__(
-        self,
-        *,
-        loss: Literal["squared", "absolute", "epsilon_insensitive"] = ...,
-        alpha: float = ...,
-        beta: float = ...,
-        l1: float = ...,
-        l2: float = ...,
-        epsilon: float = ...,
-        fit_intercept: bool = ...,
-        features: Features | dict[str, Any] | None = ...,
-    ) -> None: ...
-
 class RDA(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
     lam: float

@@ -66,17 +66,17 @@ cdef class RegularisedDual(Dual):
 
 
 class RDA(Classifier):
-    """Regularised dual averaging with the l1 penalty: w minimises the mean of all linearised losses so far + lambda |w|_1.
+    """Regularised dual averaging: w is made anew from the mean of all gradients so far, less what the l1 penalty takes.
 
     With gbar the mean of the gradients of rounds 1..t and lambda_t = lambda + gamma rho / sqrt(t),
     w_j = 0 where |gbar_j| <= lambda_t, else -(sqrt(t) / gamma) (gbar_j - lambda_t sgn(gbar_j)): the minimiser of
-    gbar.w + lambda |w|_1 + (gamma / sqrt(t)) (|w|^2 / 2 + rho |w|_1). rho > 0 is the enhanced form. As the penalty counts
-    in full in every round, w is much sparser than that of `FOBOS`. The losses are those of `OGD`. With several classes
-    the margin is m = w_y.x - w_s.x, where s is the strongest wrong class. The intercept is a weight like the others.
-    The importance of an example multiplies its loss.
+    gbar.w + lambda |w|_1 + (gamma / sqrt(t)) (|w|^2 / 2 + rho |w|_1). rho > 0 is the enhanced form. As the penalty
+    counts in full in every round, w is much sparser than that of `FOBOS`. The losses are those of `OGD`. With several
+    classes the margin is m = w_y.x - w_s.x, where s is the strongest wrong class. The intercept is a weight like the
+    others. The importance of an example multiplies its loss.
 
-    Kept is the sum of the gradients, which cannot forget: a weight of 0 may have a past. A new label finds a model of
-    two with half its weights, and as much below the threshold as before.
+    What is kept is the sum of the gradients, so a weight of 0 may have a past. Where a third label halves the weights
+    of a model of two, it halves what is above the threshold and leaves what is below.
 
     Parameters
     ----------
@@ -163,8 +163,8 @@ class AdaRDA(Classifier):
 
     With g the gradient of the loss, G_j += g_j, S_j += g_j^2 and H_j = delta + sqrt(S_j); after t rounds
     w_j = -eta sgn(G_j) [|G_j| - lambda t]+ / H_j. The losses are those of `OGD`. With several classes the margin is
-    m = w_y.x - w_s.x, where s is the strongest wrong class. The intercept is a weight like the others. Kept are the sums,
-    as in `RDA`. The importance of an example multiplies its loss.
+    m = w_y.x - w_s.x, where s is the strongest wrong class. The intercept is a weight like the others. What is kept
+    are the sums, as in `RDA`. The importance of an example multiplies its loss.
 
     Parameters
     ----------

@@ -85,36 +85,31 @@ cdef class LargestWeight(Proximal):
     """linf, r(w) = max |w_j|: the largest weights are cut to one size, by eta_t lambda in all."""
 
     cdef void proximal(self, double by) noexcept nogil:
-        cdef Py_ssize_t i, k, n
-        cdef double* w
-        cdef double size, excess, sum = 0, top = 0, most, next
-        for i in range(self.table.rows):
-            for k in range(self.classes):
-                size = fabs(self.table.data[i * self.classes + k])
-                sum += size
-                top = fmax(top, size)
-        if by == 0 or top == 0:
+        cdef Py_ssize_t i, n
+        cdef Py_ssize_t weights = self.table.rows * self.classes
+        cdef double* w = self.table.data
+        cdef double size, excess, sum = 0, top = 0, most = 0, next
+        if by == 0:
             return
-        # Newton's steps towards sum_j [|w_j| - most]+ = by, from below: they end after finitely many
-        most = 0 if sum <= by else fmax(0, top - by)
-        next = most
-        while sum > by:
-            excess, n = 0, 0
-            for i in range(self.table.rows):
-                for k in range(self.classes):
-                    size = fabs(self.table.data[i * self.classes + k])
+        for i in range(weights):
+            size = fabs(w[i])
+            sum += size
+            top = size if size > top else top
+        if sum > by:    # Newton's steps towards sum_j [|w_j| - most]+ = by, from below: they end after finitely many
+            next = fmax(0, top - by)
+            while next > most or most == 0:
+                most, excess, n = next, 0, 0
+                for i in range(weights):
+                    size = fabs(w[i])
                     if size > most:
                         excess += size - most
                         n += 1
-            next = most + (excess - by) / n if n else most
-            if next <= most:
-                break
-            most = next
-        for i in range(self.table.rows):
-            w = self.table.data + i * self.classes
-            for k in range(self.classes):
-                if fabs(w[k]) > most:
-                    w[k] = most if w[k] > 0 else 0 - most
+                if n == 0:
+                    break
+                next = most + (excess - by) / n
+        for i in range(weights):
+            if fabs(w[i]) > most:
+                w[i] = most if w[i] > 0 else 0 - most
 
 
 PENALTIES = {"l1": Soft, "l2": Length, "l2_squared": SquaredLength, "linf": LargestWeight}
@@ -124,10 +119,10 @@ class FOBOS(Classifier):
     """FOBOS: a gradient step, w' = w - eta_t grad loss, and w <- argmin_w |w - w'|^2 / 2 + eta_t lambda r(w).
 
     r is "l1", |w|_1: w_j = sgn(w'_j) [|w'_j| - eta_t lambda]+; "l2", |w|: w = [1 - eta_t lambda / |w'|]+ w';
-    "l2_squared", |w|^2 / 2: w = w' / (1 + eta_t lambda); or "linf", max |w_j|: w' less its projection onto the l1 ball of
-    radius eta_t lambda, which cuts the largest weights to one size. The losses are those of `OGD`. With several classes
-    the margin is m = w_y.x - w_s.x, where s is the strongest wrong class, and w in r is the matrix as one vector. The
-    intercept is a weight like the others. The importance of an example multiplies its loss.
+    "l2_squared", |w|^2 / 2: w = w' / (1 + eta_t lambda); or "linf", max |w_j|: w' less its projection onto the l1 ball
+    of radius eta_t lambda, which cuts the largest weights to one size. The losses are those of `OGD`. With several
+    classes the margin is m = w_y.x - w_s.x, where s is the strongest wrong class, and w in r is the matrix as one
+    vector. The intercept is a weight like the others. The importance of an example multiplies its loss.
 
     A round costs the non-zeros of its row: with l1 a feature that is absent shrinks when it comes back, by all that the
     rounds between have asked for. With l2 a round after which all weights are 0 costs O(d), d the number of weights,
@@ -233,9 +228,9 @@ class AdaFOBOS(Classifier):
 
     With g the gradient of the loss, S_j += g_j^2 and H_j = delta + sqrt(S_j); then, for every feature in every round,
     w'_j = w_j - eta g_j / H_j and w_j = sgn(w'_j) [|w'_j| - eta lambda / H_j]+. The losses are those of `OGD`. With
-    several classes the margin is m = w_y.x - w_s.x, where s is the strongest wrong class. The intercept is a weight like
-    the others. A feature that is absent shrinks when it comes back, so a round costs the non-zeros of its row. The
-    importance of an example multiplies its loss.
+    several classes the margin is m = w_y.x - w_s.x, where s is the strongest wrong class. The intercept is a weight
+    like the others. A feature that is absent shrinks when it comes back, so a round costs the non-zeros of its row.
+    The importance of an example multiplies its loss.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from seriatim.core.row cimport Row, record, value
 from seriatim.sparse.lazy cimport Lazy, soft, within_range
 
 from seriatim.core.loss import LOSSES
-from seriatim.estimator import Classifier, Regressor
+from seriatim.estimator import Classifier
 from seriatim.parameters import Choice, Number
 
 from seriatim.sparse.lazy import shared_out
@@ -24,8 +24,8 @@ cdef class Leader(Lazy):
 
     cdef double alpha, beta, l1, l2
 
-    def __init__(self, Gradient gradient, double alpha, double beta, double l1, double l2, bint regression):
-        Lazy.__init__(self, gradient, (("w", 0.0, True), ("z", 0.0, True), ("root", 0.0, False), ("n", 0.0, False)), regression)
+    def __init__(self, Gradient gradient, double alpha, double beta, double l1, double l2):
+        Lazy.__init__(self, gradient, (("w", 0.0, True), ("z", 0.0, True), ("root", 0.0, False), ("n", 0.0, False)))
         self.alpha, self.beta, self.l1, self.l2 = alpha, beta, l1, l2
 
     cdef void raw_scores(self, const Row* x, double* out) noexcept nogil:
@@ -75,8 +75,8 @@ class FTRL(Classifier):
 
     For each feature of the row, with g the gradient of the loss, sigma = (sqrt(n + g^2) - sqrt(n)) / alpha,
     z += g - sigma w, n += g^2, and w = 0 where |z| <= l1, else -(z - sgn(z) l1) / ((beta + sqrt(n)) / alpha + l2). The
-    losses are those of `OGD`. With several classes the margin is m = w_y.x - w_s.x, where s is the strongest wrong class.
-    The intercept is a weight like the others. The importance of an example multiplies its loss.
+    losses are those of `OGD`. With several classes the margin is m = w_y.x - w_s.x, where s is the strongest wrong
+    class. The intercept is a weight like the others. The importance of an example multiplies its loss.
 
     Parameters
     ----------
@@ -106,43 +106,4 @@ class FTRL(Classifier):
 
     def build(self):
         gradient = Gradient(self.loss, 1, "constant", self.epsilon)
-        return Leader(gradient, self.alpha, self.beta, self.l1, self.l2, False)
-
-
-class FTRLRegressor(Regressor):
-    """FTRL-Proximal for regression: a rate for each feature, and weights that l1 sets to 0.
-
-    The update is that of `FTRL`, with a loss of the residual z = y - w.x: squared z^2 / 2, absolute |z|,
-    epsilon_insensitive [|z| - epsilon]+.
-
-    Parameters
-    ----------
-    loss : as above.
-    alpha : the rate, above 0.
-    beta : at least 0; it tempers the first steps.
-    l1 : at least 0; the larger, the sparser.
-    l2 : at least 0.
-    epsilon : of the epsilon-insensitive loss, at least 0.
-
-    >>> from seriatim import FTRLRegressor
-    >>> model = FTRLRegressor(alpha=1)
-    >>> for i in range(500):
-    ...     model = model.learn_one({"a": i % 3, "b": i % 2, "c": i % 5 == 0}, 2 * (i % 3) + 1)
-    >>> {name: round(float(w), 1) for name, w in zip(model.feature_names_in_, model.coef_)}
-    {'a': 2.0, 'b': 0.0, 'c': 0.0}
-
-    McMahan et al., "Ad click prediction: a view from the trenches", KDD 2013, Algorithm 1.
-    """
-
-    family = "sparse"
-    paper = "McMahan et al. (2013)"
-    loss = Choice("squared", ("squared", "absolute", "epsilon_insensitive"))
-    alpha = Number(0.1, above=0)
-    beta = Number(1.0, least=0)
-    l1 = Number(1.0, least=0)
-    l2 = Number(0.0, least=0)
-    epsilon = Number(0.1, least=0)
-
-    def build(self):
-        gradient = Gradient(self.loss, 1, "constant", self.epsilon)
-        return Leader(gradient, self.alpha, self.beta, self.l1, self.l2, True)
+        return Leader(gradient, self.alpha, self.beta, self.l1, self.l2)

@@ -111,17 +111,20 @@ cdef class Lazy(Linear):
 
     def restore(self, state):
         Learner.restore(self, state)
-        index, records = state["index"], state["records"]
-        fields = self.fields()
+        cdef Py_ssize_t f, i, k
+        cdef const double[:, ::1] values
+        index, records, told = state["index"], state["records"], self.fields()
         if len(index) and not (index[0] >= 0 and index[-1] < records and (np.diff(index) > 0).all()):
             raise ModelError(f"the numbers of the records do not ascend from 0 to less than {records}")
-        if any(state[name].shape != (len(index), self.classes) for name in fields):
+        if any(state[name].shape != (len(index), self.classes) for name in told):
             raise ModelError("the fields of the feature table differ in shape")
         self.table.grow(records)
-        for name in fields:
-            values = np.zeros((records, self.classes))
-            values[index] = state[name]
-            self.table.set(name, values)
+        for f, (name, _, _) in enumerate(self.table.fields):
+            if name in told:
+                values = np.ascontiguousarray(state[name])
+                for i in range(len(index)):
+                    for k in range(self.classes):
+                        self.table.data[<Py_ssize_t> index[i] * self.table.width + f * self.classes + k] = values[i, k]
         self.refresh()
 
 
