@@ -159,6 +159,21 @@ class FOBOS(Classifier):
         return PENALTIES[self.penalty](Gradient(self.loss, self.eta, self.schedule, self.epsilon), self.lam)
 
 
+cdef inline void several(const Row* x, const double* w, Py_ssize_t width, Py_ssize_t before, double shrinkage,
+                         double* out, int n) noexcept nogil:
+    cdef double sums[8]
+    cdef const double* r
+    cdef Py_ssize_t i, k, inverse = 2 * before
+    for k in range(n):
+        sums[k] = x.constant * soft(w[k], (shrinkage - w[before + k]) * w[inverse + k])
+    for i in range(x.n):
+        r = w + ((i if x.index == NULL else x.index[i]) + 1) * width
+        for k in range(n):
+            sums[k] += x.value[i] * soft(r[k], (shrinkage - r[before + k]) * r[inverse + k])
+    for k in range(n):
+        out[k] = sums[k]
+
+
 cdef class AdaptiveSoft(Shrinking):
     """Steps and shrinkage of each feature divided by H_j = delta + sqrt(S_j), S_j the sum of its g^2, this one's too.
 
@@ -168,23 +183,20 @@ cdef class AdaptiveSoft(Shrinking):
     cdef double lam, delta
 
     def __init__(self, Gradient gradient, double lam, double delta):
-        Shrinking.__init__(self, gradient, companions=(("inverse", 0.0, False), ("S", 0.0, False)))
+        Shrinking.__init__(self, gradient, companions=(("inverse", 0.0, False), ("S", 0.0, False)), read=3)
         self.lam, self.delta = lam, delta
 
     cdef double length(self, double slope) noexcept nogil:
         return slope
 
-    cdef double product(self, const Row* x, Py_ssize_t column) noexcept nogil:
-        cdef Py_ssize_t i, width = self.table.width, before = self.classes, inverse = 2 * self.classes
+    cdef void products(self, const Row* x, Py_ssize_t column, int n, double* out) noexcept nogil:
         cdef const double* w = self.table.data + column
-        cdef const double* r
-        cdef double shrinkage = self.shrinkage
-        cdef double total = x.constant * soft(w[0], (shrinkage - w[before]) * w[inverse])
-        w += width
-        for i in range(x.n):
-            r = w + (i if x.index == NULL else x.index[i]) * width
-            total += x.value[i] * soft(r[0], (shrinkage - r[before]) * r[inverse])
-        return total
+        if n == 8:
+            several(x, w, self.table.width, self.classes, self.shrinkage, out, 8)
+        elif n == 4:
+            several(x, w, self.table.width, self.classes, self.shrinkage, out, 4)
+        else:
+            several(x, w, self.table.width, self.classes, self.shrinkage, out, 1)
 
     cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
         cdef Py_ssize_t i, width = self.table.width

@@ -4,7 +4,7 @@ from libc.math cimport sqrt
 
 from seriatim.core.learner cimport Linear
 from seriatim.core.loss cimport Gradient
-from seriatim.core.row cimport Row, record, value
+from seriatim.core.row cimport Row, dot, record, value
 from seriatim.sparse.lazy cimport Lazy, soft, within_range
 
 from seriatim.core.loss import LOSSES
@@ -14,39 +14,57 @@ from seriatim.parameters import Choice, Number
 from seriatim.sparse.lazy import shared_out
 
 
+cdef enum:
+    BATCH = 128    # coordinates at a time: roots and quotients of two cost as much as of one
+
+
 cdef inline double leader(double z, double root, double l1, double slower, double least) noexcept nogil:
-    """w of z and sqrt(n) > 0, slower = 1 / alpha and least = beta / alpha + l2."""
+    """The weight of z and sqrt(n) > 0; slower = 1 / alpha and least = beta / alpha + l2."""
     return soft(-z, l1) / (least + root * slower)
 
 
 cdef class Leader(Lazy):
-    """z and n of the paper. As w_j changes only with them, the table keeps it and sqrt(n_j), and the state does not."""
+    """z and n of the paper. As w_j changes only with them, the table keeps it too, and the state does not."""
 
     cdef double alpha, beta, l1, l2
 
     def __init__(self, Gradient gradient, double alpha, double beta, double l1, double l2):
-        Lazy.__init__(self, gradient, (("w", 0.0, True), ("z", 0.0, True), ("root", 0.0, False), ("n", 0.0, False)))
+        Lazy.__init__(self, gradient, (("w", 0.0, True), ("z", 0.0, True), ("root", 0.0, False), ("n", 0.0, False)), 1)
         self.alpha, self.beta, self.l1, self.l2 = alpha, beta, l1, l2
+
+    cdef void products(self, const Row* x, Py_ssize_t column, int n, double* out) noexcept nogil:
+        cdef int k
+        for k in range(n):
+            out[k] = dot(x, self.table.data + column + k, self.table.width)
 
     cdef void raw_scores(self, const Row* x, double* out) noexcept nogil:
         Linear.raw_scores(self, x, out)
 
     cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
-        cdef Py_ssize_t i, width = self.table.width
-        cdef Py_ssize_t z = self.classes, root = 2 * self.classes, n = 3 * self.classes
+        cdef Py_ssize_t i = -1, j, m, width = self.table.width, classes = self.classes
         cdef double* table = self.table.data + column
-        cdef double* w
-        cdef double g, before, l1 = self.l1, slower = 1 / self.alpha
-        cdef double least = self.beta * slower + self.l2
-        for i in range(-1, x.n):
-            g = -a * value(x, i)
-            if g * g > 0:
-                w = table + record(x, i) * width
-                before = w[root]
-                w[n] = within_range(w[n] + g * g)
-                w[root] = sqrt(w[n])
-                w[z] += g - (w[root] - before) * slower * w[0]
-                w[0] = leader(w[z], w[root], l1, slower, least)
+        cdef double* place[BATCH]
+        cdef double[BATCH] g, w, z, n, root
+        cdef double before, l1 = self.l1, slower = 1 / self.alpha, least = self.beta / self.alpha + self.l2
+        while i < x.n:
+            m = 0
+            while i < x.n and m < BATCH:
+                g[m] = -a * value(x, i)
+                if g[m] * g[m] > 0:
+                    place[m] = table + record(x, i) * width
+                    w[m], z[m] = place[m][0], place[m][classes]
+                    root[m], n[m] = place[m][2 * classes], place[m][3 * classes]
+                    m += 1
+                i += 1
+            for j in range(m):
+                before = root[j]
+                n[j] = within_range(n[j] + g[j] * g[j])
+                root[j] = sqrt(n[j])
+                z[j] += g[j] - (root[j] - before) * slower * w[j]
+                w[j] = leader(z[j], root[j], l1, slower, least)
+            for j in range(m):
+                place[j][0], place[j][classes] = w[j], z[j]
+                place[j][2 * classes], place[j][3 * classes] = root[j], n[j]
 
     def fields(self):
         fields = Lazy.fields(self)
@@ -56,7 +74,7 @@ cdef class Leader(Lazy):
     def refresh(self):
         cdef Py_ssize_t i, k, classes = self.classes
         cdef double* w
-        cdef double slower = 1 / self.alpha, least = self.beta * slower + self.l2
+        cdef double slower = 1 / self.alpha, least = self.beta / self.alpha + self.l2
         for i in range(self.table.rows):
             for k in range(classes):
                 w = self.table.data + i * self.table.width + k

@@ -3,10 +3,20 @@
 import numpy as np
 
 from seriatim.core.learner cimport Learner
-from seriatim.core.row cimport dot, within
+from seriatim.core.row cimport record, within
 from seriatim.core.table cimport Table
 
 from seriatim.errors import ModelError
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    #define prefetch(place) __builtin_prefetch(place)
+    #else
+    #define prefetch(place)
+    #endif
+    """
+    void prefetch(const double* place) noexcept nogil
 
 
 cdef class Lazy(Linear):
@@ -18,17 +28,16 @@ cdef class Lazy(Linear):
 
     NUMBERS = Learner.NUMBERS
 
-    def __init__(self, Gradient gradient, tuple fields, bint regression=False):
-        self.table = Table(fields)
+    def __init__(self, Gradient gradient, tuple fields, Py_ssize_t read, bint regression=False):
+        self.table, self.read = Table(fields), read
         self.gradient, self.regression = gradient, regression
         self.scale = 1
         self.weighted = True
 
     # ---- what a subclass writes
 
-    cdef double product(self, const Row* x, Py_ssize_t column) noexcept nogil:
-        """x.w, the weights of a column as they are now."""
-        return dot(x, self.table.data + column, self.table.width)
+    cdef void products(self, const Row* x, Py_ssize_t column, int n, double* out) noexcept nogil:
+        """x.w of n columns, the weights as they are now; n is 1, 4 or 8, and their sums stay in registers."""
 
     cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
         """The step of a gradient -a x in a column."""
@@ -41,15 +50,25 @@ cdef class Lazy(Linear):
 
     cdef double score(self, const Row* x) noexcept nogil:
         cdef Row known = within(x, self.table.rows)
-        return self.product(&known, 0)
+        cdef double f
+        self.products(&known, 0, 1, &f)
+        return f
 
     cdef void raw_scores(self, const Row* x, double* out) noexcept nogil:
-        cdef Py_ssize_t k
-        for k in range(self.classes):
-            out[k] = self.product(x, k)
+        cdef Py_ssize_t i, k
+        cdef int n
+        for i in range(x.n if self.classes >= 8 else 0):
+            for k in range(0, self.read * self.classes, 8):
+                prefetch(self.table.data + record(x, i) * self.table.width + k)
+        k = 0
+        while k < self.classes:
+            n = 8 if k + 8 <= self.classes else 4 if k + 4 <= self.classes else 1
+            self.products(x, k, n, out + k)
+            k += n
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
-        cdef double a, f = self.product(x, 0)
+        cdef double a, f
+        self.products(x, 0, 1, &f)
         if x.norm2 > 0:
             a = self.length(self.gradient.slope(y - f if self.regression else 1 - y * f, self.weight))
             if a != 0:
@@ -85,7 +104,8 @@ cdef class Lazy(Linear):
             if i > 0:
                 x.n, x.constant = 1, 0
             for k in range(self.classes):
-                view[i, k] = self.product(&x, k) + 0.0
+                self.products(&x, k, 1, &view[i, k])
+                view[i, k] += 0.0    # a zero has no sign
         return array
 
     def fields(self):

@@ -16,13 +16,26 @@ from seriatim.estimator import Classifier, Regressor
 from seriatim.parameters import Choice, Flag, Number
 
 
-cdef inline double settled(const double* w, const double* before, double shrinkage, double theta,
-                           bint rounding) noexcept nogil:
+cdef inline double settled(double w, double by, double theta, bint rounding) noexcept nogil:
     """A weight less what was taken from all since its last step; it only shrinks, so it stays on its side of theta."""
-    cdef double by = shrinkage - before[0]
-    if fabs(w[0]) > theta:
-        return w[0]
-    return soft(w[0], INFINITY if rounding and by > 0 else by)
+    if fabs(w) > theta:
+        return w
+    return soft(w, INFINITY if rounding and by > 0 else by)
+
+
+cdef inline void several(const Row* x, const double* w, Py_ssize_t width, Py_ssize_t before, double shrinkage,
+                         double theta, bint rounding, double* out, int n) noexcept nogil:
+    cdef double sums[8]
+    cdef const double* r
+    cdef Py_ssize_t i, k
+    for k in range(n):
+        sums[k] = x.constant * settled(w[k], shrinkage - w[before + k], theta, rounding)
+    for i in range(x.n):
+        r = w + ((i if x.index == NULL else x.index[i]) + 1) * width
+        for k in range(n):
+            sums[k] += x.value[i] * settled(r[k], shrinkage - r[before + k], theta, rounding)
+    for k in range(n):
+        out[k] = sums[k]
 
 
 cdef class Shrinking(Lazy):
@@ -35,24 +48,26 @@ cdef class Shrinking(Lazy):
     NUMBERS = (*Lazy.NUMBERS, "shrinkage")
 
     def __init__(self, Gradient gradient, double theta=inf, bint rounding=False, bint regression=False,
-                 tuple companions=()):
-        Lazy.__init__(self, gradient, (("w", 0.0, True), ("before", 0.0, False), *companions), regression)
+                 tuple companions=(), Py_ssize_t read=2):
+        Lazy.__init__(self, gradient, (("w", 0.0, True), ("before", 0.0, False), *companions), read, regression)
         self.theta, self.rounding = theta, rounding
 
     cdef double length(self, double slope) noexcept nogil:
         return rate(self.gradient.schedule, self.gradient.eta, self.t) * slope
 
-    cdef double product(self, const Row* x, Py_ssize_t column) noexcept nogil:
-        cdef Py_ssize_t i, width = self.table.width, before = self.classes
+    cdef void products(self, const Row* x, Py_ssize_t column, int n, double* out) noexcept nogil:
+        cdef int k
+        cdef Py_ssize_t width = self.table.width, before = self.classes
         cdef const double* w = self.table.data + column
-        cdef double shrinkage = self.shrinkage, theta = self.theta
-        cdef bint rounding = self.rounding
-        cdef double total = x.constant * settled(w, w + before, shrinkage, theta, rounding)
-        w += width
-        for i in range(x.n):
-            r = w + (i if x.index == NULL else x.index[i]) * width
-            total += x.value[i] * settled(r, r + before, shrinkage, theta, rounding)
-        return total
+        if self.theta < INFINITY or self.rounding:
+            for k in range(n):
+                several(x, w + k, width, before, self.shrinkage, self.theta, self.rounding, out + k, 1)
+        elif n == 8:
+            several(x, w, width, before, self.shrinkage, INFINITY, False, out, 8)
+        elif n == 4:
+            several(x, w, width, before, self.shrinkage, INFINITY, False, out, 4)
+        else:
+            several(x, w, width, before, self.shrinkage, INFINITY, False, out, 1)
 
     cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
         cdef Py_ssize_t i, width = self.table.width, before = self.classes
@@ -63,12 +78,12 @@ cdef class Shrinking(Lazy):
         for i in range(-1, x.n):
             if value(x, i) != 0:
                 w = table + record(x, i) * width
-                w[0] = settled(w, w + before, shrinkage, theta, rounding) + a * value(x, i)
+                w[0] = settled(w[0], shrinkage - w[before], theta, rounding) + a * value(x, i)
                 w[before] = shrinkage
 
     cdef double now(self, const double* w) noexcept nogil:
         """The weight of one record and column."""
-        return settled(w, w + self.classes, self.shrinkage, self.theta, self.rounding)
+        return settled(w[0], self.shrinkage - w[self.classes], self.theta, self.rounding)
 
     cdef void shrink_all(self, double by) noexcept nogil:
         """Differences of a sum that is much larger than its last terms are inexact: it begins again before that."""
