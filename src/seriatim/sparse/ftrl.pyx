@@ -24,7 +24,7 @@ cdef inline double leader(double z, double root, double l1, double slower, doubl
 
 
 cdef class Leader(Lazy):
-    """z and n of the paper. As w_j changes only with them, the table keeps it too, and the state does not."""
+    """z and n of the paper. As w_j changes only with them, the table keeps it and sqrt(n_j), and the state neither."""
 
     cdef double alpha, beta, l1, l2
 
