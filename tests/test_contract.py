@@ -28,8 +28,16 @@ REQUIRED_ARGUMENTS = {
     "MirrorDescent": {"n_features": 1000},
     "HomogeneousOTL": {"source": SOURCE},
     "HeterogeneousOTL": {"source": SOURCE},
+    "TruncatedGradient": {"theta": 0.05},  # if it rounds
+    "TruncatedGradientRegressor": {"theta": 0.05},
 }
 SETTINGS = {
+    "AdaFOBOS": [{"lam": 0.1}],
+    "AdaRDA": [{"lam": 0.1}],
+    "FOBOS": [{"penalty": "l2", "lam": 1.0}],
+    "RDA": [{"rho": 0.1}],
+    "TruncatedGradient": [{"theta": None, "period": 5, "schedule": "sqrt"}],
+    "TruncatedGradientRegressor": [{"theta": None, "period": 5}],
     "OneClassPA": [{"B": 2.0}],
     "ALMA": [{"p": 4.0}],
     "MirrorDescent": [{"mirror": "pnorm", "p": 6.0, "schedule": "sqrt"}],

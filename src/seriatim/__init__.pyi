@@ -515,6 +515,174 @@ class VotedPerceptron(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
+class AdaFOBOS(Classifier):
+    loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
+    lam: float
+    eta: float
+    delta: float
+    epsilon: float
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"] = ...,
+        lam: float = ...,
+        eta: float = ...,
+        delta: float = ...,
+        epsilon: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class AdaRDA(Classifier):
+    loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
+    lam: float
+    eta: float
+    delta: float
+    epsilon: float
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"] = ...,
+        lam: float = ...,
+        eta: float = ...,
+        delta: float = ...,
+        epsilon: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class FOBOS(Classifier):
+    loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
+    penalty: Literal["l1", "l2", "l2_squared", "linf"]
+    lam: float
+    eta: float
+    schedule: Literal["constant", "sqrt", "inverse"]
+    epsilon: float
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"] = ...,
+        penalty: Literal["l1", "l2", "l2_squared", "linf"] = ...,
+        lam: float = ...,
+        eta: float = ...,
+        schedule: Literal["constant", "sqrt", "inverse"] = ...,
+        epsilon: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class FTRL(Classifier):
+    loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
+    alpha: float
+    beta: float
+    l1: float
+    l2: float
+    epsilon: float
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"] = ...,
+        alpha: float = ...,
+        beta: float = ...,
+        l1: float = ...,
+        l2: float = ...,
+        epsilon: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class RDA(Classifier):
+    loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
+    lam: float
+    gamma: float
+    rho: float
+    epsilon: float
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"] = ...,
+        lam: float = ...,
+        gamma: float = ...,
+        rho: float = ...,
+        epsilon: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class TruncatedGradient(Classifier):
+    loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
+    eta: float
+    gravity: float
+    theta: float | None
+    period: int
+    schedule: Literal["constant", "sqrt", "inverse"]
+    rounding: bool
+    epsilon: float
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"] = ...,
+        eta: float = ...,
+        gravity: float = ...,
+        theta: float | None = ...,
+        period: int = ...,
+        schedule: Literal["constant", "sqrt", "inverse"] = ...,
+        rounding: bool = ...,
+        epsilon: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class TruncatedGradientRegressor(Regressor):
+    loss: Literal["squared", "absolute", "epsilon_insensitive"]
+    eta: float
+    gravity: float
+    theta: float | None
+    period: int
+    schedule: Literal["constant", "sqrt", "inverse"]
+    rounding: bool
+    epsilon: float
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        loss: Literal["squared", "absolute", "epsilon_insensitive"] = ...,
+        eta: float = ...,
+        gravity: float = ...,
+        theta: float | None = ...,
+        period: int = ...,
+        schedule: Literal["constant", "sqrt", "inverse"] = ...,
+        rounding: bool = ...,
+        epsilon: float = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
 class HeterogeneousOTL(Classifier):
     C: float
     gamma1: float

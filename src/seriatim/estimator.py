@@ -244,6 +244,17 @@ class Estimator:
             raise AttributeError(f"{type(self).__name__} has no weights over features")
         return learner.weights()
 
+    @property
+    def n_nonzero_(self) -> int:
+        """Weights that are not zero, the intercept's left out."""
+        return int(np.count_nonzero(self._weights()[1:]))
+
+    @property
+    def sparsity_(self) -> float:
+        """The share of weights that are exactly zero, the intercept's left out."""
+        weights = self._weights()[1:]
+        return 1 - np.count_nonzero(weights) / weights.size if weights.size else 0.0
+
     # ---- arrays
 
     def _rows(self, X: Any) -> Rows:

@@ -190,6 +190,10 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimat
         expect(codes or not numbers.get("t"), "examples have been learned, and no label was seen")
         state |= {"labels": labels, "codes": codes}
     expect(numbers or not tensors, "arrays without numbers")
+    records = numbers.get("records", len(tensors["w"]) if "w" in tensors else None)
+    if records is not None:
+        known_columns = max(columns, len(names or ()), getattr(model, "n_features", None) or 0)
+        expect(columns <= records - 1 <= known_columns, f"{records} records for {known_columns} columns")
     if numbers:
         state["state"] = {**numbers, **tensors}
         check_kinds(state["state"], model)
@@ -197,12 +201,6 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimat
     if numbers and model.task == "classification":
         expect(
             model._learner.classes == (1 if len(labels) <= 2 else len(labels)), "the labels and the classes disagree"
-        )
-    if "w" in tensors:
-        known_columns = max(columns, len(names or ()), getattr(model, "n_features", None) or 0)
-        expect(
-            columns <= len(tensors["w"]) - 1 <= known_columns,
-            f"{len(tensors['w'])} records for {known_columns} columns",
         )
     return model
 
