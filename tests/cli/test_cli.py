@@ -118,8 +118,12 @@ def test_run_as_json(good):
 @pytest.mark.parametrize("name", seriatim.algorithms())
 def test_run_takes_every_algorithm(good, rows, name):
     command = seriatim.catalogue.command_name(seriatim.algorithms()[name])
+    needed = []
+    if "source" in seriatim.algorithms()[name].parameters:
+        good("train", rows, "-a", "pa", "-o", "old.model")
+        needed = ["-p", "source=old.model"]
     for spelling in (command, name, name.lower()):
-        found = json.loads(good("run", rows, "-a", spelling, "--json"))
+        found = json.loads(good("run", rows, "-a", spelling, *needed, "--json"))
         assert list(found) == KEYS
         assert (found["algorithm"], found["examples"]) == (command, 100)
 

@@ -9,7 +9,7 @@ from seriatim import PA, AveragedPerceptron, Perceptron, SoftSVM, VotedPerceptro
 from seriatim.errors import DataError, ParameterError
 from seriatim.evaluate import metrics, progressive
 from seriatim.inputs import as_rows
-from tests.test_contract import default, examples
+from tests.test_contract import default, examples, most_labels
 
 ALGORITHMS = seriatim.algorithms()
 CLASSIFIERS = {name: cls for name, cls in ALGORITHMS.items() if cls.task == "classification"}
@@ -38,13 +38,15 @@ def test_runs_add_up(cls, labels):
 def test_mistakes_are_those_of_predict(cls, labels):
     """Asking the model before each example gives the same count; a label never seen cannot have been predicted."""
     X, y = examples(cls, labels=labels)
-    classes = list(range(labels))
+    classes = list(range(min(labels, most_labels(cls))))
     run = progressive(default(cls, classes=classes), X, y)
     model, wrong = default(cls, classes=classes).partial_fit(X[:1], y[:1]), 0
     for x, label in zip(X[1:], y[1:], strict=True):
         wrong += model.predict(x[None, :])[0] != label
         model.partial_fit(x[None, :], [label])
-    first = 1 if labels > 2 else int(y[0] == 0)  # with two labels declared, the score of 0 stands for the higher
+    first = 1 if len(classes) > 2 else int(y[0] == 0)  # with two labels declared, a score of 0 stands for the higher
+    if "source" in cls.parameters:  # which knows something before the first example
+        first = progressive(default(cls, classes=classes), X[:1], y[:1]).mistakes
     assert run.mistakes == wrong + first
 
 
