@@ -13,6 +13,7 @@ from seriatim.data.cache import Arrays, joined, sparse
 from seriatim.errors import DataError
 from seriatim.estimator import Estimator
 from seriatim.evaluate.metrics import Outcome
+from seriatim.evaluate.progressive import SIGNS
 from seriatim.labels import label_order, plain_label
 
 
@@ -111,12 +112,14 @@ class Given(Waiting):
         waiting = self.join(rows, y)
         self.due = np.concatenate([self.due, np.arange(first, first + rows.n) + delays])
         at, learned = held, np.zeros(waiting.n, bool)
-        for moment in np.unique(self.due[self.due < first + rows.n]).tolist():
+        order = np.argsort(self.due, kind="stable")
+        order = order[self.due[order] < first + rows.n]
+        moments, begins = np.unique(self.due[order], return_index=True)
+        for moment, now in zip(moments.tolist(), np.split(order, begins[1:]), strict=False):
             until = held + moment - first + 1  # all up to this example are predicted, then some become known
             if until > at:
                 self.predict(waiting.slice(at, until), self.y[at:until])
                 at = until
-            now = np.flatnonzero(self.due == moment)
             self.learn(self.rows(now), self.y[now])
             learned[now] = True
         if waiting.n > at:
@@ -133,14 +136,11 @@ class Given(Waiting):
 
 def delayed(model: Estimator, blocks: Iterable[tuple[Rows, np.ndarray]], delay: Any, run: Any) -> Iterator[Rows]:
     """Go through blocks; each is given back when it has been judged."""
-    judge = judge_of(model, run)
-    late = Fixed(model, judge, delay) if np.ndim(delay) == 0 else Given(model, judge, check_delays(delay))
+    judge, delays = judge_of(model, run), check_delays(delay)
+    late = Given(model, judge, delays) if delays.ndim else Fixed(model, judge, int(delays))
     seen = 0
     for rows, y in blocks:
-        try:
-            late.take(rows, np.asarray(y))
-        except DataError as error:
-            raise DataError(f"examples {seen + 1} to {seen + rows.n}: {error}") from None
+        late.take(rows, np.asarray(y))
         seen += rows.n
         yield rows
     if seen:
@@ -149,8 +149,8 @@ def delayed(model: Estimator, blocks: Iterable[tuple[Rows, np.ndarray]], delay: 
 
 def check_delays(delay: Any) -> np.ndarray:
     delays = np.asarray(delay)
-    if delays.ndim != 1 or delays.dtype.kind not in "iu" or (delays < 0).any():
-        raise DataError("the delays must be whole numbers from 0 on, one for each example")
+    if delays.ndim > 1 or delays.dtype.kind not in "iu" or (delays < 0).any():
+        raise DataError("the delays must be whole numbers from 0 on: one for all examples, or one for each")
     return delays.astype(np.int64)
 
 
@@ -164,26 +164,31 @@ def judge_of(model: Any, run: Any) -> Any:
 
     def labels(y: np.ndarray, scores: np.ndarray) -> None:
         truth = [plain_label(label) for label in y.tolist()]
-        guess = model.decide(scores).tolist() if model._codes else []
-        known = sorted({*model._labels, *truth}, key=label_order)
+        codes = [model._codes.get(label) for label in truth]
+        guess = model.decide(scores).tolist() if model._codes else [None] * len(truth)
+        if {*model._labels} <= {*SIGNS}:  # which can be predicted before they have been met
+            for i in (i for i, label in enumerate(truth) if label in SIGNS):
+                codes[i], guess[i] = float(truth[i]), SIGNS[int(scores[i, 0] >= 0)]
+        known = sorted({*model._labels, *truth, *guess} - {None}, key=label_order)
+        known = model._labels if known == model._labels else known
         place = {label: k for k, label in enumerate(known)}
-        margins = [margin(scores[i], model._codes.get(label), model) for i, label in enumerate(truth)]
+        margins = [margin(scores[i], code, model) for i, code in enumerate(codes)]
         losses = judge_numbers(model.loss, 1 - np.array(margins), np.zeros((len(truth), 1)), model.epsilon)
-        predicted = np.array([place[label] for label in guess] or [-1] * len(truth), np.int32)
+        predicted = np.array([place.get(label, -1) for label in guess], np.int32)
         true = np.array([place[label] for label in truth], np.int32)
         seen = [place[model._labels[k]] for k in model.seen()] if scores.shape[1] > 1 else range(len(known))
-        run.take(Outcome(true, predicted, spread(scores, model._labels, place), losses, known, seen))
+        run.take(Outcome(true, predicted, spread(scores, model._codes, place), losses, known, seen))
 
     return labels if model.task == "classification" else numbers
 
 
-def spread(scores: np.ndarray, labels: list[Any], place: dict[Any, int]) -> np.ndarray:
+def spread(scores: np.ndarray, codes: dict[Any, float], place: dict[Any, int]) -> np.ndarray:
     """The scores as columns for all labels, also those that the model does not know yet."""
-    if len(place) == len(labels) or len(place) <= 2:
+    if len(place) == scores.shape[1] or len(place) <= 2:
         return scores
     wide = np.zeros((len(scores), len(place)))
-    for k, label in enumerate(labels):
-        wide[:, place[label]] = scores[:, k] if scores.shape[1] > 1 else (k - 0.5) * scores[:, 0]
+    for label, code in codes.items():
+        wide[:, place[label]] = scores[:, int(code)] if scores.shape[1] > 1 else 0.5 * code * scores[:, 0]
     return wide
 
 
