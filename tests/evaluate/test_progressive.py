@@ -199,7 +199,9 @@ def test_labels_that_come_late_are_those_of_the_stream_and_not_of_the_block():
 
 
 def test_features_of_a_stream_whose_labels_come_late():
-    stream = {delay: data.stream("spam", features=Features(normalize="max"), delay=delay, limit=500) for delay in (0, 3)}
+    stream = {
+        delay: data.stream("spam", features=Features(normalize="max"), delay=delay, limit=500) for delay in (0, 3)
+    }
     model = PA(features=Features(normalize="max"))
     assert progressive(PA(), stream[3]).mistakes == progressive(model, stream[0], delay=3).mistakes
     assert progressive(PA(), stream[3]).model.features == model.features

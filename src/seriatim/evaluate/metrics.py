@@ -90,6 +90,7 @@ class Metric:
     name: ClassVar[str]
     task: ClassVar[str] = "classification"
     high: ClassVar[bool] = False  # whether more is better
+    in_order: ClassVar[bool] = False  # whether it is of the stream as a whole, so that no part of it can fade or go
     known: Sequence[Any] = ()  # labels of earlier examples
 
     def update(self, y: Any, predicted: Any, scores: Any = None) -> Self:

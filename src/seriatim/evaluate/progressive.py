@@ -295,7 +295,7 @@ def followed_metrics(
             raise ParameterError(f"log loss: {model!r} does not learn by the logistic loss, so has no probabilities")
     main = MistakeRate() if model.task == "classification" else MeanLoss()
     others: list[Metric] = []
-    for one in [main, *asked] if window is not None or fade is not None else []:
+    for one in [main, *(one for one in asked if not one.in_order)]:
         others += [Windowed(metric(one), window)] if window is not None else []
         others += [Fading(metric(one), fade)] if fade is not None else []
     return asked + others
