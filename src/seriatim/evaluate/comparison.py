@@ -114,8 +114,11 @@ class Comparison:
         return found
 
     def test(self, standings: list[Standing]) -> None:
-        """Compare each with the best over the permutations that both have."""
-        key = FIGURES[self.measure]
+        """Compare each with the best over the permutations that both have.
+
+        By their mistakes, not by the rates: equal differences must be equal, and those of fractions seldom are.
+        """
+        key = "mistakes" if self.measure == "mistake rate" else FIGURES[self.measure]
         values = {
             standing.label: {run["order"]: number(run.get(key)) for run in self.runs_of(standing.label)}
             for standing in standings
