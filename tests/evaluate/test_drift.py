@@ -627,3 +627,10 @@ def test_changes_are_of_the_whole_stream_beside_figures_of_a_part_of_it():
     beside = progressive(PA(), stream, metrics=[Changes(), "f1"], window=100, fade=0.99)
     assert beside.figures["changes"] == alone.figures["changes"] > 0
     assert len(beside.figures) == 6
+
+
+def test_ddm_by_less_than_one_standard_error():
+    """The lowest rate itself is no rise: there is something behind each change."""
+    found = DDM(warning=0.5, drift=0.5, least=1).scan([0, 1, 0, 1, 0, 0, 1] * 30)
+    assert found
+    assert all(change.since <= change.at and change.after > change.before for change in found)
