@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
+from seriatim import OGD
 from seriatim.errors import DataError, ParameterError
-from seriatim.evaluate import metrics
+from seriatim.evaluate import metrics, progressive
 from seriatim.evaluate.metrics import AUC, F1, R2, Confusion, Cost, Fading, LogLoss, MeanLoss, Windowed, metric
 
 LABELS = {"two": ["ham", "spam"], "numbers": [0, 1], "many": [3, 1, "b", "a", 2]}
@@ -117,6 +118,34 @@ def test_auc_beyond_its_capacity_is_within_its_error(capacity):
     divided(auc, y, y, scores, sizes=(5, 500, 3000, 3000))
     assert len(auc.scores) <= capacity
     assert 0 < abs(auc.value - sk.roc_auc_score(y, scores)) <= auc.error < 4 / capacity
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_auc_of_few_cells_is_within_its_error(seed):
+    """What comes between two scores that have been merged cannot be told from them."""
+    rng = np.random.default_rng(seed)
+    y = np.r_[0, 1, rng.integers(0, 2, 150)]
+    scores = rng.standard_normal(152) + y * rng.random()
+    auc = AUC(capacity=int(rng.integers(2, 12)))
+    for begin in range(0, 152, 5):
+        auc.update(y[begin : begin + 5], y[begin : begin + 5], scores[begin : begin + 5])
+    assert abs(auc.value - sk.roc_auc_score(y, scores)) <= auc.error + 1e-12
+
+
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_auc_of_a_label_that_is_long_alone(first):
+    """No more is kept of it than of two, and its examples count when the other one comes."""
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal(5000)
+    model = OGD(fit_intercept=False, eta=1e-9)
+    run = progressive(model, scores[:, None], [first] * 4990 + ["a", "b"] * 5, metrics=[AUC(100), AUC()])
+    few, exact = run.followed
+    assert len(few.scores) <= 100
+    assert few.counts.sum() == exact.counts.sum() == 5000
+    assert exact.counts.sum(axis=0).tolist() == ([4995, 5] if first == "a" else [5, 4995])
+    assert abs(few.value - exact.value) <= few.error
+    alone = progressive(OGD(), scores[:, None], [first] * 5000, metrics=[AUC(100)])
+    assert (len(alone.followed[0].scores) <= 100, alone.figures["auc"]) == (True, None)
 
 
 def test_log_loss():

@@ -246,15 +246,11 @@ class Confusion(Metric):
     def __init__(self) -> None:
         self.labels: list[Any] = []
         self.counts = np.zeros((0, 0))
-        self.unpredicted: dict[Any, float] = {}
 
     def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
         self.meet(outcome.labels or [])
         place = np.array([self.labels.index(label) for label in outcome.labels or []], np.int64)
         size, told = len(self.labels), outcome.predicted >= 0
-        if not told.all():
-            for label in place[outcome.truth[~told]]:
-                self.unpredicted[self.labels[label]] = self.unpredicted.get(self.labels[label], 0.0) + 1
         cells = place[outcome.truth[told]] * size + place[outcome.predicted[told]]
         given = None if weights is None else weights[told]
         self.counts += np.bincount(cells, given, size * size).reshape(size, size)
@@ -449,7 +445,7 @@ class AUC(Metric):
     counts one half. It is the area under the ROC curve, of two labels.
 
     The scores are kept, sorted, up to `capacity` distinct ones: so far the value is exact. Beyond it neighbours are
-    merged, and the value is within `error` of the exact one.
+    merged, with all that come between them later, and the value is within `error` of the exact one.
 
     >>> AUC().update([0, 1, 0, 1], [0, 1, 0, 0], [0.1, 0.9, 0.4, 0.3]).value
     0.75
@@ -462,9 +458,9 @@ class AUC(Metric):
             raise ParameterError(f"capacity={capacity!r}: must be at least 2")
         self.capacity = capacity
         self.scores = np.zeros(0)
+        self.ends = np.zeros(0)  # up to which scores have been merged with each of them
         self.counts = np.zeros((0, 2))  # negative and positive examples of each
-        self.merged = np.zeros(0, bool)
-        self.alone: list[tuple[Any, np.ndarray, np.ndarray]] = []  # a label, scores for it, weights
+        self.alone: Any = None  # a label without another until now; it counts as positive, by the scores for it
 
     def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
         labels: list[Any] = outcome.labels or []
@@ -473,22 +469,25 @@ class AUC(Metric):
             raise DataError("auc: there are more than two labels")
         weights = np.ones(len(outcome)) if weights is None else weights
         if len(labels) == 1:  # whether it is the higher one will be seen
-            self.alone.append((labels[0], outcome.signs() * given[:, 0], weights))
+            self.alone = labels[0]
+            self.add(outcome.signs() * given[:, 0], np.ones(len(outcome)), weights)
             return
-        for label, scores, counted in self.alone:
-            sign = 1.0 if label == labels[1] else -1.0
-            self.add(sign * scores, np.full(len(scores), sign), counted)
-        self.alone = []
+        if self.alone is not None and self.alone != labels[1]:
+            self.scores, self.ends, self.counts = -self.ends[::-1], -self.scores[::-1], self.counts[::-1, ::-1]
+        self.alone = None
         self.add(given[:, 0], outcome.signs(), weights)
 
     def add(self, scores: np.ndarray, signs: np.ndarray, weights: np.ndarray) -> None:
         fresh = np.zeros((len(scores), 2))
         fresh[np.arange(len(scores)), (signs > 0).astype(int)] = weights
+        if len(self.scores):
+            before = np.searchsorted(self.scores, scores, "right") - 1
+            scores = np.where((before >= 0) & (scores <= self.ends[before]), self.scores[before], scores)
         known, place = np.unique(np.concatenate([self.scores, scores]), return_inverse=True)
-        counts, merged = np.zeros((len(known), 2)), np.zeros(len(known), bool)
+        counts, ends = np.zeros((len(known), 2)), known.copy()
         np.add.at(counts, place, np.concatenate([self.counts, fresh]))
-        merged[place[: len(self.merged)]] = self.merged
-        self.scores, self.counts, self.merged = known, counts, merged
+        ends[place[: len(self.ends)]] = self.ends
+        self.scores, self.ends, self.counts = known, ends, counts
         while len(self.scores) > self.capacity:
             self.halve()
 
@@ -496,12 +495,11 @@ class AUC(Metric):
         """Merge each two neighbours."""
         first = np.arange(0, len(self.scores), 2)
         self.counts = np.add.reduceat(self.counts, first)
-        self.merged = np.logical_or.reduceat(self.merged, first) | (np.diff([*first, len(self.scores)]) > 1)
+        self.ends = self.ends[np.minimum(first + 1, len(self.ends) - 1)]
         self.scores = self.scores[first]
 
     def fade(self, factor: float) -> None:
         self.counts *= factor
-        self.alone = [(label, scores, weights * factor) for label, scores, weights in self.alone]
 
     def pairs(self) -> float:
         negative, positive = self.counts.sum(axis=0)
@@ -518,7 +516,8 @@ class AUC(Metric):
     @property
     def error(self) -> float:
         """How far the value may be from the exact one: half the pairs that were merged."""
-        return float(self.counts[self.merged].prod(axis=1).sum() / 2 / self.pairs()) if self.pairs() else 0.0
+        merged = self.counts[self.ends > self.scores]
+        return float(merged.prod(axis=1).sum() / 2 / self.pairs()) if self.pairs() else 0.0
 
 
 class OfNumbers(Mean):
