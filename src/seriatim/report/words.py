@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -162,10 +163,12 @@ def changed(entry: Mapping[str, Any]) -> dict[str, Any]:
 
     >>> changed({"label": "pa C=0.5", "parameters": {"C": 0.5, "variant": "II", "average": False}})
     {'variant': 'II'}
+    >>> changed({"label": "pa:variant=II", "parameters": {"C": 0.5, "variant": "II", "average": False}})
+    {'C': 0.5}
     """
     from seriatim import catalogue
 
-    name, *told = str(entry["label"]).split() or [""]
+    name, *told = re.split("[ :,]+", str(entry["label"]))
     try:
         declared = catalogue.find(name).parameters
     except SeriatimError:
