@@ -204,21 +204,13 @@ def table(comparison: Any, standings: list[Any], caption: str | None = None) -> 
     unfinished = any(standing.runs < comparison.permutations for standing in standings)
     if unfinished:
         grid.add_column("runs", justify="right", header_style="bold", no_wrap=True)
-    enough = enough_runs(standings)
     digits = {name: digits_of(name, standings) for name in shown}
     for standing in standings:
         cells = [figure(standing.figures.get(name), digits[name]) for name in shown]
         runs = [f"{standing.runs}/{comparison.permutations}"] if unfinished else []
-        label = f"{standing.label} {mark()}" if enough and is_as_good(standing) else standing.label
+        label = f"{standing.label} {mark()}" if is_as_good(standing) else standing.label
         grid.add_row(label, *cells, *runs, style="bold" if standing.best else None)
     return grid
-
-
-def enough_runs(standings: list[Any]) -> bool:
-    """Whether there are so many permutations that a difference could be significant."""
-    from seriatim.evaluate.significance import fewest_pairs
-
-    return len(standings) > 1 and min(standing.runs for standing in standings) >= fewest_pairs(len(standings) - 1)
 
 
 def is_as_good(standing: Any) -> bool:
@@ -289,7 +281,7 @@ def explanation(comparison: Any, standings: list[Any]) -> str:
 
     if len(standings) < 2:
         return ""
-    if not enough_runs(standings):
+    if all(standing.p is None for standing in standings):
         few = fewest_pairs(len(standings) - 1)
         return f"so few permutations show no significant difference among so many algorithms; {few} could"
     method = f"Wilcoxon's signed ranks over the permutations, Holm's correction, p >= {LEVEL}"

@@ -20,7 +20,7 @@ from seriatim.evaluate.course import Series, curve_places, figures_of, heaviest,
 from seriatim.evaluate.entrants import Entrant, entrants
 from seriatim.evaluate.examples import Examples, short_name
 from seriatim.evaluate.progressive import Run
-from seriatim.evaluate.significance import LEVEL, holm, signed_rank
+from seriatim.evaluate.significance import LEVEL, fewest_pairs, holm, signed_rank
 
 if TYPE_CHECKING:
     from seriatim.evaluate.store import Store
@@ -47,7 +47,8 @@ Record = dict[str, Any]
 class Standing:
     """How an algorithm did: the mean and the standard deviation (n - 1) of each figure over the permutations.
 
-    `p` is the p-value of the paired test against the best, corrected for the number of tests (see `significance`).
+    `p` is the p-value of the paired test against the best, corrected for the number of tests (see `significance`);
+    None where there are too few permutations for any difference to be significant.
     """
 
     label: str
@@ -128,6 +129,8 @@ class Comparison:
         for standing in standings[1:]:
             other = values[standing.label]
             both = sorted(best.keys() & other.keys())
+            if len(both) < fewest_pairs(len(standings) - 1):
+                return
             tests.append(signed_rank([best[order] for order in both], [other[order] for order in both]))
         for standing, p in zip(standings[1:], holm(tests), strict=True):
             standing.p = p
