@@ -132,6 +132,29 @@ def test_auc_of_few_cells_is_within_its_error(seed):
     assert abs(auc.value - sk.roc_auc_score(y, scores)) <= auc.error + 1e-12
 
 
+@pytest.mark.parametrize("delay", [0, 1, 30])
+@pytest.mark.parametrize("head", [0, 1])
+@pytest.mark.parametrize("names", [(0, 1), (1, 2), (-1, 1), (-3, -1), (-1, 5), ("a", "b")])
+def test_which_label_is_positive_does_not_depend_on_which_came_first(names, head, delay):
+    """Of two labels it is the higher one, also where 1 comes first, which is then taken for a sign."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3))
+    z = (X[:, 0] + 0.5 * rng.standard_normal(200) > 0).astype(int)
+    z[:20] = head
+    X[5] *= -9
+    asked = [AUC(), F1(), metric("sensitivity"), Confusion()]
+    run = progressive(OGD(), X, np.array(names)[z], metrics=asked, delay=delay)
+    auc, f1, sensitivity, confusion = run.followed
+    told = progressive(OGD(classes=names), X, np.array(names)[z], metrics=asked, delay=delay).followed
+    counts, k = confusion.counts, confusion.labels.index(names[1])
+    assert {*names} <= {*confusion.labels} <= {*names, -1, 1}
+    assert counts.sum() >= 200 - delay - 1
+    assert f1.value == pytest.approx(2 * counts[k, k] / (counts[k].sum() + counts[:, k].sum()))
+    assert sensitivity.value == pytest.approx(counts[k, k] / counts[k].sum())
+    assert auc.counts.sum(axis=0).tolist() == [200 - z.sum(), z.sum()]
+    assert auc.value == pytest.approx(told[0].value)
+
+
 @pytest.mark.parametrize("first", ["a", "b"])
 def test_auc_of_a_label_that_is_long_alone(first):
     """No more is kept of it than of two, and its examples count when the other one comes."""

@@ -156,36 +156,59 @@ def check_delays(delay: Any) -> np.ndarray:
 
 def judge_of(model: Any, run: Any) -> Any:
     """What judges scores beside the labels that come later."""
+    if model.task == "classification":
+        return Labels(model, run)
 
     def numbers(y: np.ndarray, scores: np.ndarray) -> None:
         targets = model._targets(y, len(y))
         losses = judge_numbers(model.loss, targets, scores, model.epsilon)
         run.take(Outcome(targets, scores[:, 0], scores, losses))
 
-    def labels(y: np.ndarray, scores: np.ndarray) -> None:
-        truth = [plain_label(label) for label in y.tolist()]
-        codes = [model._codes.get(label) for label in truth]
-        guess = model.decide(scores).tolist() if model._codes else [None] * len(truth)
-        if {*model._labels} <= {*SIGNS}:  # which can be predicted before they have been met
-            for i in (i for i, label in enumerate(truth) if label in SIGNS):
-                codes[i], guess[i] = float(truth[i]), SIGNS[int(scores[i, 0] >= 0)]
-        known = sorted({*model._labels, *truth, *guess} - {None}, key=label_order)
-        known = model._labels if known == model._labels else known
-        place = {label: k for k, label in enumerate(known)}
-        margins = [margin(scores[i], code, model) for i, code in enumerate(codes)]
-        losses = judge_numbers(model.loss, 1 - np.array(margins), np.zeros((len(truth), 1)), model.epsilon)
-        predicted = np.array([place.get(label, -1) for label in guess], np.int32)
-        true = np.array([place[label] for label in truth], np.int32)
-        seen = [place[model._labels[k]] for k in model.seen()] if scores.shape[1] > 1 else range(len(known))
-        run.take(Outcome(true, predicted, spread(scores, model._codes, place), losses, known, seen))
+    return numbers
 
-    return labels if model.task == "classification" else numbers
+
+class Labels:
+    """Judges scores beside the labels of the stream: `met` are all that it has had until now, told or not."""
+
+    def __init__(self, model: Any, run: Any) -> None:
+        self.model, self.run = model, run
+        self.met: set[Any] = set()
+        self.known: list[Any] = []  # the same, ascending, or the signs as long as there are no others
+
+    def __call__(self, y: np.ndarray, scores: np.ndarray) -> None:
+        truth = [plain_label(label) for label in y.tolist()]
+        signs = 0  # so many are judged as -1 and 1, which can be predicted before they have been met
+        if {*self.model._labels, *self.met} <= {*SIGNS}:
+            signs = next((i for i, label in enumerate(truth) if label not in SIGNS), len(truth))
+        for part in (slice(0, signs), slice(signs, len(truth))):
+            if truth[part]:
+                self.take(truth[part], scores[part], signs=part.start < signs)
+
+    def take(self, truth: list[Any], scores: np.ndarray, signs: bool) -> None:
+        model, codes = self.model, self.model._codes
+        self.met |= {*model._labels, *truth}
+        known = SIGNS if signs else sorted(self.met, key=label_order)
+        if signs:
+            codes, guess = {-1: -1.0, 1: 1.0}, np.where(scores[:, 0] >= 0, 1, -1).tolist()
+        else:
+            guess = model.decide(scores).tolist() if codes else [None] * len(truth)
+        self.known = self.known if known == self.known else known
+        place = {label: k for k, label in enumerate(self.known)}
+        margins = [margin(scores[i], codes.get(label), model) for i, label in enumerate(truth)]
+        losses = judge_numbers(model.loss, 1 - np.array(margins), np.zeros((len(truth), 1)), model.epsilon)
+        true = np.array([place[label] for label in truth], np.int32)
+        predicted = np.array([place.get(label, -1) for label in guess], np.int32)
+        seen = [place[model._labels[k]] for k in model.seen()] if scores.shape[1] > 1 else range(len(place))
+        self.run.take(Outcome(true, predicted, spread(scores, codes, place), losses, self.known, seen))
 
 
 def spread(scores: np.ndarray, codes: dict[Any, float], place: dict[Any, int]) -> np.ndarray:
-    """The scores as columns for all labels, also those that the model does not know yet."""
-    if len(place) == scores.shape[1] or len(place) <= 2:
+    """The scores as columns for all labels, also those that the model does not know yet; one column for two labels."""
+    if len(place) == scores.shape[1] or len(place) == 1:
         return scores
+    if len(place) == 2:  # a label that is the only one known may have been taken for the other
+        turned = any(code != (-1.0, 1.0)[place[label]] for label, code in codes.items())
+        return -scores if turned else scores
     wide = np.zeros((len(scores), len(place)))
     for label, code in codes.items():
         wide[:, place[label]] = scores[:, int(code)] if scores.shape[1] > 1 else 0.5 * code * scores[:, 0]

@@ -232,7 +232,7 @@ class LogLoss(Mean):
 
 
 class Confusion(Metric):
-    """How often each label (row) was taken for each label (column).
+    """How often each label (row) was taken for each label (column), of those that were true or predicted.
 
     The first example of all, before which no label is known, is in no cell.
 
@@ -245,12 +245,16 @@ class Confusion(Metric):
 
     def __init__(self) -> None:
         self.labels: list[Any] = []
+        self.latest: list[Any] = []  # the labels that the last examples could have had
         self.counts = np.zeros((0, 0))
 
     def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
-        self.meet(outcome.labels or [])
-        place = np.array([self.labels.index(label) for label in outcome.labels or []], np.int64)
-        size, told = len(self.labels), outcome.predicted >= 0
+        told, self.latest = outcome.predicted >= 0, outcome.labels or []
+        often = [np.bincount(part, minlength=len(self.latest)) for part in (outcome.truth, outcome.predicted[told])]
+        occurred = np.flatnonzero(often[0] + often[1]).tolist()
+        self.meet([self.latest[k] for k in occurred])
+        place, size = np.zeros(len(self.latest), np.int64), len(self.labels)
+        place[occurred] = [self.labels.index(self.latest[k]) for k in occurred]
         cells = place[outcome.truth[told]] * size + place[outcome.predicted[told]]
         given = None if weights is None else weights[told]
         self.counts += np.bincount(cells, given, size * size).reshape(size, size)
@@ -295,12 +299,10 @@ class OfConfusion(Confusion):
 
     def of_positive(self) -> tuple[float, float, float, float]:
         """Right, predicted and true examples of the positive label, and all examples."""
-        place = len(self.labels) - 1 if self.positive is None else -1
-        if self.positive in self.labels:
-            place = self.labels.index(self.positive)
-        if place < 0:
+        positive = self.latest[-1] if self.positive is None and self.latest else self.positive
+        if positive not in self.labels:
             return 0.0, 0.0, 0.0, float(self.counts.sum())
-        counts = self.counts
+        counts, place = self.counts, self.labels.index(positive)
         return counts[place, place], counts[:, place].sum(), counts[place].sum(), float(counts.sum())
 
 
@@ -328,7 +330,7 @@ class Averaged(OfConfusion):
     def value(self) -> float | None:
         if not self.counts.any():
             return None
-        average = self.average or ("positive" if len(self.labels) <= 2 or self.positive is not None else "macro")
+        average = self.average or ("positive" if len(self.latest) <= 2 or self.positive is not None else "macro")
         if average == "positive":
             return float(self.share(*self.of_positive()[:3]))
         right, predicted, true = self.cells()
@@ -460,7 +462,7 @@ class AUC(Metric):
         self.scores = np.zeros(0)
         self.ends = np.zeros(0)  # up to which scores have been merged with each of them
         self.counts = np.zeros((0, 2))  # negative and positive examples of each
-        self.alone: Any = None  # a label without another until now; it counts as positive, by the scores for it
+        self.pair: tuple[Any, Any] = (None, None)  # the labels; one without another is taken for the positive one
 
     def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
         labels: list[Any] = outcome.labels or []
@@ -468,14 +470,18 @@ class AUC(Metric):
         if given.shape[1] > 1 or len(labels) > 2:
             raise DataError("auc: there are more than two labels")
         weights = np.ones(len(outcome)) if weights is None else weights
-        if len(labels) == 1:  # whether it is the higher one will be seen
-            self.alone = labels[0]
-            self.add(outcome.signs() * given[:, 0], np.ones(len(outcome)), weights)
-            return
-        if self.alone is not None and self.alone != labels[1]:
+        scores, signs = given[:, 0], outcome.signs()
+        if len(labels) == 1:
+            scores, signs = signs * scores, np.ones(len(outcome))
+        self.turn((labels[0] if len(labels) == 2 else None, labels[-1]))
+        self.add(scores, signs, weights)
+
+    def turn(self, pair: tuple[Any, Any]) -> None:
+        """Which of two labels the first one is, is known when the second one has come."""
+        positive = bool(self.counts[:, 1].any())
+        if self.counts.any() and pair != self.pair and (self.pair[positive] == pair[1]) != positive:
             self.scores, self.ends, self.counts = -self.ends[::-1], -self.scores[::-1], self.counts[::-1, ::-1]
-        self.alone = None
-        self.add(given[:, 0], outcome.signs(), weights)
+        self.pair = pair
 
     def add(self, scores: np.ndarray, signs: np.ndarray, weights: np.ndarray) -> None:
         fresh = np.zeros((len(scores), 2))
