@@ -333,6 +333,18 @@ def test_what_is_kept_of_a_run_must_fit():
             Tally().learn(model._learner, rows, np.zeros(2), 0, "hinge", 0.0, ["a", "b", "c"], [0, 1, 2], False, kept)
 
 
+def test_windows_of_ones_own():
+    """A metric of a window, or a fading one, can be asked for by itself, and is not had of a window again."""
+    X, y = examples(seriatim.OGDRegressor)
+    asked = [metrics.Windowed(metrics.RMSE(), 9), metrics.Fading(metrics.MAE(), 0.9)]
+    run = progressive(seriatim.OGDRegressor(), X, y, metrics=asked)
+    both = progressive(seriatim.OGDRegressor(), X, y, metrics=["rmse", "mae"], window=9, fade=0.9)
+    assert run.figures == {name: both.figures[name] for name in ("rmse, last 9", "mae, fading 0.9")}
+    assert len(progressive(seriatim.OGDRegressor(), X, y, metrics=asked, window=5, fade=0.5).figures) == 4
+    with pytest.raises(ParameterError, match="figure of regression"):
+        progressive(PA(), X, y, metrics=asked)
+
+
 def test_log_loss_of_a_run_is_its_mean_loss():
     X, y = examples(seriatim.OGD)
     run = progressive(seriatim.OGD(loss="logistic"), X, y, metrics=["log-loss"])

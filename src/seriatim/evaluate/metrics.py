@@ -12,7 +12,7 @@ import copy
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -87,10 +87,10 @@ def outcome(y: Any, predicted: Any, scores: Any = None, known: Sequence[Any] = (
 class Metric:
     """A figure of the examples so far. `value` is None as long as there is nothing to say."""
 
-    name: ClassVar[str]
-    task: ClassVar[str] = "classification"
-    high: ClassVar[bool] = False  # whether more is better
-    in_order: ClassVar[bool] = False  # whether it is of the stream as a whole, so that no part of it can fade or go
+    name: str
+    task: str = "classification"
+    high: bool = False  # whether more is better
+    in_order: bool = False  # whether it is of the stream as it is, so that it cannot be had of a window, or faded
     known: Sequence[Any] = ()  # labels of earlier examples
 
     def update(self, y: Any, predicted: Any, scores: Any = None) -> Self:
@@ -589,7 +589,10 @@ class R2(RMSE):
 class Around(Metric):
     """A metric that looks at some of the examples of another one."""
 
-    metric: Metric
+    in_order = True
+
+    def __init__(self, metric: Metric) -> None:
+        self.metric, self.name, self.task, self.high = metric, metric.name, metric.task, metric.high
 
     def made(self, y: Any, predicted: Any, scores: Any) -> Outcome:
         return self.metric.made(y, predicted, scores)
@@ -605,7 +608,8 @@ class Windowed(Around):
     def __init__(self, metric: Metric, size: int) -> None:
         if size < 1:
             raise ParameterError(f"a window of {size!r} examples: must be at least 1")
-        self.metric, self.size = metric, size
+        super().__init__(metric)
+        self.size = size
         self.parts: deque[Outcome] = deque()  # one for each set of labels
         self.held = 0
 
@@ -643,7 +647,8 @@ class Fading(Around):
     def __init__(self, metric: Metric, factor: float) -> None:
         if not 0 < factor <= 1:
             raise ParameterError(f"a fading factor of {factor!r}: must be above 0 and at most 1")
-        self.metric, self.factor = metric, factor
+        super().__init__(metric)
+        self.factor = factor
 
     def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
         self.metric.fade(self.factor ** len(outcome))
