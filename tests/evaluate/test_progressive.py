@@ -198,6 +198,20 @@ def test_labels_that_come_late_are_those_of_the_stream_and_not_of_the_block():
     ]
 
 
+@pytest.mark.parametrize("names", [(0, 1, 2, 3), (1, 2, 3, 4), (-1, 1, 2, 3), ("a", "b", "c", "d")])
+@pytest.mark.parametrize("labels", [1, 2, 3, 4])
+@pytest.mark.parametrize("cls", [PA, seriatim.AROW])
+def test_labels_that_do_not_come_late(cls, labels, names):
+    """A delay of 0 for each is none: a label that is new has the score 0, and loses to its strongest rival by that."""
+    rng = np.random.default_rng(labels)
+    X, y = rng.standard_normal((80, 3)), np.array(names)[rng.integers(0, labels, 80)]
+    asked = ["f1", "mean-loss:hinge"]
+    at_once, late = (progressive(cls(), X, y, delay=delay, metrics=asked) for delay in (0, np.zeros(80, int)))
+    assert (late.mistakes, late.loss) == (at_once.mistakes, pytest.approx(at_once.loss))
+    assert late.figures == pytest.approx(at_once.figures)
+    assert late.confusion.tolist() == at_once.confusion.tolist()
+
+
 def test_features_of_a_stream_whose_labels_come_late():
     stream = {
         delay: data.stream("spam", features=Features(normalize="max"), delay=delay, limit=500) for delay in (0, 3)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from seriatim.core.rows import Rows, picked
 from seriatim.data.cache import Arrays, joined, sparse
 from seriatim.errors import DataError
 from seriatim.estimator import Estimator
-from seriatim.evaluate.metrics import Outcome
+from seriatim.evaluate.metrics import MeanLoss, Outcome
 from seriatim.evaluate.progressive import SIGNS
 from seriatim.labels import label_order, plain_label
 
@@ -176,17 +178,16 @@ class Labels:
         self.known: list[Any] = []  # the same, ascending, or the signs as long as there are no others
 
     def __call__(self, y: np.ndarray, scores: np.ndarray) -> None:
+        """Cut where a new label comes, so that nothing depends on how many are judged at once."""
         truth = [plain_label(label) for label in y.tolist()]
-        signs = 0  # so many are judged as -1 and 1, which can be predicted before they have been met
-        if {*self.model._labels, *self.met} <= {*SIGNS}:
-            signs = next((i for i, label in enumerate(truth) if label not in SIGNS), len(truth))
-        for part in (slice(0, signs), slice(signs, len(truth))):
-            if truth[part]:
-                self.take(truth[part], scores[part], signs=part.start < signs)
+        firsts = {label: i for i, label in reversed([*enumerate(truth)]) if label not in self.met}
+        for begin, end in pairwise(sorted({0, *firsts.values(), len(truth)})):
+            self.take(truth[begin:end], scores[begin:end])
 
-    def take(self, truth: list[Any], scores: np.ndarray, signs: bool) -> None:
+    def take(self, truth: list[Any], scores: np.ndarray) -> None:
         model, codes = self.model, self.model._codes
         self.met |= {*model._labels, *truth}
+        signs = self.met <= {*SIGNS}  # which can be predicted before they have been met
         known = SIGNS if signs else sorted(self.met, key=label_order)
         if signs:
             codes, guess = {-1: -1.0, 1: 1.0}, np.where(scores[:, 0] >= 0, 1, -1).tolist()
@@ -194,12 +195,11 @@ class Labels:
             guess = model.decide(scores).tolist() if codes else [None] * len(truth)
         self.known = self.known if known == self.known else known
         place = {label: k for k, label in enumerate(self.known)}
-        margins = [margin(scores[i], codes.get(label), model) for i, label in enumerate(truth)]
-        losses = judge_numbers(model.loss, 1 - np.array(margins), np.zeros((len(truth), 1)), model.epsilon)
         true = np.array([place[label] for label in truth], np.int32)
         predicted = np.array([place.get(label, -1) for label in guess], np.int32)
-        seen = [place[model._labels[k]] for k in model.seen()] if scores.shape[1] > 1 else range(len(place))
-        self.run.take(Outcome(true, predicted, spread(scores, codes, place), losses, self.known, seen))
+        seen = sorted(place[label] for label in codes) or [*range(len(place))]
+        outcome = Outcome(true, predicted, spread(scores, codes, place), labels=self.known, seen=seen)
+        self.run.take(replace(outcome, losses=MeanLoss(model.loss, model.epsilon).numbers(outcome)))
 
 
 def spread(scores: np.ndarray, codes: dict[Any, float], place: dict[Any, int]) -> np.ndarray:
@@ -213,13 +213,3 @@ def spread(scores: np.ndarray, codes: dict[Any, float], place: dict[Any, int]) -
     for label, code in codes.items():
         wide[:, place[label]] = scores[:, int(code)] if scores.shape[1] > 1 else 0.5 * code * scores[:, 0]
     return wide
-
-
-def margin(scores: np.ndarray, code: float | None, model: Any) -> float:
-    """How clearly the true label wins; 0 for one that is not known yet."""
-    if code is None:
-        return 0.0
-    if len(scores) == 1:
-        return float(code * scores[0])
-    rivals = [scores[k] for k in model.seen() if k != code]
-    return float(scores[int(code)] - (max(rivals) if rivals else 0.0))
