@@ -14,8 +14,10 @@ LIMIT = 30  # seconds that one run may take
 SLOW = 10  # seconds beyond which a run is not repeated
 
 SECOND_ORDER = 1.6
+SPARSE = 1.6
 ONE_MORE = 1.5
 TARGETS = dict.fromkeys(("arow", "cw", "iellip", "narow", "nherd", "scw", "sop"), SECOND_ORDER)
+TARGETS |= dict.fromkeys(("ada-fobos", "ada-rda", "fobos", "ftrl", "rda", "truncated-gradient"), SPARSE)
 TARGETS |= dict.fromkeys(("alma", "aggressive-romma", "eg", "mira", "mirror-descent", "romma"), ONE_MORE)
 MANY = 4.0  # classes: 20 scores a row instead of one
 

@@ -25,7 +25,8 @@ def settings():
     for name, cls in seriatim.algorithms().items():
         if name == "VotedPerceptron":
             continue
-        required = dict.fromkeys(REQUIRED_ARGUMENTS.get(name, {}), COLUMNS)
+        required = {**REQUIRED_ARGUMENTS.get(name, {})}
+        required |= {"n_features": COLUMNS} if "n_features" in required else {}
         alternatives = [{}]
         alternatives += [{"covariance": "full"}] if "covariance" in cls.parameters else []
         alternatives += [{"average": True}] if "average" in cls.parameters else []
@@ -67,7 +68,7 @@ def accuracy(model, labels):
 if __name__ == "__main__":
     steps = int(float(sys.argv[1])) if len(sys.argv) > 1 else 10_000_000
     for cls, parameters in settings():
-        for labels in (2, 3) if cls.task == "classification" else (2,):
+        for labels in (2, 3) if cls.task == "classification" and not cls.binary else (2,):
             start = time.perf_counter()
             model = endure(cls, parameters, labels, steps)
             right = f"{accuracy(model, labels):.3f} right" if cls.task == "classification" else ""

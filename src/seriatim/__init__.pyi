@@ -13,6 +13,26 @@ from seriatim.modelfile import load as load
 
 __version__: str
 
+class CSOGD(Classifier):
+    eta: float
+    variant: Literal["I", "II"]
+    objective: Literal["sum", "cost"]
+    positive: float
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        eta: float = ...,
+        variant: Literal["I", "II"] = ...,
+        objective: Literal["sum", "cost"] = ...,
+        positive: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
 class CSPA(Classifier):
     rho: Any
     C: float
@@ -30,6 +50,26 @@ class CSPA(Classifier):
         variant: Literal["prediction", "max_loss"] = ...,
         step: Literal["hard", "I", "II"] = ...,
         average: bool = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class OAM(Classifier):
+    C: float
+    buffer_size: int | None
+    update: Literal["sequential", "gradient"]
+    seed: int
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        C: float = ...,
+        buffer_size: int | None = ...,
+        update: Literal["sequential", "gradient"] = ...,
+        seed: int = ...,
         classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
@@ -469,6 +509,212 @@ class VotedPerceptron(Classifier):
     def __init__(
         self,
         *,
+        eta: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class AdaFOBOS(Classifier):
+    loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
+    lam: float
+    eta: float
+    delta: float
+    epsilon: float
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"] = ...,
+        lam: float = ...,
+        eta: float = ...,
+        delta: float = ...,
+        epsilon: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class AdaRDA(Classifier):
+    loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
+    lam: float
+    eta: float
+    delta: float
+    epsilon: float
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"] = ...,
+        lam: float = ...,
+        eta: float = ...,
+        delta: float = ...,
+        epsilon: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class FOBOS(Classifier):
+    loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
+    penalty: Literal["l1", "l2", "l2_squared", "linf"]
+    lam: float
+    eta: float
+    schedule: Literal["constant", "sqrt", "inverse"]
+    epsilon: float
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"] = ...,
+        penalty: Literal["l1", "l2", "l2_squared", "linf"] = ...,
+        lam: float = ...,
+        eta: float = ...,
+        schedule: Literal["constant", "sqrt", "inverse"] = ...,
+        epsilon: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class FTRL(Classifier):
+    loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
+    alpha: float
+    beta: float
+    l1: float
+    l2: float
+    epsilon: float
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"] = ...,
+        alpha: float = ...,
+        beta: float = ...,
+        l1: float = ...,
+        l2: float = ...,
+        epsilon: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class RDA(Classifier):
+    loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
+    lam: float
+    gamma: float
+    rho: float
+    epsilon: float
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"] = ...,
+        lam: float = ...,
+        gamma: float = ...,
+        rho: float = ...,
+        epsilon: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class TruncatedGradient(Classifier):
+    loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
+    eta: float
+    gravity: float
+    theta: float | None
+    period: int
+    schedule: Literal["constant", "sqrt", "inverse"]
+    rounding: bool
+    epsilon: float
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"] = ...,
+        eta: float = ...,
+        gravity: float = ...,
+        theta: float | None = ...,
+        period: int = ...,
+        schedule: Literal["constant", "sqrt", "inverse"] = ...,
+        rounding: bool = ...,
+        epsilon: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class TruncatedGradientRegressor(Regressor):
+    loss: Literal["squared", "absolute", "epsilon_insensitive"]
+    eta: float
+    gravity: float
+    theta: float | None
+    period: int
+    schedule: Literal["constant", "sqrt", "inverse"]
+    rounding: bool
+    epsilon: float
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        loss: Literal["squared", "absolute", "epsilon_insensitive"] = ...,
+        eta: float = ...,
+        gravity: float = ...,
+        theta: float | None = ...,
+        period: int = ...,
+        schedule: Literal["constant", "sqrt", "inverse"] = ...,
+        rounding: bool = ...,
+        epsilon: float = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class HeterogeneousOTL(Classifier):
+    C: float
+    gamma1: float
+    gamma2: float
+    source: Any
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        source: Any,
+        *,
+        C: float = ...,
+        gamma1: float = ...,
+        gamma2: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class HomogeneousOTL(Classifier):
+    C: float
+    eta: float
+    source: Any
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        source: Any,
+        *,
+        C: float = ...,
         eta: float = ...,
         classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,

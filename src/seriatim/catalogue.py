@@ -14,7 +14,7 @@ from seriatim.errors import ParameterError
 if TYPE_CHECKING:
     from seriatim.estimator import Estimator
 
-FAMILIES = ("linear", "imbalance")
+FAMILIES = ("linear", "sparse", "imbalance", "transfer")
 
 _registered: dict[str, type[Estimator]] = {}
 

@@ -244,6 +244,17 @@ class Estimator:
             raise AttributeError(f"{type(self).__name__} has no weights over features")
         return learner.weights()
 
+    @property
+    def n_nonzero_(self) -> int:
+        """Weights that are not zero, the intercept's left out."""
+        return int(np.count_nonzero(self._weights()[1:]))
+
+    @property
+    def sparsity_(self) -> float:
+        """The share of weights that are exactly zero, the intercept's left out."""
+        weights = self._weights()[1:]
+        return 1 - np.count_nonzero(weights) / weights.size if weights.size else 0.0
+
     # ---- arrays
 
     def _rows(self, X: Any) -> Rows:
@@ -472,7 +483,7 @@ class Estimator:
         return Tags(
             estimator_type=kinds[self.task],
             target_tags=TargetTags(required=self.task != "novelty"),
-            classifier_tags=ClassifierTags() if self.task == "classification" else None,
+            classifier_tags=ClassifierTags(multi_class=not self.binary) if isinstance(self, Classifier) else None,
             regressor_tags=RegressorTags() if self.task == "regression" else None,
             input_tags=InputTags(sparse=True),
         )
@@ -482,6 +493,7 @@ class Classifier(Estimator):
     """A learner of labels: two, or more, of any type, known beforehand or not."""
 
     task = "classification"
+    binary: ClassVar[bool] = False  # the method is one for two labels
     classes: Any = Labels(None)
 
     # Like the labels, ascending, replaced when a label is met and never changed in place: what the learner sees for
@@ -499,20 +511,34 @@ class Classifier(Estimator):
     def _declare(self, classes: Any) -> None:
         """Labels told beforehand: two make a binary model, more a multiclass one in which the unseen do not compete."""
         labels = sorted({plain_label(label) for label in classes}, key=label_order)
-        if len(labels) != 2:
-            try:
+        try:
+            if self.binary and len(labels) > 2:
+                raise ParameterError(
+                    f"{type(self).__name__}: classes={labels!r}: only binary classification is supported"
+                )
+            if len(labels) != 2:
                 self._learner.reclass([-1] * len(labels), [0.0] * len(labels))
-            except SeriatimError:
-                self._unstart()
-                raise
+        except SeriatimError:
+            self._unstart()
+            raise
         self._labels, self._codes = labels, dict(zip(labels, (-1.0, 1.0), strict=True)) if len(labels) == 2 else {}
         self._labels_changed()
 
     def _labels_changed(self) -> None:
         """For what a learner must know of the labels behind its classes."""
 
+    def _expect_label(self, label: Any) -> None:
+        """Refuse a label that cannot be taken in."""
+        known = self._labels
+        if self.binary and len(known) == 2 and label not in known:
+            raise DataError(
+                f"the label {label!r} is a third one, after {known[0]!r} and {known[1]!r}. "
+                f"Only binary classification is supported by {type(self).__name__}"
+            )
+
     def _meet(self, label: Any) -> None:
         """Take in a label that has not been seen before."""
+        self._expect_label(label)
         learner, labels = self._learner, self._labels
         if label in labels:  # declared, and now seen
             self._codes = {**self._codes, label: float(labels.index(label))}
@@ -660,6 +686,7 @@ class Classifier(Estimator):
                     code = None
                 if code is None:
                     label = plain_label(y)
+                    self._expect_label(label)
                     self._learner.admit(vocabulary, x)  # refuses a bad example before its label is taken in
                     self._meet(label)
                     code = self._codes[label]

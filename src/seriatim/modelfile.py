@@ -31,7 +31,8 @@ def save(model: Estimator, path: str | os.PathLike[str]) -> None:
     from safetensors.numpy import save_file
 
     state = model.__getstate__()
-    state["parameters"] = {name: model.parameters[name].plain(value) for name, value in state["parameters"].items()}
+    given = [(name, model.parameters[name], value) for name, value in state["parameters"].items()]
+    state["parameters"] = {name: parameter.plain(value) for name, parameter, value in given}
     names, learned, scaling = state.pop("names"), state.pop("state") or {}, state.pop("scaling") or {}
     manifest = {
         "version": VERSION,
@@ -43,6 +44,8 @@ def save(model: Estimator, path: str | os.PathLike[str]) -> None:
     }
     learned |= {f"scaling.{name}": value for name, value in scaling.items()}
     tensors = {name: np.ascontiguousarray(value) for name, value in learned.items() if isinstance(value, np.ndarray)}
+    for name, parameter, value in given:
+        tensors |= {f"{name}.{part}": array for part, array in parameter.arrays(value).items()}
     if names is not None:
         tensors["feature_names"] = np.frombuffer(json.dumps(names).encode(), dtype=np.uint8)
     for name, value in learned.items():
@@ -131,8 +134,13 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimat
     known = catalogue.algorithms()
     expect(manifest["class"] in known, f"no algorithm is called {manifest['class']!r}")
     parameters = manifest["parameters"]
-    if isinstance(parameters, dict) and isinstance(parameters.get("features"), dict):
+    expect(isinstance(parameters, dict), "the parameters are not an object")
+    if isinstance(parameters.get("features"), dict):
         parameters["features"] = Features.of(parameters["features"])
+    for name, parameter in known[manifest["class"]].parameters.items():
+        if parameter.parts:
+            arrays = {part: tensors.pop(f"{name}.{part}") for part in parameter.parts if f"{name}.{part}" in tensors}
+            parameters[name] = parameter.restored(parameters[name], arrays)
     model = known[manifest["class"]](**parameters)
     model._check_parameters()
     keys = {"version", "class", "parameters", "columns", "codes", "named", "numbers", "schema"}
@@ -182,6 +190,10 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimat
         expect(codes or not numbers.get("t"), "examples have been learned, and no label was seen")
         state |= {"labels": labels, "codes": codes}
     expect(numbers or not tensors, "arrays without numbers")
+    records = numbers.get("records", len(tensors["w"]) if "w" in tensors else None)
+    if records is not None:
+        known_columns = max(columns, len(names or ()), getattr(model, "n_features", None) or 0)
+        expect(columns <= records - 1 <= known_columns, f"{records} records for {known_columns} columns")
     if numbers:
         state["state"] = {**numbers, **tensors}
         check_kinds(state["state"], model)
@@ -189,12 +201,6 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimat
     if numbers and model.task == "classification":
         expect(
             model._learner.classes == (1 if len(labels) <= 2 else len(labels)), "the labels and the classes disagree"
-        )
-    if "w" in tensors:
-        known_columns = max(columns, len(names or ()), getattr(model, "n_features", None) or 0)
-        expect(
-            columns <= len(tensors["w"]) - 1 <= known_columns,
-            f"{len(tensors['w'])} records for {known_columns} columns",
         )
     return model
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -46,6 +46,7 @@ class Parameter:
 
     default: Any = REQUIRED
     search: tuple[Any, ...] = field(default=(), kw_only=True)
+    parts: ClassVar[tuple[str, ...]] = ()  # arrays in a model file that the value is made of, beside what JSON has
 
     @property
     def range(self) -> str:
@@ -63,6 +64,14 @@ class Parameter:
     def plain(self, value: Any) -> Any:
         """The value as what JSON has, if it is not that already."""
         return value
+
+    def arrays(self, value: Any) -> dict[str, np.ndarray]:
+        """Those parts of a value."""
+        return {}
+
+    def restored(self, plain: Any, arrays: dict[str, np.ndarray]) -> Any:
+        """The value again; an error for what is none."""
+        return plain
 
     def check(self, name: str, value: Any) -> None:
         if problem := self.problem(value):

@@ -118,8 +118,12 @@ def test_run_as_json(good):
 @pytest.mark.parametrize("name", seriatim.algorithms())
 def test_run_takes_every_algorithm(good, rows, name):
     command = seriatim.catalogue.command_name(seriatim.algorithms()[name])
+    needed = []
+    if "source" in seriatim.algorithms()[name].parameters:
+        good("train", rows, "-a", "pa", "-o", "old.model")
+        needed = ["-p", "source=old.model"]
     for spelling in (command, name, name.lower()):
-        found = json.loads(good("run", rows, "-a", spelling, "--json"))
+        found = json.loads(good("run", rows, "-a", spelling, *needed, "--json"))
         assert list(found) == KEYS
         assert (found["algorithm"], found["examples"]) == (command, 100)
 
@@ -667,8 +671,10 @@ def test_run_with_metrics_and_a_held_out_file(good, folder):
     assert re.search(r"examples +4,501", out)
     rows = list(csv.reader((folder / "curve.csv").read_text().splitlines()))
     assert rows[0][:3] == ["examples", "mistake_rate", "auc"]
-    assert [row[0] for row in rows[1:]] == ["1000", "2000", "3000", "4000", "4501"]
-    assert all(row[2] for row in rows[1:])
+    assert rows[0][-1] == "held_out"
+    assert [row[0] for row in rows[1:]] == ["1000", "2000", "3000", "4000", "4501", "4601"]
+    assert all(row[2] for row in rows[1:-1])
+    assert [row[-1] != "" for row in rows[1:]] == [True, True, True, True, False, True]
 
 
 @pytest.mark.parametrize(("name", "message"), [("f3", "no metric is called 'f3'"), ("rmse", "a figure of regression")])

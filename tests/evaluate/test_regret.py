@@ -347,3 +347,9 @@ def test_following_the_leader_does_not():
     assert expert_regret(2 * losses, leader).bound is None  # not in [0, 1]
     with pytest.raises(DataError, match="shapes"):
         expert_regret(losses, leader[:5])
+
+
+@pytest.mark.parametrize("options", [{"radius": -1}, {"radius": 0}, {"tol": -1}, {"segments": 0}])
+def test_bad_options_of_regret(options):
+    with pytest.raises(ParameterError, match="must be"):
+        regret(PA(), [[1.0], [2.0]], [1, -1], **options)

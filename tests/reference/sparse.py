@@ -89,9 +89,9 @@ class TruncatedGradient(Sparse):
         shrunk = 0 if self.rounding else soft(w, self.period * self.gravity * self.rate(t))
         return np.where(np.abs(w) <= self.theta, shrunk, w)
 
-    def step(self, x, label):
-        self.w = self.truncated(self.w, self.t)
-        super().step(x, label)
+    def learn(self, x, label):
+        self.w = self.truncated(self.w, self.t + 1)  # it predicts before the label is told, and so before one is met
+        super().learn(x, label)
 
     def update(self, delta, margin, norm2):
         self.w = self.w - self.rate(self.t) * self.gradient(delta, margin)

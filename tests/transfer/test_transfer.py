@@ -102,9 +102,13 @@ def test_generated_streams(name, seed, n, d, C, way):
 
 @eithers
 def test_spam(name):
-    """The source has learned the first third; of the heterogeneous one it knows the first 20 columns."""
+    """The source has learned the first third; of the heterogeneous one it knows the first 20 columns.
+
+    The labels are signs: in the paper it is known from the first example on which is the higher.
+    """
     learner(name)
     X, y = real_stream("spam")
+    y = np.where(y == max(y), 1, -1)
     known = X.shape[1] if name == "HomogeneousOTL" else 20
     v = PA(C=0.1, fit_intercept=False).partial_fit(X[:200, :known], y[:200]).coef_[0]
     paper_source = np.append(v, 0.0) if name == "HomogeneousOTL" else v

@@ -76,6 +76,7 @@ def build_model(algorithm: str, parameters: tuple[str, ...], features: Any = Non
     """The model that `-a NAME -p name=value ...` and the options of features ask for."""
     from seriatim import catalogue
     from seriatim.errors import ParameterError
+    from seriatim.parameters import REQUIRED
 
     cls = catalogue.find(algorithm)
     values = {}
@@ -85,6 +86,9 @@ def build_model(algorithm: str, parameters: tuple[str, ...], features: Any = Non
             known = ", ".join(name for name in cls.parameters if name != "features")
             raise ParameterError(f"-p {text}: expected NAME=VALUE with a parameter of {cls.__name__}: {known}")
         values[name] = cls.parameters[name].parse(value)
+    for name, parameter in cls.parameters.items():
+        if parameter.default is REQUIRED and name not in values:
+            raise ParameterError(f"{cls.__name__} needs -p {name}=...: {parameter.range}")
     model = cls(**values, features=features)
     model._check_parameters()
     return model

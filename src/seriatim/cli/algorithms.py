@@ -61,6 +61,6 @@ def command(name: str | None, as_json: bool) -> None:
             for name, p in cls.parameters.items()
             if name not in ("fit_intercept", "classes", "features")
         }
-        shown = " ".join(f"{name}={value}" for name, value in own.items())
+        shown = " ".join(name if value is REQUIRED else f"{name}={value}" for name, value in own.items())
         table.add_row(catalogue.command_name(cls), cls.family, cls.task, shown, cls.paper)
     Console().print(table)

@@ -43,9 +43,7 @@ FOLDER = "seriatim-results/"
 @format_options
 @feature_options
 @click.option("--store", metavar="FILE", help=f"Keep the runs here; else in the folder {FOLDER}.")
-@click.option(
-    "--regret/--no-regret", default=True, help="Regret and bounds on the first permutation, where they apply."
-)
+@click.option("--regret/--no-regret", default=None, help="Regret and bounds on the first permutation; if quick.")
 @click.option("--tune", is_flag=True, help="First tune each algorithm, on examples that are then left out.")
 @click.option("--search", type=click.Choice(["grid", "random", "halving"]), default="grid", help="How to tune.")
 @click.option("--prefix", type=Prefix(), default="0.2", metavar="SHARE|N", help="Tune on so much.")
@@ -61,7 +59,7 @@ def command(
     seed: int,
     jobs: int | None,
     store: str | None,
-    regret: bool,
+    regret: bool | None,
     tune: bool,
     search: str,
     prefix: float,
@@ -88,6 +86,7 @@ def command(
     """
     from seriatim.evaluate import compare
 
+    check_options(tune, like_libol, no_report, report, figures)
     for path in (store, report):
         check_folder(path)
     features = features_of(options)
@@ -103,7 +102,7 @@ def command(
                 jobs=jobs,
                 store=store or FOLDER,
                 features=features,
-                regret=regret and not no_report,
+                regret=False if no_report else regret,
                 tune="like-libol" if like_libol else search if tune else None,
                 prefix=prefix,
                 watch=live,
@@ -119,11 +118,23 @@ def command(
     else:
         show(comparison, time.perf_counter() - start)
         for path in written:
-            click.echo(f"report: {path}")
+            click.echo(f"{'figures' if path.endswith('/') else 'report'}: {path}")
     if comparison.interrupted:
         done = f"{len(comparison.records):,} of {comparison.total:,} runs are kept"
         click.echo(f"seriatim: interrupted; {done}, and the same command goes on from there", err=True)
         sys.exit(130)
+
+
+def check_options(tune: bool, like_libol: bool, no_report: bool, report: str | None, figures: str | None) -> None:
+    """Refuse what would be of no effect."""
+    context = click.get_current_context()
+    for name in ("search", "prefix"):
+        if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT and not tune:
+            raise click.UsageError(f"--{name} says how to --tune, which is not asked for")
+    if tune and like_libol:
+        raise click.UsageError("--tune and --like-libol: take one of them")
+    if no_report and (report or figures):
+        raise click.UsageError("--no-report and a report or figures: take one of them")
 
 
 def open_data(sources: tuple[str, ...], features: Any, options: dict[str, Any]) -> Any:
@@ -140,7 +151,7 @@ def write_report(comparison: Any, path: str | None, figures: str | None) -> list
     from seriatim import report
 
     about = comparison.as_dict()
-    place = Path(path) if path else comparison.store.parent / f"{about['title']}.html"
+    place = Path(path) if path else comparison.store.with_suffix(".html")
     report.write(about, place)
     written = [str(place)]
     if figures:
@@ -178,7 +189,12 @@ class LiveTable:
             screen = Console(stderr=True)
             self.screen = Live(console=screen, auto_refresh=False, transient=True, redirect_stdout=False)
             self.screen.start()
-        self.screen.update(table(comparison, comparison.standings(test=False), self.left(comparison)), refresh=True)
+        from seriatim import report
+
+        if comparison.records:
+            table = report.table(comparison.brief(test=False), width=self.screen.console.width)
+            table.caption = self.left(comparison)
+            self.screen.update(table, refresh=True)
 
     def left(self, comparison: Any) -> str:
         """How many runs there are, and how long the others will take."""
@@ -191,100 +207,46 @@ class LiveTable:
         return f"{done}, {seconds:,.0f} s left"
 
 
-def table(comparison: Any, standings: list[Any], caption: str | None = None) -> Any:
-    """The algorithms that have run so far, the best first and in bold."""
-    from rich.table import Table
-
-    size = "support vectors" if any("support vectors" in standing.figures for standing in standings) else "updates"
-    shown = [comparison.measure, size, "seconds"]
-    grid = Table(box=None, pad_edge=False, caption=caption, caption_justify="left")
-    grid.add_column("algorithm", header_style="bold", no_wrap=True)
-    for name in shown:
-        grid.add_column(name, justify="right", header_style="bold", no_wrap=True)
-    unfinished = any(standing.runs < comparison.permutations for standing in standings)
-    if unfinished:
-        grid.add_column("runs", justify="right", header_style="bold", no_wrap=True)
-    digits = {name: digits_of(name, standings) for name in shown}
-    for standing in standings:
-        cells = [figure(standing.figures.get(name), digits[name]) for name in shown]
-        runs = [f"{standing.runs}/{comparison.permutations}"] if unfinished else []
-        label = f"{standing.label} {mark()}" if is_as_good(standing) else standing.label
-        grid.add_row(label, *cells, *runs, style="bold" if standing.best else None)
-    return grid
-
-
-def is_as_good(standing: Any) -> bool:
-    """Whether the test does not tell it from the best."""
-    return standing.p is not None and not standing.differs
-
-
-def digits_of(name: str, standings: list[Any]) -> int:
-    """Decimals by which the figures of a column are told apart."""
-    if name == "mistake rate":
-        return 4
-    means = [abs(standing.figures[name][0]) for standing in standings if name in standing.figures]
-    smallest = min([mean for mean in means if 0 < mean < float("inf")], default=1.0)
-    return next((digits for digits in range(6) if smallest * 10**digits >= 10), 6)
-
-
-def figure(value: tuple[float, float] | None, digits: int) -> str:
-    """Mean and deviation.
-
-    >>> figure((1234.5, 0.25), 2), figure((float("nan"), 0.0), 2), figure(None, 2)
-    ('1,234.50 ± 0.25', 'diverged', '')
-    """
-    if value is None:
-        return ""
-    mean, deviation = value
-    if not abs(mean) < float("inf"):
-        return "diverged"
-    return f"{mean:,.{digits}f} {drawable('±', '+-')} {deviation:,.{digits}f}"
-
-
-def drawable(sign: str, otherwise: str) -> str:
-    """A sign, where standard output has it."""
-    try:
-        sign.encode(getattr(sys.stdout, "encoding", None) or "ascii")
-    except UnicodeEncodeError:
-        return otherwise
-    return sign
-
-
-def mark() -> str:
-    return drawable("≈", "~")
-
-
 def show(comparison: Any, seconds: float) -> None:
     """The result for a person."""
     from rich.console import Console
 
-    examples, standings = comparison.examples, comparison.standings()
-    if standings:
+    from seriatim import report
+
+    examples, about = comparison.examples, comparison.brief()
+    if about["algorithms"]:
         orders = "1 permutation" if comparison.permutations == 1 else f"{comparison.permutations:,} permutations"
         size = f"{examples.n:,} examples, {examples.features:,} features"
         click.secho(f"{examples.name}: {size}, {orders} (seed {comparison.seed})", bold=True)
         if comparison.tuning:
             click.echo(f"tuned: {comparison.tuning}")
-        console = Console() if sys.stdout.isatty() else Console(width=200)
-        console.print(table(comparison, standings), highlight=False)
-        if line := explanation(comparison, standings):
+        if examples.labels is not None and len(examples.labels) == 1:
+            click.echo(f"only one label, {next(iter(examples.labels))}: there is nothing to tell apart")
+        console = Console() if sys.stdout.isatty() else Console(width=160)
+        table = report.table(about, width=console.width)
+        table.caption = None
+        console.print(table, highlight=False)
+        for line in (*explanation(about["algorithms"]), *no_regret(comparison)):
             click.echo(line)
-        if comparison.no_regret:
-            click.echo(f"no regret: it {comparison.no_regret}")
     done = f"{comparison.ran:,} runs in {seconds:.1f} s" if comparison.ran else "all of them from there"
-    click.echo(f"runs: {comparison.store} ({done})")
+    click.echo(f"runs: {comparison.store} ({done}; one more of each algorithm in the order of the file)")
 
 
-def explanation(comparison: Any, standings: list[Any]) -> str:
+def no_regret(comparison: Any) -> list[str]:
+    return [f"no regret: it {comparison.no_regret}"] if comparison.no_regret else []
+
+
+def explanation(algorithms: list[dict[str, Any]]) -> list[str]:
     """What the marks mean, or why there is none."""
     from seriatim.evaluate.significance import LEVEL, fewest_pairs
 
-    if len(standings) < 2:
-        return ""
-    if all(standing.p is None for standing in standings):
-        few = fewest_pairs(len(standings) - 1)
-        return f"so few permutations show no significant difference among so many algorithms; {few} could"
+    if len(algorithms) < 2:
+        return []
+    tested = [one for one in algorithms if one["p"] is not None]
+    if not tested:
+        few = fewest_pairs(len(algorithms) - 1)
+        return [f"too few permutations to show a significant difference; {few} could"]
     method = f"Wilcoxon's signed ranks over the permutations, Holm's correction, p >= {LEVEL}"
-    if any(map(is_as_good, standings)):
-        return f"{mark()} no significant difference from the best ({method})"
-    return f"all others differ significantly from the best ({method.replace('>=', '<')})"
+    if all(one["differs"] for one in tested):
+        return [f"all others differ significantly from the best ({method.replace('>=', '<')})"]
+    return [f"≈ no significant difference from the best ({method})"]

@@ -24,6 +24,8 @@ from seriatim.cli import (
     stream_options,
 )
 
+METRICS = "accuracy, auc, cost, f1[:macro], precision, recall, sensitivity, specificity, sum, mean-loss:LOSS, mae, r2"
+MOST_CHANGES = 20
 DETECTORS = click.Choice(["adwin", "ddm", "page-hinkley", "kswin"])
 
 
@@ -32,7 +34,7 @@ DETECTORS = click.Choice(["adwin", "ddm", "page-hinkley", "kswin"])
 @algorithm_options
 @stream_options
 @feature_options
-@click.option("--metric", "metrics", multiple=True, metavar="NAME", help="One more figure, such as f1 or auc.")
+@click.option("--metric", "metrics", multiple=True, metavar="NAME", help=f"One more figure: {METRICS}.")
 @click.option("--window", type=click.IntRange(1), metavar="N", help="Figures of the last N examples, too.")
 @click.option("--fade", type=click.FloatRange(0, 1, min_open=True), metavar="A", help="And with older examples faded.")
 @click.option("--warm-up", type=click.IntRange(0), default=0, metavar="N", help="Do not count the first N examples.")
@@ -97,11 +99,11 @@ def command(
     found = changes_of(run)
     if as_json:
         changes = {} if found is None else {"changes": [change.as_dict() for change in found]}
-        click.echo(json.dumps(run.summary() | collisions | changes))
+        held = {"held_out": run.held_out_curve} if test else {}
+        click.echo(json.dumps(run.summary() | held | collisions | changes))
     else:
         show(run, stream.name, collisions)
-        for change in found or ():
-            click.echo(f"  {run.measure}, {change}")
+        show_changes(run.measure, found)
     if run.interrupted:
         sys.exit(130)
 
@@ -125,6 +127,18 @@ def changes_of(run: Any) -> Any:
     return getattr(run.model, "changes_", found[0] if found else None)
 
 
+def show_changes(measure: str, found: Any) -> None:
+    """The last changes, if they were looked for."""
+    if found is None:
+        return
+    if not found:
+        click.echo(f"  no change of the {measure} was found")
+    if len(found) > MOST_CHANGES:
+        click.echo(f"  {len(found):,} changes, of which the last {MOST_CHANGES}:")
+    for change in found[-MOST_CHANGES:]:
+        click.echo(f"  {measure}, {change}")
+
+
 def format_of(options: dict[str, Any]) -> dict[str, Any]:
     """Those of the options of a stream that say how it is written."""
     return {name: options[name] for name in ("skip_bad", "header", "format")}
@@ -134,7 +148,8 @@ def write_curve(run: Any, path: str) -> None:
     with Path(path).open("w", newline="") as file:
         writer = csv.writer(file)
         curves = {run.measure: dict(run.curve)} | {name: dict(curve) for name, curve in run.curves.items()}
-        writer.writerow(["examples", *(name.replace(" ", "_") for name in curves)])
+        curves |= {"held out": dict(run.held_out_curve)} if run.held_out_curve else {}
+        writer.writerow(["examples", *(name.replace(",", "").replace(" ", "_") for name in curves)])
         places = sorted({place for curve in curves.values() for place in curve})
         writer.writerows([place, *(curve.get(place) for curve in curves.values())] for place in places)
 
@@ -171,6 +186,7 @@ def sparkline(curve: list[tuple[int, float]], width: int = 40) -> str:
     '█▅▁'
     """
     late = [value for examples, value in curve if examples >= curve[-1][0] / 10]
-    picked = [late[i * (len(late) - 1) // max(width - 1, 1)] for i in range(min(width, len(late)))]
+    width = min(width, len(late))
+    picked = [late[i * (len(late) - 1) // max(width - 1, 1)] for i in range(width)]
     low, high = min(picked), max(picked)
     return "".join("▁▂▃▄▅▆▇█"[round(7 * (value - low) / (high - low)) if high > low else 0] for value in picked)

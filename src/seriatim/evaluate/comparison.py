@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from seriatim.evaluate.store import Store
 
 IN_ORDER = 1 << 23  # values that are put in order once for all algorithms; more are for each of them anew, in blocks
+QUICK_REGRET, MOST_REGRET = 1 << 18, 1 << 22  # values of which the best in hindsight is found in seconds, in minutes
 BETWEEN_LOOKS = 0.1  # seconds between two calls of `watch`
 
 # What a table shows: the name of a figure, and the field of a run that holds it.
@@ -115,11 +116,9 @@ class Comparison:
         return found
 
     def test(self, standings: list[Standing]) -> None:
-        """Compare each with the best over the permutations that both have.
-
-        By their mistakes, not by the rates: equal differences must be equal, and those of fractions seldom are.
-        """
-        key = "mistakes" if self.measure == "mistake rate" else FIGURES[self.measure]
+        """Compare each with the best over the permutations that both have, if these are enough to show a difference."""
+        # Counts have exact ties, which rates have not.
+        key = "mistakes" if self.examples.task == "classification" else FIGURES[self.measure]
         values = {
             standing.label: {run["order"]: number(run.get(key)) for run in self.runs_of(standing.label)}
             for standing in standings
@@ -158,6 +157,30 @@ class Comparison:
             "bounds": [{"label": run["label"], **bound} for run in found for bound in run["bounds"]] or None,
         }
 
+    def brief(self, test: bool = True) -> dict[str, Any]:
+        """The same without curves: what a table shows."""
+        return {
+            "title": short_name(self.examples.name),
+            "setting": {},
+            "measure": self.measure,
+            "algorithms": [self.row(standing) for standing in self.standings(test)],
+        }
+
+    def row(self, standing: Standing) -> dict[str, Any]:
+        """An algorithm and its figures."""
+        return {
+            "label": standing.label,
+            "parameters": standing.parameters,
+            "runs": standing.runs,
+            "figures": {
+                name: plain(figure[: min(standing.runs, 2)]) + [None] * (standing.runs == 1)
+                for name, figure in standing.figures.items()
+            },
+            "best": standing.best,
+            "p": standing.p,
+            "differs": standing.differs,
+        }
+
     def setting(self) -> dict[str, Any]:
         import datetime
         import platform
@@ -187,13 +210,7 @@ class Comparison:
         updates = over_runs([run["curve"]["updates"] for run in runs])
         seconds, _ = over_runs([run["curve"]["seconds"] for run in runs])
         return {
-            "label": standing.label,
-            "parameters": standing.parameters,
-            "runs": standing.runs,
-            "figures": {name: plain(figure) for name, figure in standing.figures.items()},
-            "best": standing.best,
-            "p": standing.p,
-            "differs": standing.differs,
+            **self.row(standing),
             "curve": {"examples": examples, "mean": plain(mean), "deviation": plain(deviation)},
             "updates": {"examples": examples, "mean": plain(updates[0]), "deviation": plain(updates[1])},
             "time": {"seconds": plain(seconds), "value": plain(mean)},
@@ -254,7 +271,7 @@ def compare(
     jobs: int | None = None,
     store: str | os.PathLike[str] | None = None,
     features: Any = None,
-    regret: bool = False,
+    regret: bool | None = False,
     tune: str | None = None,
     prefix: float = 0.2,
     watch: Callable[[Comparison], None] | None = None,
@@ -270,7 +287,7 @@ def compare(
         more algorithms or permutations only those are run.
     features : how what is in the data becomes features, as for `data.stream`.
     regret : also find the regret of each algorithm against the best in hindsight, and the bounds of its papers, on the
-        first permutation.
+        first permutation; None: if that takes seconds only.
     tune : search for good parameters first, by "grid", "random" or "halving", on a `prefix` that is drawn by the seed
         and left out of all runs; or "like-libol": on the examples of the runs themselves, as the literature does.
     watch : called ten times a second with the comparison so far.
@@ -296,8 +313,8 @@ def compare(
     comparison.store = None if store is None else store_path(store, comparison)
     runs = Runs(comparison, jobs or cores())
     runs.go(watch)
-    if regret and not comparison.interrupted:
-        runs.promise(watch)
+    if regret is not False and not comparison.interrupted:
+        runs.promise(watch, QUICK_REGRET if regret is None else MOST_REGRET)
     return comparison
 
 
@@ -464,12 +481,12 @@ class Runs:
             **(in_time(run, self.places) if order is None else {}),
         }
 
-    def promise(self, watch: Callable[[Comparison], None] | None) -> None:
+    def promise(self, watch: Callable[[Comparison], None] | None, most: int) -> None:
         """Find the regret and the bounds of those algorithms of which they are not known."""
         from seriatim.evaluate.promises import Promises, why_none
 
         comparison = self.comparison
-        comparison.no_regret = why_none(comparison.examples)
+        comparison.no_regret = why_none(comparison.examples, most)
         if comparison.no_regret:
             return
         firsts = {run["label"]: k for k, run in enumerate(comparison.records) if run["order"] == 0}
@@ -484,6 +501,6 @@ class Runs:
                 comparison.records[firsts[entrant.label]] = record
                 if self.store is not None:
                     self.store.append(record)
-        except KeyboardInterrupt:
-            comparison.interrupted = True
+        except KeyboardInterrupt:  # the runs are all there
+            comparison.no_regret = "was interrupted"
         comparison.doing = ""

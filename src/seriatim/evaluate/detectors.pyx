@@ -248,8 +248,9 @@ cdef class ADWIN(DriftDetector):
                     return False
                 if all and b * b > most * m:
                     most, self.age = b * b / m, <Py_ssize_t> (n - n0)
-                    self.before = self.origin + self.centre + b / n0
-                    self.after = self.origin + self.centre - b / (n - n0)
+                    # A mean is among the values, whatever the rounding.
+                    self.before = self.origin + fmin(fmax(self.centre + b / n0, self.least), self.most)
+                    self.after = self.origin + fmin(fmax(self.centre - b / (n - n0), self.least), self.most)
                 elif not all and fabs(b) > w and (fabs(b) - w) * (fabs(b) - w) > v * m:
                     return True
         return False

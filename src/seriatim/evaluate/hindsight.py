@@ -114,6 +114,9 @@ def regret(
     """
     if segments < 1 or checkpoints < 1:
         raise ParameterError(f"segments={segments!r}, checkpoints={checkpoints!r}: must be at least 1")
+    for what, value in (("radius", radius), ("tol", tol)):
+        if value is not None and not 0 < value < math.inf:
+            raise ParameterError(f"{what}={value!r}: must be a number above 0")
     run = rounds(model, X, y)
     own = measured_loss(model)
     name = own if loss is None else loss

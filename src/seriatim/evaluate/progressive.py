@@ -35,6 +35,10 @@ class Run:
         self.held_out_curve: list[tuple[int, float]] = []  # (examples, mistake rate or mean loss of the held-out)
         self.values_at: dict[int, list[Any]] = {}  # of the followed metrics
 
+    def __repr__(self) -> str:
+        figure = self.mean_loss if self.mistake_rate is None else self.mistake_rate
+        return f"Run({self.model!r}: {self.examples:,} examples, {self.measure} {figure:.4f})"
+
     @property
     def examples(self) -> int:
         return self.tally.examples
@@ -255,6 +259,12 @@ def progressive(
     >>> run.mistakes, run.updates, run.model.coef_.tolist()
     (2, 3, [[1.0, -3.0]])
     """
+    if isinstance(model, type) or not hasattr(model, "learn_rows"):
+        raise ParameterError(f"{model!r} is not a model, such as PA()")
+    if np.ndim(delay) == 0 and delay is not None and (not isinstance(delay, int | np.integer) or delay < 0):
+        raise ParameterError(f"delay={delay!r}: must be a whole number from 0 on, or one for each example")
+    if held_out is not None and not isinstance(held_out, tuple) and hasattr(held_out, "shape"):
+        raise ParameterError("held_out: must be (X, y), or a stream")
     for name, value, least in (("warm_up", warm_up, 0), ("every", every, 1)):
         if value is not None and value < least:
             raise ParameterError(f"{name}={value!r}: must be at least {least}")
@@ -292,7 +302,7 @@ def followed_metrics(
         if one.task not in ("any", model.task):
             raise ParameterError(f"{one} is a figure of {one.task}; {type(model).__name__} does {model.task}")
         if one.name == "log loss" and model.loss != "logistic":
-            raise ParameterError(f"log loss: {model!r} does not learn by the logistic loss, so has no probabilities")
+            raise ParameterError(f"log loss: it is of models that learn by the logistic loss, and {model!r} does not")
     main = MistakeRate() if model.task == "classification" else MeanLoss()
     others: list[Metric] = []
     for one in [main, *(one for one in asked if not one.in_order)]:

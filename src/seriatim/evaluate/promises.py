@@ -12,19 +12,19 @@ from seriatim.evaluate.entrants import Entrant
 from seriatim.evaluate.examples import Examples
 from seriatim.features import Features
 
-MOST_FEATURES, MOST_VALUES = 1500, 1 << 22  # beyond, the best in hindsight takes minutes
+MOST_FEATURES = 1500  # beyond, the best in hindsight is found by slower means
 
 
-def why_none(examples: Examples) -> str | None:
-    """Why there is no regret of these examples; None if there can be."""
+def why_none(examples: Examples, most: int) -> str | None:
+    """Why there is no regret of these examples; None if there can be, of at most so many values."""
     if importlib.util.find_spec("scipy") is None:
         return "needs SciPy (pip install 'seriatim[report]')"
     if examples.labels is not None and len(examples.labels) != 2:
         return "is for two labels, or for numbers"
     if examples.weights is not None:
         return "is not defined where examples have weights"
-    if examples.features > MOST_FEATURES or examples.nonzeros > MOST_VALUES:
-        return f"takes too long beyond {MOST_FEATURES:,} features or {MOST_VALUES:,} values"
+    if examples.features > MOST_FEATURES or examples.nonzeros > most:
+        return f"takes long beyond {MOST_FEATURES:,} features or {most:,} values; --regret allows more"
     return None
 
 

@@ -4,9 +4,10 @@ import numpy as np
 
 from seriatim.core.learner cimport MarginLearner
 from seriatim.core.least_step cimport least_step
-from seriatim.core.row cimport Row
+from seriatim.core.oriented cimport Oriented
+from seriatim.core.row cimport Row, add
 
-from seriatim.errors import ParameterError
+from seriatim.errors import ModelError, ParameterError
 from seriatim.estimator import Classifier
 from seriatim.parameters import Choice, Costs, Flag, Number, powers
 
@@ -99,11 +100,11 @@ class CSPA(Classifier):
             raise ParameterError(f"CSPA: rho is a matrix of {len(costs)} labels, so classes= must tell these labels")
         return CostSensitive(self.C, self.step, self.variant == "max_loss", self.average)
 
-    def _meet(self, label):
+    def _expect_label(self, label):
         costs = self.parameters["rho"].of(self.rho)
         if isinstance(costs, np.ndarray) and label not in self._labels:
             raise ParameterError(f"CSPA: rho is a matrix of {len(costs)} labels, and {label!r} is not one of them")
-        super()._meet(label)
+        super()._expect_label(label)
 
     def _labels_changed(self):
         labels, costs = self._labels, self.parameters["rho"].of(self.rho)
@@ -115,3 +116,90 @@ class CSPA(Classifier):
                 if true in labels and other in labels:
                     margins[labels.index(true), labels.index(other)] = cost**0.5
         self._learner.ask(margins)
+
+
+cdef class CostDescent(Oriented):
+    """w += eta y x below a margin of rho_t, or eta rho_t y x below one of 1; rho_t is 1 for the lower label."""
+
+    cdef double eta, ratio, rho
+    cdef bint first, sum
+    cdef public Py_ssize_t positives, negatives    # rows before this one
+
+    NUMBERS = (*Oriented.NUMBERS, "positives", "negatives")
+
+    def __init__(self, double eta, str variant, str objective, double positive):
+        Oriented.__init__(self)
+        self.eta, self.first, self.sum, self.ratio = eta, variant == "I", objective == "sum", positive / (1 - positive)
+        self.weighted = True
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        cdef double f
+        self.rho = self.ratio
+        if self.sum and y > 0:
+            self.rho *= <double> (self.negatives + 1) / (self.positives + 1)
+        elif self.sum:    # should this label turn out to be the higher one
+            self.rho *= <double> (self.positives + 1) / (self.negatives + 1)
+        f = Oriented.learn(self, x, y)
+        if y > 0:
+            self.positives += 1
+        else:
+            self.negatives += 1
+        return f
+
+    cdef bint step(self, const Row* x, double y, double f, double* w) noexcept nogil:
+        cdef double rho = self.rho if y > 0 else 1
+        if self.weight == 0 or y * f >= (rho if self.first else 1):
+            return False
+        add(x, self.weight * self.eta * (1 if self.first else rho) * y, w, 1)
+        return True
+
+    def reclass(self, list source, list factor):
+        Oriented.reclass(self, source, factor)
+        self.positives, self.negatives = self.negatives, self.positives
+
+    def restore(self, state):
+        Oriented.restore(self, state)
+        if self.positives + self.negatives != self.t:
+            raise ModelError(f"{self.positives} and {self.negatives} rows in {self.t} rounds")
+
+
+class CSOGD(Classifier):
+    """Cost-sensitive online gradient descent: a step of the hinge loss in which the higher label counts rho times.
+
+    rho_t = rho for the higher of two labels, 1 for the lower. "I": where y w.x < rho_t, w += eta y x. "II": where
+    y w.x < 1, w += eta rho_t y x. For the "sum" eta_p sensitivity + eta_n specificity rho = eta_p T_n / (eta_n T_p),
+    T_p and T_n being the rows of each label; these are not known beforehand, so ours is the running ratio
+    (T_n + 1) / (T_p + 1) over the rows before this one, whatever their importance. For the "cost" c_p M_p + c_n M_n of
+    the mistakes M rho = c_p / c_n. The importance of an example multiplies its loss, and so its step.
+
+    Parameters
+    ----------
+    eta : the step, above 0.
+    variant : I or II.
+    objective : sum or cost.
+    positive : the weight of the higher label, eta_p or c_p, above 0 and below 1; that of the lower is the rest to 1.
+
+    >>> from seriatim import CSOGD, data, evaluate
+    >>> model = CSOGD(positive=0.8, objective="cost", features={"normalize": "max"})
+    >>> run = evaluate.progressive(model, *data.load("spam"), metrics=["sensitivity", "specificity"])
+    >>> round(run.figures["sensitivity"], 3), round(run.figures["specificity"], 3)
+    (0.883, 0.812)
+
+    Wang, Zhao and Hoi, "Cost-sensitive online classification", ICDM 2012.
+    """
+
+    family = "imbalance"
+    paper = "Wang et al. (2012)"
+    loss = "hinge"
+    binary = True
+    eta = Number(0.1, above=0)
+    variant = Choice("I", STEPS[1:])
+    objective = Choice("sum", ("sum", "cost"))
+    positive = Number(0.5, above=0, below=1)
+
+    def build(self):
+        return CostDescent(self.eta, self.variant, self.objective, self.positive)
+
+    def _labels_changed(self):
+        if len(self._labels) == 2:
+            self._learner.tell()

@@ -52,7 +52,7 @@ def figure(result: Result, kind: str) -> Figure:
     >>> [line.get_label() for line in figure(result, "curves").axes[0].lines]
     ['pa']
     """
-    words.checked(result)
+    result = words.checked(result)
     if kind not in KINDS:
         raise ParameterError(f"no figure is called {kind!r}; there are {words.listed(KINDS)}")
     if not has(result, kind):
@@ -77,7 +77,7 @@ def save_figures(result: Result, folder: str | os.PathLike[str], format: Literal
 
     if format not in ("png", "svg"):
         raise ParameterError(f"figures are written as png or svg, not as {format!r}")
-    words.checked(result)
+    result = words.checked(result)
     matplotlib = imported()
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)

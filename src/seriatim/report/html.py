@@ -31,7 +31,7 @@ def html(result: Mapping[str, Any]) -> str:
     >>> "<title>mine" in page, "https://" in page
     (True, False)
     """
-    words.checked(result)
+    result = words.checked(result)
     style, script = part("style.css"), SCRIPT.format("\n".join(map(part, SCRIPTS)))
     return Template(part("page.html")).substitute(
         policy=escape(policy(style, script)),

@@ -44,7 +44,7 @@ def table(result: Mapping[str, Any], *, width: int | None = None, ascii: bool | 
      pa         C=0.5  0.1000 +- 0.0100  412 +- 7  8.40 +- 0.30 ms
     <BLANKLINE>
     """
-    words.checked(result)
+    result = words.checked(result)
     width = shutil.get_terminal_size().columns if width is None else width
     plain = not_unicode() if ascii is None else ascii
     columns = fitting(result, width)

@@ -18,14 +18,16 @@ Figure = Sequence[float | None] | None  # mean and deviation
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
-def checked(result: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The result, if it is one that can be shown.
+def checked(result: Any) -> Mapping[str, Any]:
+    """The result, or that of a comparison, if it is one that can be shown.
 
     >>> checked({"title": "spam", "setting": {}, "measure": "mistake rate", "algorithms": []})
     Traceback (most recent call last):
         ...
     seriatim.errors.DataError: the result holds no algorithm that has been run
     """
+    if hasattr(result, "as_dict"):
+        result = result.as_dict()
     missing = [name for name in ("title", "setting", "measure", "algorithms") if name not in result]
     if missing:
         raise DataError(f"the result has no {missing[0]!r}; expected what `Comparison.as_dict()` gives")
@@ -168,7 +170,7 @@ def changed(entry: Mapping[str, Any]) -> dict[str, Any]:
     """
     from seriatim import catalogue
 
-    name, *told = re.split("[ :,]+", str(entry["label"]))
+    name, *told = re.split("[ :,]", str(entry["label"]))
     try:
         declared = catalogue.find(name).parameters
     except SeriatimError:
@@ -179,7 +181,7 @@ def changed(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {
         key: value
         for key, value in parameters.items()
-        if key not in shown and value is not None and (key not in known or known[key] != value)
+        if key not in shown and key != "features" and value is not None and (key not in known or known[key] != value)
     }
 
 

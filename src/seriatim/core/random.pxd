@@ -1,0 +1,24 @@
+"""Random numbers of which the whole state is a seed and how many have been drawn."""
+
+
+cdef inline unsigned long long scramble(unsigned long long z) noexcept nogil:
+    """A permutation of the 64-bit numbers that leaves no trace of their order (Stafford's mix 13)."""
+    z = (z ^ (z >> 30)) * <unsigned long long> 0xBF58476D1CE4E5B9
+    z = (z ^ (z >> 27)) * <unsigned long long> 0x94D049BB133111EB
+    return z ^ (z >> 31)
+
+
+cdef inline unsigned long long random_bits(unsigned long long seed, Py_ssize_t* draws) noexcept nogil:
+    """The next 64 bits: SplitMix64 (Steele, Lea and Flood, 2014), whose k-th number needs none of those before it."""
+    draws[0] += 1
+    return scramble(scramble(seed) + <unsigned long long> draws[0] * <unsigned long long> 0x9E3779B97F4A7C15)
+
+
+cdef inline Py_ssize_t random_below(Py_ssize_t n, unsigned long long seed, Py_ssize_t* draws) noexcept nogil:
+    """A whole number from 0 to n - 1, each as likely: what lies beyond the last whole multiple of n is drawn again."""
+    cdef unsigned long long bits, m = <unsigned long long> n
+    cdef unsigned long long rest = (0 - m) % m    # 2^64 mod n
+    while True:
+        bits = random_bits(seed, draws)
+        if bits >= rest:
+            return <Py_ssize_t> (bits % m)

@@ -1,0 +1,8 @@
+from seriatim.sparse.lazy cimport Lazy
+
+
+cdef class Dual(Lazy):
+    cdef double lam
+    cdef double threshold    # w_j = 0 where |G_j| is no more
+
+    cdef double bound(self) noexcept nogil

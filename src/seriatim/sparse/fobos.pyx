@@ -1,0 +1,274 @@
+"""FOBOS: forward-backward splitting, a gradient step and then the proximal step of a penalty."""
+
+from libc.math cimport fabs, fmax, fmin, sqrt
+
+from seriatim.core.learner cimport MarginLearner
+from seriatim.core.loss cimport Gradient, rate
+from seriatim.core.row cimport Row, record, value
+from seriatim.sparse.lazy cimport soft, within_range
+from seriatim.sparse.truncated cimport Shrinking
+
+from seriatim.core.loss import LOSSES, SCHEDULES
+from seriatim.estimator import Classifier
+from seriatim.parameters import Choice, Number
+
+
+cdef class Soft(Shrinking):
+    """l1: every weight goes eta_t lambda towards 0."""
+
+    cdef double lam
+
+    def __init__(self, Gradient gradient, double lam):
+        Shrinking.__init__(self, gradient)
+        self.lam = lam
+
+    cdef void end_round(self) noexcept nogil:
+        self.shrink_all(self.lam * rate(self.gradient.schedule, self.gradient.eta, self.t))
+
+
+cdef class Proximal(MarginLearner):
+    """w <- the minimiser of |w - w'|^2 / 2 + eta_t lambda r(w), w' that of the gradient step; all of w at once."""
+
+    cdef Gradient gradient
+    cdef double lam
+
+    def __init__(self, Gradient gradient, double lam, bint bounded=False):
+        MarginLearner.__init__(self, bounded=bounded)
+        self.gradient, self.lam = gradient, lam
+        self.weighted = True
+
+    cdef double step(self, double margin, double norm2) noexcept nogil:
+        return self.gradient.step(1 - margin, self.t, self.weight)
+
+    cdef void end_round(self) noexcept nogil:
+        self.proximal(self.lam * rate(self.gradient.schedule, self.gradient.eta, self.t))
+
+    cdef void proximal(self, double by) noexcept nogil:
+        """The proximal step with eta_t lambda = by."""
+
+
+cdef class SquaredLength(Proximal):
+    """l2_squared, r(w) = |w|^2 / 2."""
+
+    cdef void proximal(self, double by) noexcept nogil:
+        self.shrink(1 / (1 + by))
+
+
+cdef class Length(Proximal):
+    """l2, r(w) = |w|: the whole vector goes towards 0. |w|^2 is kept up to date by the steps."""
+
+    NUMBERS = (*Proximal.NUMBERS, "peak")
+
+    cdef public double peak    # the largest |w|^2 since it was last summed
+
+    def __init__(self, Gradient gradient, double lam):
+        Proximal.__init__(self, gradient, lam, bounded=True)
+
+    cdef void proximal(self, double by) noexcept nogil:
+        cdef double factor
+        if self.moved:
+            self.moved = False
+            self.peak = fmax(self.peak, self.norm2)
+            # what is left of a difference of large squares is rounding
+            if self.norm2 < 1e-3 * self.peak or self.updates & (self.updates - 1) == 0:
+                self.measure()
+                self.peak = self.norm2
+            self.norm2 = fmin(self.norm2, 1e300)
+            self.peak = fmin(self.peak, 1e300)
+        if self.norm2 > 0 and by > 0:
+            factor = fmax(0, 1 - by / sqrt(self.norm2))
+            self.shrink(factor)
+            self.peak *= factor * factor
+
+
+cdef class LargestWeight(Proximal):
+    """linf, r(w) = max |w_j|: the largest weights are cut to one size, by eta_t lambda in all."""
+
+    cdef void proximal(self, double by) noexcept nogil:
+        cdef Py_ssize_t i, n
+        cdef Py_ssize_t weights = self.table.rows * self.classes
+        cdef double* w = self.table.data
+        cdef double size, excess, sum = 0, top = 0, most = 0, next
+        if by == 0:
+            return
+        for i in range(weights):
+            size = fabs(w[i])
+            sum += size
+            top = size if size > top else top
+        if sum > by:    # Newton's steps towards sum_j [|w_j| - most]+ = by, from below: they end after finitely many
+            next = fmax(0, top - by)
+            while next > most or most == 0:
+                most, excess, n = next, 0, 0
+                for i in range(weights):
+                    size = fabs(w[i])
+                    if size > most:
+                        excess += size - most
+                        n += 1
+                if n == 0:
+                    break
+                next = most + (excess - by) / n
+        for i in range(weights):
+            if fabs(w[i]) > most:
+                w[i] = most if w[i] > 0 else 0 - most
+
+
+PENALTIES = {"l1": Soft, "l2": Length, "l2_squared": SquaredLength, "linf": LargestWeight}
+
+
+class FOBOS(Classifier):
+    """FOBOS: a gradient step, w' = w - eta_t grad loss, and w <- argmin_w |w - w'|^2 / 2 + eta_t lambda r(w).
+
+    r is "l1", |w|_1: w_j = sgn(w'_j) [|w'_j| - eta_t lambda]+; "l2", |w|: w = [1 - eta_t lambda / |w'|]+ w';
+    "l2_squared", |w|^2 / 2: w = w' / (1 + eta_t lambda); or "linf", max |w_j|: w' less its projection onto the l1 ball
+    of radius eta_t lambda, which cuts the largest weights to one size. The losses are those of `OGD`. With several
+    classes the margin is m = w_y.x - w_s.x, where s is the strongest wrong class, and w in r is the matrix as one
+    vector. The intercept is a weight like the others. The importance of an example multiplies its loss.
+
+    A round costs the non-zeros of its row: with l1 a feature that is absent shrinks when it comes back, by all that the
+    rounds between have asked for. With l2 a round after which all weights are 0 costs O(d), d the number of weights,
+    and with linf every round does.
+
+    Parameters
+    ----------
+    loss : as for `OGD`.
+    penalty : r, as above.
+    lam : lambda, at least 0.
+    eta : the step, above 0.
+    schedule : constant (eta_t = eta), sqrt (eta / sqrt(t)) or inverse (eta / t).
+    epsilon : of the epsilon-insensitive loss, at least 0.
+
+    >>> from seriatim import FOBOS, data, evaluate
+    >>> run = evaluate.progressive(FOBOS(eta=0.01, lam=0.1), *data.load("digits"))
+    >>> run.mistakes, run.model.n_nonzero_
+    (268, 390)
+
+    Duchi and Singer, "Efficient online and batch learning using forward backward splitting", JMLR 10 (2009).
+    """
+
+    family = "sparse"
+    paper = "Duchi and Singer (2009)"
+    fixed = (*Classifier.fixed, "penalty")
+    loss = Choice("hinge", LOSSES[:6])
+    penalty = Choice("l1", tuple(PENALTIES))
+    lam = Number(1e-3, least=0)
+    eta = Number(1.0, above=0)
+    schedule = Choice("sqrt", SCHEDULES)
+    epsilon = Number(0.1, least=0)
+
+    def build(self):
+        return PENALTIES[self.penalty](Gradient(self.loss, self.eta, self.schedule, self.epsilon), self.lam)
+
+
+cdef inline void several(const Row* x, const double* w, Py_ssize_t width, Py_ssize_t before, double shrinkage,
+                         double* out, int n) noexcept nogil:
+    cdef double sums[8]
+    cdef const double* r
+    cdef Py_ssize_t i, k, inverse = 2 * before
+    for k in range(n):
+        sums[k] = x.constant * soft(w[k], (shrinkage - w[before + k]) * w[inverse + k])
+    for i in range(x.n):
+        r = w + ((i if x.index == NULL else x.index[i]) + 1) * width
+        for k in range(n):
+            sums[k] += x.value[i] * soft(r[k], (shrinkage - r[before + k]) * r[inverse + k])
+    for k in range(n):
+        out[k] = sums[k]
+
+
+cdef class AdaptiveSoft(Shrinking):
+    """Steps and shrinkage of each feature divided by H_j = delta + sqrt(S_j), S_j the sum of its g^2, this one's too.
+
+    H_j stays what the last step of the feature has made it. The table keeps 1 / H_j, and the state does not.
+    """
+
+    cdef double lam, delta
+
+    def __init__(self, Gradient gradient, double lam, double delta):
+        Shrinking.__init__(self, gradient, companions=(("inverse", 0.0, False), ("S", 0.0, False)), read=3)
+        self.lam, self.delta = lam, delta
+
+    cdef double length(self, double slope) noexcept nogil:
+        return slope
+
+    cdef void products(self, const Row* x, Py_ssize_t column, int n, double* out) noexcept nogil:
+        cdef const double* w = self.table.data + column
+        if n == 8:
+            several(x, w, self.table.width, self.classes, self.shrinkage, out, 8)
+        elif n == 4:
+            several(x, w, self.table.width, self.classes, self.shrinkage, out, 4)
+        else:
+            several(x, w, self.table.width, self.classes, self.shrinkage, out, 1)
+
+    cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
+        cdef Py_ssize_t i, width = self.table.width
+        cdef Py_ssize_t before = self.classes, inverse = 2 * self.classes, S = 3 * self.classes
+        cdef double* table = self.table.data + column
+        cdef double* w
+        cdef double g, eta = self.gradient.eta, delta = self.delta, shrinkage = self.shrinkage
+        for i in range(-1, x.n):
+            g = a * value(x, i)
+            if g * g > 0:
+                w = table + record(x, i) * width
+                w[0] = soft(w[0], (shrinkage - w[before]) * w[inverse])
+                w[before] = shrinkage
+                w[S] = within_range(w[S] + g * g)
+                w[inverse] = 1 / (delta + sqrt(w[S]))
+                w[0] += eta * g * w[inverse]
+
+    cdef double now(self, const double* w) noexcept nogil:
+        return soft(w[0], (self.shrinkage - w[self.classes]) * w[2 * self.classes])
+
+    cdef void end_round(self) noexcept nogil:
+        self.shrink_all(self.gradient.eta * self.lam)
+
+    def fields(self):
+        fields = Shrinking.fields(self)
+        del fields["inverse"]
+        return fields
+
+    def refresh(self):
+        cdef Py_ssize_t i, k, classes = self.classes
+        cdef double* w
+        for i in range(self.table.rows):
+            for k in range(classes):
+                w = self.table.data + i * self.table.width + k
+                if w[3 * classes] > 0:
+                    w[2 * classes] = 1 / (self.delta + sqrt(w[3 * classes]))
+
+
+class AdaFOBOS(Classifier):
+    """Adaptive FOBOS (AdaGrad with composite mirror descent): each feature has a rate of its own.
+
+    With g the gradient of the loss, S_j += g_j^2 and H_j = delta + sqrt(S_j); then, for every feature in every round,
+    w'_j = w_j - eta g_j / H_j and w_j = sgn(w'_j) [|w'_j| - eta lambda / H_j]+. The losses are those of `OGD`. With
+    several classes the margin is m = w_y.x - w_s.x, where s is the strongest wrong class. The intercept is a weight
+    like the others. A feature that is absent shrinks when it comes back, so a round costs the non-zeros of its row.
+    The importance of an example multiplies its loss.
+
+    Parameters
+    ----------
+    loss : as for `OGD`.
+    lam : lambda, at least 0; with 0 no weight returns to 0.
+    eta : the step, above 0.
+    delta : at least 0; large values make the features more alike.
+    epsilon : of the epsilon-insensitive loss, at least 0.
+
+    >>> from seriatim import AdaFOBOS, data, evaluate
+    >>> run = evaluate.progressive(AdaFOBOS(eta=0.1, lam=0.1), *data.load("digits"))
+    >>> run.mistakes, run.model.n_nonzero_
+    (382, 375)
+
+    Duchi, Hazan and Singer, "Adaptive subgradient methods for online learning and stochastic optimization", JMLR 12
+    (2011).
+    """
+
+    family = "sparse"
+    paper = "Duchi et al. (2011)"
+    fixed = (*Classifier.fixed, "delta")
+    loss = Choice("hinge", LOSSES[:6])
+    lam = Number(0.0, least=0)
+    eta = Number(1.0, above=0)
+    delta = Number(1.0, least=0)
+    epsilon = Number(0.1, least=0)
+
+    def build(self):
+        return AdaptiveSoft(Gradient(self.loss, self.eta, "constant", self.epsilon), self.lam, self.delta)

@@ -1,0 +1,159 @@
+"""The frame of the sparse learners: weights that are worked out when a row asks for them."""
+
+import numpy as np
+
+from seriatim.core.learner cimport Learner
+from seriatim.core.row cimport record, within
+from seriatim.core.table cimport Table
+
+from seriatim.errors import ModelError
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    #define prefetch(place) __builtin_prefetch(place)
+    #else
+    #define prefetch(place)
+    #endif
+    """
+    void prefetch(const double* place) noexcept nogil
+
+
+cdef class Lazy(Linear):
+    """A gradient method in which a weight is a function of its own record and of the round.
+
+    So a round changes all weights and touches only those that its row has. Asking for a weight does not change its
+    record: what a record says is what the last step along it left.
+    """
+
+    NUMBERS = Learner.NUMBERS
+
+    def __init__(self, Gradient gradient, tuple fields, Py_ssize_t read, bint regression=False):
+        self.table, self.read = Table(fields), read
+        self.gradient, self.regression = gradient, regression
+        self.scale = 1
+        self.weighted = True
+
+    # ---- what a subclass writes
+
+    cdef void products(self, const Row* x, Py_ssize_t column, int n, double* out) noexcept nogil:
+        """x.w of n columns, the weights as they are now; n is 1, 4 or 8, and their sums stay in registers."""
+
+    cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
+        """The step of a gradient -a x in a column."""
+
+    cdef double length(self, double slope) noexcept nogil:
+        """What `push` is told for a slope of the loss; the rate of this round may be part of it."""
+        return slope
+
+    # ---- a round
+
+    cdef double score(self, const Row* x) noexcept nogil:
+        cdef Row known = within(x, self.table.rows)
+        cdef double f
+        self.products(&known, 0, 1, &f)
+        return f
+
+    cdef void raw_scores(self, const Row* x, double* out) noexcept nogil:
+        cdef Py_ssize_t i, k
+        cdef int n
+        for i in range(x.n if self.classes >= 8 else 0):
+            for k in range(0, self.read * self.classes, 8):
+                prefetch(self.table.data + record(x, i) * self.table.width + k)
+        k = 0
+        while k < self.classes:
+            n = 8 if k + 8 <= self.classes else 4 if k + 4 <= self.classes else 1
+            self.products(x, k, n, out + k)
+            k += n
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        cdef double a, f
+        self.products(x, 0, 1, &f)
+        if x.norm2 > 0:
+            a = self.length(self.gradient.slope(y - f if self.regression else 1 - y * f, self.weight))
+            if a != 0:
+                self.push(x, a if self.regression else a * y, 0)
+                self.updates += 1
+        self.end_round()
+        return f
+
+    cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil:
+        cdef Py_ssize_t s
+        cdef double a
+        self.raw_scores(x, out)
+        s = self.rival(y, out)
+        if s >= 0 and x.norm2 > 0:
+            a = self.length(self.gradient.slope(1 - (out[y] - out[s]), self.weight))
+            if a != 0:
+                self.push(x, a, y)
+                self.push(x, -a, s)
+                self.updates += 1
+        self.end_round()
+
+    # ---- weights and state
+
+    def weights(self):
+        array = np.empty((self.table.rows, self.classes))
+        cdef double[:, ::1] view = array
+        cdef int index
+        cdef double one = 1
+        cdef Py_ssize_t i, k
+        cdef Row x = Row(&index, &one, 0, 1, 1)    # the constant alone, and then one column after another
+        for i in range(self.table.rows):
+            index = <int> i - 1
+            if i > 0:
+                x.n, x.constant = 1, 0
+            for k in range(self.classes):
+                self.products(&x, k, 1, &view[i, k])
+                view[i, k] += 0.0    # a zero has no sign
+        return array
+
+    def fields(self):
+        """The table by names, without what no longer tells anything: that is at its initial value."""
+        return {name: self.table.get(name) for name, _, _ in self.table.fields}
+
+    def refresh(self):
+        """What follows from the numbers and fields of a state that was just restored."""
+
+    def state(self):
+        """Only the records that differ from new ones, by their numbers."""
+        fields = self.fields()
+        told = np.zeros(self.table.rows, dtype=bool)
+        for values in fields.values():
+            told |= values.any(axis=1)
+        index = np.flatnonzero(told)
+        return {
+            **Learner.state(self),
+            "records": self.table.rows,
+            "index": index,
+            **{name: values[index] for name, values in fields.items()},
+        }
+
+    def restore(self, state):
+        Learner.restore(self, state)
+        cdef Py_ssize_t f, i, k
+        cdef const double[:, ::1] values
+        index, records, told = state["index"], state["records"], self.fields()
+        if len(index) and not (index[0] >= 0 and index[-1] < records and (np.diff(index) > 0).all()):
+            raise ModelError(f"the numbers of the records do not ascend from 0 to less than {records}")
+        if any(state[name].shape != (len(index), self.classes) for name in told):
+            raise ModelError("the fields of the feature table differ in shape")
+        self.table.grow(records)
+        for f, (name, _, _) in enumerate(self.table.fields):
+            if name in told:
+                values = np.ascontiguousarray(state[name])
+                for i in range(len(index)):
+                    for k in range(self.classes):
+                        self.table.data[<Py_ssize_t> index[i] * self.table.width + f * self.classes + k] = values[i, k]
+        self.refresh()
+
+
+def shared_out(sums, list factor, double threshold):
+    """Sums of gradients, of which Table.reclass has taken the half where a binary model becomes one of several classes.
+
+    It is the weight that halves, and so what is above the threshold; what is below stays.
+    """
+    half = np.abs(factor) == 0.5
+    size = 2 * np.abs(sums[:, half])
+    sums[:, half] = np.copysign(np.where(size > threshold, (size + threshold) / 2, size), sums[:, half])
+    return sums

@@ -1,0 +1,229 @@
+"""Truncated gradient, and weights that shrink by a constant in every round."""
+
+from math import inf
+
+import numpy as np
+
+from libc.math cimport INFINITY, fabs
+
+from seriatim.core.loss cimport Gradient, rate
+from seriatim.core.row cimport Row, record, value
+from seriatim.sparse.lazy cimport soft
+
+from seriatim.core.loss import LOSSES, SCHEDULES
+from seriatim.errors import ParameterError
+from seriatim.estimator import Classifier, Regressor
+from seriatim.parameters import Choice, Flag, Number
+
+
+cdef inline double settled(double w, double by, double theta, bint rounding) noexcept nogil:
+    """A weight less what was taken from all since its last step; it only shrinks, so it stays on its side of theta."""
+    if fabs(w) > theta:
+        return w
+    return soft(w, INFINITY if rounding and by > 0 else by)
+
+
+cdef inline void several(const Row* x, const double* w, Py_ssize_t width, Py_ssize_t before, double shrinkage,
+                         double theta, bint rounding, double* out, int n) noexcept nogil:
+    cdef double sums[8]
+    cdef const double* r
+    cdef Py_ssize_t i, k
+    for k in range(n):
+        sums[k] = x.constant * settled(w[k], shrinkage - w[before + k], theta, rounding)
+    for i in range(x.n):
+        r = w + ((i if x.index == NULL else x.index[i]) + 1) * width
+        for k in range(n):
+            sums[k] += x.value[i] * settled(r[k], shrinkage - r[before + k], theta, rounding)
+    for k in range(n):
+        out[k] = sums[k]
+
+
+cdef class Shrinking(Lazy):
+    """w_j += a x_j, and now and then every weight up to theta goes some way towards 0, where it stops.
+
+    `shrinkage` sums these ways; a record holds the weight after its last step and the sum at that time. With `rounding`
+    the way has no end: the sum counts.
+    """
+
+    NUMBERS = (*Lazy.NUMBERS, "shrinkage")
+
+    def __init__(self, Gradient gradient, double theta=inf, bint rounding=False, bint regression=False,
+                 tuple companions=(), Py_ssize_t read=2):
+        Lazy.__init__(self, gradient, (("w", 0.0, True), ("before", 0.0, False), *companions), read, regression)
+        self.theta, self.rounding = theta, rounding
+
+    cdef double length(self, double slope) noexcept nogil:
+        return rate(self.gradient.schedule, self.gradient.eta, self.t) * slope
+
+    cdef void products(self, const Row* x, Py_ssize_t column, int n, double* out) noexcept nogil:
+        cdef int k
+        cdef Py_ssize_t width = self.table.width, before = self.classes
+        cdef const double* w = self.table.data + column
+        if self.theta < INFINITY or self.rounding:
+            for k in range(n):
+                several(x, w + k, width, before, self.shrinkage, self.theta, self.rounding, out + k, 1)
+        elif n == 8:
+            several(x, w, width, before, self.shrinkage, INFINITY, False, out, 8)
+        elif n == 4:
+            several(x, w, width, before, self.shrinkage, INFINITY, False, out, 4)
+        else:
+            several(x, w, width, before, self.shrinkage, INFINITY, False, out, 1)
+
+    cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
+        cdef Py_ssize_t i, width = self.table.width, before = self.classes
+        cdef double shrinkage = self.shrinkage, theta = self.theta
+        cdef bint rounding = self.rounding
+        cdef double* table = self.table.data + column
+        cdef double* w
+        for i in range(-1, x.n):
+            if value(x, i) != 0:
+                w = table + record(x, i) * width
+                w[0] = settled(w[0], shrinkage - w[before], theta, rounding) + a * value(x, i)
+                w[before] = shrinkage
+
+    cdef double now(self, const double* w) noexcept nogil:
+        """The weight of one record and column."""
+        return settled(w[0], self.shrinkage - w[self.classes], self.theta, self.rounding)
+
+    cdef void shrink_all(self, double by) noexcept nogil:
+        """Differences of a sum that is much larger than its last terms are inexact: it begins again before that."""
+        self.shrinkage += by
+        if self.shrinkage > 1e6 * by:
+            self.fold()
+
+    cdef void fold(self) noexcept nogil:
+        """Every weight as it is now, and the sum begins again at 0."""
+        cdef Py_ssize_t i, k
+        cdef double* w
+        for i in range(self.table.rows):
+            for k in range(self.classes):
+                w = self.table.data + i * self.table.width + k
+                w[0] = self.now(w) + 0.0    # a zero has no sign
+                w[self.classes] = 0
+        self.shrinkage = 0
+
+    def reclass(self, list source, list factor):
+        self.fold()    # half a weight does not shrink by half
+        Lazy.reclass(self, source, factor)
+
+    def fields(self):
+        """A weight that has shrunk to 0 is as good as one that never was."""
+        fields, zero = Lazy.fields(self), self.weights() == 0
+        return fields | {name: np.where(zero, 0.0, fields[name]) for name in ("w", "before")}
+
+
+cdef class Truncation(Shrinking):
+    """Shrinks before round t if the period divides t: what is left is what predicts."""
+
+    cdef double gravity
+    cdef Py_ssize_t period
+
+    def __init__(self, Gradient gradient, double gravity, theta, Py_ssize_t period, bint rounding, bint regression):
+        Shrinking.__init__(self, gradient, inf if theta is None else theta, rounding, regression)
+        self.gravity, self.period = gravity, period
+
+    cdef void end_round(self) noexcept nogil:
+        cdef Py_ssize_t t = self.t + 1
+        if t % self.period == 0:
+            if self.rounding:
+                self.shrink_all(1)
+            else:
+                self.shrink_all(self.period * self.gravity * rate(self.gradient.schedule, self.gradient.eta, t))
+
+
+def truncation(model, bint regression):
+    """The learner of a TruncatedGradient or TruncatedGradientRegressor."""
+    if model.rounding and model.theta is None:
+        raise ParameterError(
+            f"{type(model).__name__}: rounding=True with theta=None would set every weight to 0; give a theta"
+        )
+    gradient = Gradient(model.loss, model.eta, model.schedule, model.epsilon)
+    return Truncation(gradient, model.gravity, model.theta, model.period, model.rounding, regression)
+
+
+class TruncatedGradient(Classifier):
+    """Truncated gradient: gradient steps, and every K rounds the small weights shrink towards 0 and stop there.
+
+    In round t, if K divides t, every |w_j| <= theta becomes [|w_j| - K g eta_t]+, or 0 with `rounding`; then the
+    prediction is made, and w -= eta_t grad loss. The losses are those of `OGD`; squared is (1 - m)^2 / 2, half of the
+    paper's, whose eta is half of ours. With several classes m = w_y.x - w_s.x, where s is the strongest wrong class.
+    As what predicts has been shrunk, `coef_` is w as the next round finds it. The weight of the intercept shrinks like
+    the others. A feature that is absent shrinks when it comes back, by all that the rounds between have asked for, so
+    a round costs the non-zeros of its row. The importance of an example multiplies its loss.
+
+    Parameters
+    ----------
+    loss : as for `OGD`.
+    eta : the step, above 0.
+    gravity : g, at least 0: how much weights shrink, beside the steps.
+    theta : weights beyond it do not shrink, above 0; None for no such limit.
+    period : K, at least 1.
+    schedule : constant (eta_t = eta), sqrt (eta / sqrt(t)) or inverse (eta / t).
+    rounding : instead of shrinking, weights up to theta, which then is not None, become 0.
+    epsilon : of the epsilon-insensitive loss, at least 0.
+
+    >>> from seriatim import TruncatedGradient, data, evaluate
+    >>> run = evaluate.progressive(TruncatedGradient(loss="hinge", eta=0.01, gravity=0.1), *data.load("digits"))
+    >>> run.mistakes, run.model.n_nonzero_
+    (524, 327)
+
+    Langford, Li and Zhang, "Sparse online learning via truncated gradient", JMLR 10 (2009), Algorithm 1.
+    """
+
+    family = "sparse"
+    paper = "Langford et al. (2009)"
+    fixed = (*Classifier.fixed, "theta", "rounding")
+    loss = Choice("squared", LOSSES[:6])
+    eta = Number(0.1, above=0)
+    gravity = Number(0.01, least=0)
+    theta = Number(None, above=0, optional=True)
+    period = Number(1, least=1, integer=True)
+    schedule = Choice("constant", SCHEDULES)
+    rounding = Flag(False)
+    epsilon = Number(0.1, least=0)
+
+    def build(self):
+        return truncation(self, False)
+
+
+class TruncatedGradientRegressor(Regressor):
+    """Truncated gradient for regression: gradient steps, and every K rounds the small weights shrink towards 0.
+
+    As `TruncatedGradient`, with a loss of the residual z = y - w.x: squared z^2 / 2, absolute |z|, epsilon_insensitive
+    [|z| - epsilon]+. With the squared loss the step is w += eta_t (y - w.x) x; the paper's eta is half of ours.
+
+    Parameters
+    ----------
+    loss : as above.
+    eta : the step, above 0.
+    gravity : g, at least 0: how much weights shrink, beside the steps.
+    theta : weights beyond it do not shrink, above 0; None for no such limit.
+    period : K, at least 1.
+    schedule : constant (eta_t = eta), sqrt (eta / sqrt(t)) or inverse (eta / t).
+    rounding : instead of shrinking, weights up to theta, which then is not None, become 0.
+    epsilon : of the epsilon-insensitive loss, at least 0.
+
+    >>> from seriatim import TruncatedGradientRegressor
+    >>> model = TruncatedGradientRegressor(gravity=0.05)
+    >>> for i in range(500):
+    ...     model = model.learn_one({"a": i % 3, "b": i % 2, "c": i % 5 == 0}, 2 * (i % 3) + 1)
+    >>> {name: round(float(w), 1) for name, w in zip(model.feature_names_in_, model.coef_)}
+    {'a': 2.0, 'b': 0.0, 'c': 0.0}
+
+    Langford, Li and Zhang, "Sparse online learning via truncated gradient", JMLR 10 (2009), Algorithm 1.
+    """
+
+    family = "sparse"
+    paper = "Langford et al. (2009)"
+    fixed = (*Regressor.fixed, "theta", "rounding")
+    loss = Choice("squared", ("squared", "absolute", "epsilon_insensitive"))
+    eta = Number(0.1, above=0)
+    gravity = Number(0.01, least=0)
+    theta = Number(None, above=0, optional=True)
+    period = Number(1, least=1, integer=True)
+    schedule = Choice("constant", SCHEDULES)
+    rounding = Flag(False)
+    epsilon = Number(0.1, least=0)
+
+    def build(self):
+        return truncation(self, True)

@@ -1,0 +1,106 @@
+"""Transfer to a task with more features: the source goes on learning, beside weights for what is new."""
+
+from libc.math cimport fmin
+
+import numpy as np
+
+from seriatim.core.oriented cimport Oriented
+from seriatim.core.row cimport Row, record, value
+
+from seriatim.errors import ModelError
+from seriatim.parameters import Number
+from seriatim.transfer.source import Transfer
+
+
+cdef class CoRegularised(Oriented):
+    """f = (w_1.x_1 + w_2.x_2) / 2, both moved as little as gives a margin of 1."""
+
+    cdef double C, gamma1, gamma2
+    cdef object weights_of_source
+    cdef const double* source        # a weight a record, NaN where the source knows nothing
+    cdef Py_ssize_t source_rows
+
+    def __init__(self, double C, double gamma1, double gamma2):
+        Oriented.__init__(self)
+        self.C, self.gamma1, self.gamma2 = C, gamma1, gamma2
+        self.scale = 0.5
+        self.weighted = True
+
+    def begin_with(self, weights, columns, double intercept):
+        """The source: the weights of some columns, and the intercept, whose feature is the source's, too."""
+        source = np.full(max(columns, default=-1) + 2, np.nan)
+        cdef double[::1] view = source
+        source[0] = intercept
+        source[1 + np.array(columns, dtype=np.intp)] = weights
+        self.weights_of_source, self.source, self.source_rows = source, &view[0], len(source)
+        self.begin()
+
+    cdef bint known(self, Py_ssize_t row) noexcept nogil:
+        """Whether a record is one of the source's."""
+        return row < self.source_rows and self.source[row] == self.source[row]
+
+    cdef double initial(self, Py_ssize_t row) noexcept nogil:
+        return self.source[row] if self.known(row) else 0
+
+    cdef bint step(self, const Row* x, double y, double f, double* w) noexcept nogil:
+        """w_i += tau y x_i / (2 gamma_i), tau = min(C, 4 l / (|x_1|^2 / gamma_1 + |x_2|^2 / gamma_2))."""
+        cdef double tau, z1 = 0, z2 = 0
+        cdef Py_ssize_t i
+        if y * f >= 1 or self.weight == 0:
+            return False
+        for i in range(-1, x.n):
+            if self.known(record(x, i)):
+                z1 += value(x, i) ** 2
+            else:
+                z2 += value(x, i) ** 2
+        tau = fmin(self.weight * self.C, 4 * (1 - y * f) / (z1 / self.gamma1 + z2 / self.gamma2))
+        for i in range(-1, x.n):
+            w[record(x, i)] += tau * y * value(x, i) / (2 * (self.gamma1 if self.known(record(x, i)) else self.gamma2))
+        return True
+
+    def restore(self, state):
+        Oriented.restore(self, state)
+        if self.scale != 0.5:
+            raise ModelError(f"the scale is {self.scale}; it must be 0.5")
+
+
+class HeterogeneousOTL(Transfer):
+    """Online transfer learning to a task with more features: the source's weights learn on, and so do new ones.
+
+    x_1 are the features that the source knows, x_2 the others; w_1 begins as the source and w_2 as 0. The score is
+    f = (w_1.x_1 + w_2.x_2) / 2, l = [1 - y f]+, tau = min(C, 4 gamma_1 gamma_2 l / (|x_1|^2 gamma_2 + |x_2|^2 gamma_1))
+    and w_i += tau y x_i / (2 gamma_i): the smallest change, weighted by gamma_i, that gives f a margin of 1, where C
+    lets it. The intercept's feature is the source's. `coef_` and `intercept_` are w / 2, which is what scores. Two
+    labels, the higher one being that for which the source scores high. An example of importance g has g C.
+
+    Parameters
+    ----------
+    source : as for `HomogeneousOTL`: a model or weights, whose columns are some of the columns here, by name or by
+        number. A vector covers the first columns, a dict those that it names, with a weight of 0 too.
+    C : aggressiveness, above 0.
+    gamma1 : how hard the weights of the source are to move, above 0.
+    gamma2 : how hard the new ones are, above 0.
+
+    >>> from seriatim import HeterogeneousOTL, PA, data, evaluate
+    >>> X, y = data.load("digits")
+    >>> odd = y % 2 == 1
+    >>> model = HeterogeneousOTL(PA(average=True).fit(X[:900, :32], odd[:900]))
+    >>> [evaluate.progressive(one, X[900:1100], odd[900:1100]).mistakes for one in (model, PA(C=5))]
+    [34, 43]
+
+    Zhao and Hoi, "OTL: a framework of online transfer learning", ICML 2010.
+    """
+
+    family = "transfer"
+    paper = "Zhao and Hoi (2010)"
+    loss = "hinge"
+    C = Number(5.0, above=0)
+    gamma1 = Number(1.0, above=0)
+    gamma2 = Number(1.0, above=0)
+
+    def build(self):
+        return self._begin_with(CoRegularised(self.C, self.gamma1, self.gamma2))
+
+    def _labels_changed(self):
+        if len(self._labels) == 2:
+            self._learner.tell()

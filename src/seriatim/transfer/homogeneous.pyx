@@ -1,0 +1,147 @@
+"""Transfer between tasks over the same features: the source and a new classifier vote."""
+
+from libc.math cimport exp, fmax, fmin
+from libc.stdlib cimport free
+from libc.string cimport memset
+
+from seriatim.core.learner cimport Linear
+from seriatim.core.least_step cimport ONE, least_step
+from seriatim.core.memory cimport resize
+from seriatim.core.row cimport Row, dot, within
+
+from seriatim.parameters import Number
+from seriatim.transfer.source import Transfer
+
+
+cdef inline double Pi(double z) noexcept nogil:
+    """A score as a number from 0 to 1."""
+    return fmax(0, fmin(1, (z + 1) / 2))
+
+
+cdef class Ensemble(Linear):
+    """The source v, which stays as it is, and w, learned by PA-I, weighted by how well each did so far.
+
+    The weights are kept as log(alpha_1 / alpha_2), which no number of rounds takes out of the range of numbers.
+    """
+
+    cdef double C, eta
+    cdef double* v                   # one number a record; that of the constant is not used
+    cdef Py_ssize_t v_room
+    cdef double intercept            # of v
+    cdef public double odds          # log(alpha_1 / alpha_2)
+    cdef public double turned        # what it is should the only label so far be the other one of the two
+
+    NUMBERS = (*Linear.NUMBERS, "odds", "turned")
+
+    def __init__(self, double C, double eta):
+        Linear.__init__(self)
+        self.C, self.eta = C, eta
+        self.weighted = True
+        self.grow(1)
+
+    def __dealloc__(self):
+        free(self.v)
+
+    def begin_with(self, weights, columns, double intercept):
+        """The source: the weights of some columns, and the intercept."""
+        self.intercept = intercept
+        self.make_room(max(columns, default=-1) + 2)
+        memset(self.v, 0, self.v_room * sizeof(double))
+        for column, weight in zip(columns, weights):
+            self.v[<Py_ssize_t> column + 1] = weight
+
+    cdef int make_room(self, Py_ssize_t rows) except -1:
+        cdef Py_ssize_t room = max(rows, 2 * self.v_room)
+        if rows > self.v_room:
+            if resize(<void**> &self.v, room, sizeof(double)) < 0:
+                raise MemoryError(f"no memory for {room} features")
+            memset(self.v + self.v_room, 0, (room - self.v_room) * sizeof(double))
+            self.v_room = room
+        return 0
+
+    cdef int grow(self, Py_ssize_t rows) except -1:
+        self.table.grow(rows)
+        return self.make_room(rows)
+
+    cdef double source(self, const Row* x) noexcept nogil:
+        """v.x, whose intercept counts whether or not w has one."""
+        return dot(x, self.v, 1) + self.intercept
+
+    cdef double vote(self, double p1, double p2) noexcept nogil:
+        """alpha_1 p1 + alpha_2 p2 - 1/2, by alpha_1 + alpha_2 = 1."""
+        return p2 - 0.5 + (p1 - p2) / (1 + exp(-self.odds))
+
+    cdef double score(self, const Row* x) noexcept nogil:
+        cdef Row known = within(x, self.table.rows)
+        return self.vote(Pi(self.source(&known)), Pi(dot(&known, self.table.data, 1)))
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        cdef double f = dot(x, self.table.data, 1), p1 = Pi(self.source(x)), p2 = Pi(f)
+        cdef double vote = self.vote(p1, p2), step = self.weight * self.eta
+        self.odds += step * ((p2 - Pi(y)) ** 2 - (p1 - Pi(y)) ** 2)    # s(u) = exp(-eta (Pi(u.x) - Pi(y))^2)
+        self.turned += step * ((p2 - Pi(y)) ** 2 - (p1 - Pi(-y)) ** 2)
+        if y * f < 1 and x.norm2 > 0 and self.weight > 0:
+            self.move(x, y * least_step(ONE, self.weight * self.C, 1 - y * f, x.norm2), 0)
+            self.updates += 1
+        return vote
+
+    def reclass(self, list source, list factor):
+        """The only label so far is the other one: -w, and v was right where it seemed wrong."""
+        Linear.reclass(self, source, factor)
+        self.odds, self.turned = self.turned, self.odds
+
+
+class HomogeneousOTL(Transfer):
+    """Online transfer learning over the same features: the source votes with a classifier that is new.
+
+    v is the source, w = 0 at first, Pi(z) = min(1, max(0, (z + 1) / 2)), alpha_1 = alpha_2 = 1/2 at first. The score is
+    alpha_1 Pi(v.x) + alpha_2 Pi(w.x) - 1/2; then alpha_1 and alpha_2 are multiplied by exp(-eta (Pi(u.x) - Pi(y))^2),
+    u being v and w, and divided by their sum, and w takes a step of PA-I, w += min(C, [1 - y w.x]+ / |x|^2) y x. So a
+    source that is of no use loses its vote, and does no lasting harm. v does not change.
+
+    `source_weight_` and `target_weight_` are alpha_1 and alpha_2, to be read after any call; `coef_` and `intercept_`
+    are those of w, though the vote of the two is not linear. Two labels, the higher one being that for which the source
+    scores high. An example of importance g has g C, and its loss counts g times in the weights.
+
+    Parameters
+    ----------
+    source : a fitted linear model of ours or of scikit-learn; its weights, as a vector, one a column, or as a dict by
+        name or column number; or (weights, intercept). What it does not know has weight 0. A source with names is for
+        examples with names, one without for columns without. On the command line it is a model file.
+    C : aggressiveness of w, above 0.
+    eta : of the votes, above 0.
+
+    >>> from seriatim import AROW, HomogeneousOTL, PA, data, evaluate
+    >>> X, y = data.load("digits")
+    >>> odd = y % 2 == 1
+    >>> model = HomogeneousOTL(AROW().fit(X[:900], odd[:900]))
+    >>> [evaluate.progressive(one, X[900:1100], odd[900:1100]).mistakes for one in (model, PA(C=5))]
+    [21, 43]
+    >>> round(model.source_weight_, 2)
+    1.0
+
+    Zhao and Hoi, "OTL: a framework of online transfer learning", ICML 2010.
+    """
+
+    family = "transfer"
+    paper = "Zhao and Hoi (2010)"
+    loss = "hinge"
+    C = Number(5.0, above=0)
+    eta = Number(0.5, above=0)
+
+    def build(self):
+        return self._begin_with(Ensemble(self.C, self.eta))
+
+    @property
+    def source_weight_(self):
+        """alpha_1, the share of the source in the vote."""
+        return share(self._fitted().odds)
+
+    @property
+    def target_weight_(self):
+        """alpha_2, the share of what has been learned here."""
+        return share(-self._fitted().odds)
+
+
+def share(double odds):
+    return 1 / (1 + exp(-odds))

@@ -1,0 +1,163 @@
+"""The linear model from which knowledge is carried over."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from seriatim.core.vocabulary import Vocabulary
+from seriatim.errors import DataError
+from seriatim.estimator import Classifier, Observer
+from seriatim.parameters import Parameter
+
+LARGEST = 1e50
+MOST_COLUMNS = 1 << 28  # 2 GiB of weights
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A linear model as data: weights by column, by name, or both."""
+
+    columns: dict[int, float]
+    names: dict[str, float]
+    intercept: float
+
+
+def number(value: Any) -> float:
+    """A number, by itself or in an array."""
+    return float(np.asarray(value, dtype=np.float64).reshape(()) if np.ndim(value) == 0 else np.ravel(value).item())
+
+
+@dataclass(frozen=True)
+class Source(Parameter):
+    """A linear model of two labels: one that has been learned, or its weights, by themselves or with an intercept."""
+
+    parts: ClassVar[tuple[str, ...]] = ("weights", "keys")
+
+    @property
+    def range(self) -> str:
+        return (
+            "a fitted linear model of two labels, its weights as a vector or as a dict by name or column number, "
+            "or such weights and an intercept"
+        )
+
+    def parse(self, text: str) -> Any:
+        """The model in a file."""
+        from seriatim import modelfile
+
+        return modelfile.load(text)
+
+    def of(self, value: Any) -> Weights:
+        """The weights of a source; an error for what is none."""
+        weights, intercept = self.taken_apart(value)
+        if not isinstance(weights, dict):
+            vector = np.asarray(weights)
+            vector = vector[0] if vector.ndim == 2 and len(vector) == 1 else vector
+            if vector.ndim != 1 or vector.dtype.kind not in "fiu":
+                raise ValueError
+            weights = dict(enumerate(vector.tolist()))
+        columns: dict[int, float] = {}
+        names: dict[str, float] = {}
+        for key, weight in weights.items():
+            if isinstance(weight, bool) or not abs(float(weight)) <= LARGEST:
+                raise ValueError
+            if isinstance(key, str):
+                names[key] = float(weight)
+            elif isinstance(key, int | np.integer) and 0 <= key < MOST_COLUMNS and not isinstance(key, bool):
+                columns[int(key)] = float(weight)
+            else:
+                raise TypeError
+        if not abs(float(intercept)) <= LARGEST:
+            raise ValueError
+        return Weights(columns, names, float(intercept))
+
+    def taken_apart(self, value: Any) -> tuple[Any, Any]:
+        """The weights of a source, of any form, and its intercept."""
+        if getattr(value, "coef_", None) is not None:
+            coef = value.coef_.toarray() if hasattr(value.coef_, "toarray") else np.asarray(value.coef_)
+            names = getattr(value, "feature_names_in_", None)
+            if names is not None:
+                coef = dict(zip(map(str, names), coef.reshape(-1).tolist(), strict=True))
+            return coef, number(getattr(value, "intercept_", 0.0))
+        if isinstance(value, tuple) and len(value) == 2 and not np.isscalar(value[0]):
+            return value[0], number(value[1])
+        return value, 0.0
+
+    def problem(self, value: Any) -> str | None:
+        try:
+            self.of(value)
+        except (TypeError, ValueError, OverflowError, AttributeError):
+            return self.range
+        return None
+
+    # ---- in a model file
+
+    def plain(self, value: Any) -> Any:
+        weights, intercept = self.taken_apart(value)
+        return {"weights": len(weights), "intercept": float(intercept), "alone": weights is value}
+
+    def arrays(self, value: Any) -> dict[str, np.ndarray]:
+        weights, _ = self.taken_apart(value)
+        if not isinstance(weights, dict):
+            return {"weights": np.array(weights, dtype=np.float64).reshape(-1)}
+        keys = [key if isinstance(key, str) else int(key) for key in weights]
+        return {
+            "weights": np.array([*weights.values()], dtype=np.float64),
+            "keys": np.frombuffer(json.dumps(keys).encode(), dtype=np.uint8),
+        }
+
+    def restored(self, plain: Any, arrays: dict[str, np.ndarray]) -> Any:
+        weights: Any = arrays["weights"]
+        if "keys" in arrays:
+            weights = dict(zip(json.loads(arrays["keys"].tobytes()), weights.tolist(), strict=True))
+        return weights if plain["alone"] else (weights, plain["intercept"])
+
+
+class Transfer(Classifier):
+    """A classifier that begins with what a source knows. Its columns are those of the source, and then new ones."""
+
+    binary = True
+    fixed = (*Classifier.fixed, "source")
+    source: Any = Source()
+
+    def _weights_of_source(self) -> Weights:
+        return Source().of(self.source)
+
+    def _begin_with(self, learner: Any) -> Any:
+        """Tell a new learner what the source knows of its columns."""
+        known = self._weights_of_source()
+        if self._vocabulary is not None:
+            learner.begin_with(list(known.names.values()), list(range(len(known.names))), known.intercept)
+        else:
+            learner.begin_with(list(known.columns.values()), list(known.columns), known.intercept)
+        return learner
+
+    def _ready_for_names(self) -> Vocabulary:
+        if self._vocabulary is not None or (self._learner is not None and self._learner.t):
+            return super()._ready_for_names()
+        self._check_parameters()
+        known = self._weights_of_source()
+        if known.columns and not known.names:
+            raise DataError(
+                f"{type(self).__name__}: the source has no names, and these examples have; give it as a dict by name"
+            )
+        super()._ready_for_names()
+        self._vocabulary = Vocabulary(known.names)
+        self._begin_with(self._learner).reserve(len(known.names))
+        return self._vocabulary
+
+    def learn_rows(self, rows: Any, y: Any, observe: Observer | None = None, learn: Any = None) -> None:
+        if rows.names is None and self._vocabulary is None and not self._columns:
+            known = self._weights_of_source()
+            if known.names and not known.columns:
+                raise DataError(
+                    f"{type(self).__name__}: the source has names, and these examples have none; give it as a vector"
+                )
+        super().learn_rows(rows, y, observe, learn)
+
+    def __sklearn_clone__(self) -> Any:
+        """A model with the same source, which scikit-learn would make one that has learned nothing."""
+        return type(self)(**self.get_params())
