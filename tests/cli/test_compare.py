@@ -96,6 +96,13 @@ def test_options_reach_the_runs(good):  # noqa: F811
     assert not Path("seriatim-results").exists()
 
 
+def test_a_number_of_examples_to_tune_on(good):  # noqa: F811
+    arguments = ("spam", "-a", "arow", "--limit", 600, "--permutations", 1, "--no-report", "--tune", "--prefix", 500)
+    found = json.loads(good("compare", *arguments, "--json"))
+    assert found["setting"]["examples"] == 100
+    assert found["setting"]["tuning"].startswith("grid on 500 examples")
+
+
 def test_generated_streams_and_numbers(good, seriatim_):  # noqa: F811
     assert "sea:noise=0.2: 300 examples" in good("compare", "sea:noise=0.2", "--limit", 300, "-a", "pa", "--no-report")
     status, _, err = seriatim_("compare", "sea")
@@ -145,6 +152,7 @@ def test_bad_input_is_one_clear_line(seriatim_, arguments, problem):  # noqa: F8
     [
         ("spam", "--permutations", "0"), ("spam", "--jobs", "0"), ("spam", "--seed", "-1"), (),
         ("spam", "--store", "no/where"), ("spam", "--report", "no/where.html"), ("spam", "--figures", "gif"),
+        ("spam", "--tune", "--prefix", "2.5"),
     ],
 )  # fmt: skip
 def test_bad_usage(seriatim_, arguments):  # noqa: F811

@@ -25,6 +25,8 @@ from seriatim.evaluate.comparison import Runs, mean_and_deviation
 from seriatim.evaluate.course import curve_places
 from seriatim.evaluate.entrants import CLASSIFIERS, REGRESSORS, entrant, entrants
 from seriatim.evaluate.examples import Examples
+from seriatim.evaluate.significance import signed_rank
+from seriatim.report.words import outcome_in_words
 
 MAX = {"normalize": "max"}
 ROOT = str(Path(seriatim.__file__).parents[1])
@@ -271,7 +273,7 @@ def test_stopped_at_any_moment(tmp_path, number):
         os.kill(process.pid, number)
         out, err = process.communicate(timeout=60)
         if number == signal.SIGINT and out:  # else it came while the data were read, or too late
-            assert process.returncode == 0, err
+            assert process.returncode == 0 or (process.returncode == -number and not err), err  # as Python ends
             assert out.split()[0] in ("True", "False")
         lines = store.read_bytes().splitlines() if store.exists() else []
         assert len(lines) >= kept
@@ -401,6 +403,49 @@ def test_the_order_of_the_file_by_hand():
     assert order["drift"] == [change.as_dict() for change in evaluate.changes(np.array(wrong, float))]
     assert any(1797 < change["at"] < 1900 for change in order["drift"])
     assert comparison.as_dict()["winner"]["drift"] == order["drift"]
+
+
+def test_the_order_of_the_file_by_the_measure_of_the_table():
+    """With a window that reaches back to the first example, both are the mean absolute error, whatever the loss."""
+    X, _ = set_of(30)
+    for name in ("ogd-regressor", "pa-regressor"):
+        winner = compare((X, X[:, 0] + 0.25), [name], permutations=1).as_dict()["winner"]["file_order"]
+        assert winner["recent"][0] == pytest.approx(winner["value"][0])
+
+
+def test_models_that_differ_in_their_features_only():
+    """Each has its own runs and its own best in hindsight, though nothing else tells them apart."""
+    X, y = set_of()
+    models = [PA(features={"normalize": "max"}), PA(), PA(features={"normalize": "unit"})]
+    together = compare((X, y), models, permutations=2, regret=True)
+    assert len({one.label for one in together.entrants}) == len({run["key"] for run in together.records}) // 3 == 3
+    for model, one in zip(models, together.entrants, strict=True):
+        alone = compare((X, y), [model], permutations=2, regret=True)
+        (standing,) = alone.standings()
+        figures = {each.label: each.figures for each in together.standings()}[one.label]
+        assert figures["mistake rate"] == standing.figures["mistake rate"]
+        found = next(run["regret"] for run in together.records if run["label"] == one.label and "regret" in run)
+        assert found["regret"] == next(run["regret"] for run in alone.records if "regret" in run)["regret"]
+
+
+def test_significance_is_of_counts():
+    """Differences of 1 in 10 are not the same numbers as fractions: 0.3 - 0.2 is less than 0.2 - 0.1."""
+    comparison = compare(set_of(10), ["pa", "arow"], permutations=6)
+    lost = {"pa": (1, 2, 3, 4, 6, 8), "arow": (2, 3, 4, 5, 7, 5)}
+    for run in comparison.records:
+        if run["order"] is not None:
+            run["mistakes"] = lost[run["label"]][run["order"]]
+            run["mistake_rate"] = run["mistakes"] / 10
+    assert comparison.standings()[1].p == signed_rank(lost["pa"], lost["arow"])
+
+
+def test_too_few_permutations_are_no_test():
+    """Five cannot show a difference, however clear; a report must not say that there is none."""
+    for permutations, told in ((5, False), (6, True)):
+        comparison = compare("spam", ["perceptron", "arow"], permutations=permutations)
+        assert (comparison.standings()[1].p is not None) == told
+        assert ("All others differ" in outcome_in_words(comparison.as_dict())) == told
+        assert "not differ" not in outcome_in_words(comparison.as_dict())
 
 
 def test_regret_and_bounds_are_kept(tmp_path):

@@ -18,7 +18,7 @@ from seriatim import AROW, PA, OGDRegressor, OneClassPA, PARegressor, Perceptron
 from seriatim.data.drift import abrupt, sea, stagger
 from seriatim.errors import DataError, ModelError, NotFittedError, ParameterError
 from seriatim.evaluate import progressive
-from seriatim.evaluate.drift import ADWIN, DDM, KSWIN, Blend, Change, PageHinkley, Restart, changes
+from seriatim.evaluate.drift import ADWIN, DDM, KSWIN, Blend, Change, Changes, PageHinkley, Restart, changes
 from tests.reference import drift as reference
 from tests.test_contract import SUPERVISED, default, most_labels
 
@@ -619,3 +619,18 @@ def test_a_run_of_a_wrapper_has_a_summary_and_a_held_out_curve(wrapper):
     assert sum(map(sum, summary["confusion"])) == 299
     assert run.held_out_curve[-1][0] == 300
     assert run.curves["f1"][-1] == (300, run.figures["f1"])
+
+
+def test_changes_are_of_the_whole_stream_beside_figures_of_a_part_of_it():
+    stream = data.stream("stagger:width=1000", limit=3000)
+    alone = progressive(PA(), stream, metrics=[Changes()])
+    beside = progressive(PA(), stream, metrics=[Changes(), "f1"], window=100, fade=0.99)
+    assert beside.figures["changes"] == alone.figures["changes"] > 0
+    assert len(beside.figures) == 6
+
+
+def test_ddm_by_less_than_one_standard_error():
+    """The lowest rate itself is no rise: there is something behind each change."""
+    found = DDM(warning=0.5, drift=0.5, least=1).scan([0, 1, 0, 1, 0, 0, 1] * 30)
+    assert found
+    assert all(change.since <= change.at and change.after > change.before for change in found)

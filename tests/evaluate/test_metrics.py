@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
+from seriatim import OGD
 from seriatim.errors import DataError, ParameterError
-from seriatim.evaluate import metrics
+from seriatim.evaluate import metrics, progressive
 from seriatim.evaluate.metrics import AUC, F1, R2, Confusion, Cost, Fading, LogLoss, MeanLoss, Windowed, metric
 
 LABELS = {"two": ["ham", "spam"], "numbers": [0, 1], "many": [3, 1, "b", "a", 2]}
@@ -117,6 +118,57 @@ def test_auc_beyond_its_capacity_is_within_its_error(capacity):
     divided(auc, y, y, scores, sizes=(5, 500, 3000, 3000))
     assert len(auc.scores) <= capacity
     assert 0 < abs(auc.value - sk.roc_auc_score(y, scores)) <= auc.error < 4 / capacity
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_auc_of_few_cells_is_within_its_error(seed):
+    """What comes between two scores that have been merged cannot be told from them."""
+    rng = np.random.default_rng(seed)
+    y = np.r_[0, 1, rng.integers(0, 2, 150)]
+    scores = rng.standard_normal(152) + y * rng.random()
+    auc = AUC(capacity=int(rng.integers(2, 12)))
+    for begin in range(0, 152, 5):
+        auc.update(y[begin : begin + 5], y[begin : begin + 5], scores[begin : begin + 5])
+    assert abs(auc.value - sk.roc_auc_score(y, scores)) <= auc.error + 1e-12
+
+
+@pytest.mark.parametrize("delay", [0, 1, 30])
+@pytest.mark.parametrize("head", [0, 1])
+@pytest.mark.parametrize("names", [(0, 1), (1, 2), (-1, 1), (-3, -1), (-1, 5), ("a", "b")])
+def test_which_label_is_positive_does_not_depend_on_which_came_first(names, head, delay):
+    """Of two labels it is the higher one, also where 1 comes first, which is then taken for a sign."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3))
+    z = (X[:, 0] + 0.5 * rng.standard_normal(200) > 0).astype(int)
+    z[:20] = head
+    X[5] *= -9
+    asked = [AUC(), F1(), metric("sensitivity"), Confusion()]
+    run = progressive(OGD(), X, np.array(names)[z], metrics=asked, delay=delay)
+    auc, f1, sensitivity, confusion = run.followed
+    told = progressive(OGD(classes=names), X, np.array(names)[z], metrics=asked, delay=delay).followed
+    counts, k = confusion.counts, confusion.labels.index(names[1])
+    assert {*names} <= {*confusion.labels} <= {*names, -1, 1}
+    assert counts.sum() >= 200 - delay - 1
+    assert f1.value == pytest.approx(2 * counts[k, k] / (counts[k].sum() + counts[:, k].sum()))
+    assert sensitivity.value == pytest.approx(counts[k, k] / counts[k].sum())
+    assert auc.counts.sum(axis=0).tolist() == [200 - z.sum(), z.sum()]
+    assert auc.value == pytest.approx(told[0].value)
+
+
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_auc_of_a_label_that_is_long_alone(first):
+    """No more is kept of it than of two, and its examples count when the other one comes."""
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal(5000)
+    model = OGD(fit_intercept=False, eta=1e-9)
+    run = progressive(model, scores[:, None], [first] * 4990 + ["a", "b"] * 5, metrics=[AUC(100), AUC()])
+    few, exact = run.followed
+    assert len(few.scores) <= 100
+    assert few.counts.sum() == exact.counts.sum() == 5000
+    assert exact.counts.sum(axis=0).tolist() == ([4995, 5] if first == "a" else [5, 4995])
+    assert abs(few.value - exact.value) <= few.error
+    alone = progressive(OGD(), scores[:, None], [first] * 5000, metrics=[AUC(100)])
+    assert (len(alone.followed[0].scores) <= 100, alone.figures["auc"]) == (True, None)
 
 
 def test_log_loss():

@@ -5,7 +5,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import seriatim
-from seriatim import PA, AveragedPerceptron, Perceptron, SoftSVM, VotedPerceptron, evaluate
+from seriatim import PA, AveragedPerceptron, Features, Perceptron, SoftSVM, VotedPerceptron, data, evaluate
+from seriatim.core.judge import Tally
 from seriatim.errors import DataError, ParameterError
 from seriatim.evaluate import metrics, progressive
 from seriatim.inputs import as_rows
@@ -157,9 +158,69 @@ def test_labels_that_come_late(cls, kind, labels):
 
 def test_delays_must_fit():
     X, y = examples(PA, n=20)
-    for delays in (np.arange(5), np.full(20, -1), np.full(20, 0.5)):
+    for delays in (np.arange(5), np.full(20, -1), np.full(20, 0.5), -3, 2.5):
         with pytest.raises(DataError, match="delays"):
             progressive(PA(), X, y, delay=delays)
+
+
+def sign_told_late(model, X, y, delays):
+    """Mistakes where -1 and 1 are predicted by the sign of the score, from the first example on."""
+    wrong, waiting = 0, []
+    for t, (x, label) in enumerate(zip(X, y, strict=True)):
+        score = model.decision_function(x[None, :])[0] if model.__sklearn_is_fitted__() else 0.0
+        wrong += (1 if score >= 0 else -1) != label
+        waiting.append((t + delays[t], t))
+        for _, s in sorted(pair for pair in waiting if pair[0] <= t):
+            model.partial_fit(X[s : s + 1], y[s : s + 1])
+        waiting = [pair for pair in waiting if pair[0] > t]
+    return wrong
+
+
+@pytest.mark.parametrize("delay", [1, 5, 200, "some"])
+@pytest.mark.parametrize("first", [-1, 1])
+def test_signs_that_come_late_are_predicted_from_the_first_on(first, delay):
+    X, y = examples(PA, n=60)
+    y = np.where(y == y.max(), 1, -1)
+    y[:9] = first
+    delays = np.random.default_rng(0).integers(0, 12, 60) if delay == "some" else np.full(60, delay)
+    wrong = sign_told_late(PA(), X, y, delays)
+    assert progressive(PA(), X, y, delay=delays).mistakes == wrong
+    assert progressive(PA(), X, y, delay=delays, every=7, held_out=(X, y)).mistakes == wrong
+    if delay != "some":
+        assert progressive(PA(), X, y, delay=delay).mistakes == wrong
+
+
+def test_labels_that_come_late_are_those_of_the_stream_and_not_of_the_block():
+    """1 is one of the signs, until 2 is known."""
+    X, y = np.ones((6, 1)), [1, 2, 1, 2, 1, 2]
+    pieces = [(as_rows(X[i : i + 1]), np.array(y[i : i + 1])) for i in range(6)]
+    runs = [progressive(PA(), X, y, delay=2), progressive(PA(), pieces, delay=2)]
+    assert [(run.mistakes, run.loss, run.confusion.tolist()) for run in runs[1:]] == [
+        (runs[0].mistakes, runs[0].loss, runs[0].confusion.tolist())
+    ]
+
+
+@pytest.mark.parametrize("names", [(0, 1, 2, 3), (1, 2, 3, 4), (-1, 1, 2, 3), ("a", "b", "c", "d")])
+@pytest.mark.parametrize("labels", [1, 2, 3, 4])
+@pytest.mark.parametrize("cls", [PA, seriatim.AROW])
+def test_labels_that_do_not_come_late(cls, labels, names):
+    """A delay of 0 for each is none: a label that is new has the score 0, and loses to its strongest rival by that."""
+    rng = np.random.default_rng(labels)
+    X, y = rng.standard_normal((80, 3)), np.array(names)[rng.integers(0, labels, 80)]
+    asked = ["f1", "mean-loss:hinge"]
+    at_once, late = (progressive(cls(), X, y, delay=delay, metrics=asked) for delay in (0, np.zeros(80, int)))
+    assert (late.mistakes, late.loss) == (at_once.mistakes, pytest.approx(at_once.loss))
+    assert late.figures == pytest.approx(at_once.figures)
+    assert late.confusion.tolist() == at_once.confusion.tolist()
+
+
+def test_features_of_a_stream_whose_labels_come_late():
+    stream = {
+        delay: data.stream("spam", features=Features(normalize="max"), delay=delay, limit=500) for delay in (0, 3)
+    }
+    model = PA(features=Features(normalize="max"))
+    assert progressive(PA(), stream[3]).mistakes == progressive(model, stream[0], delay=3).mistakes
+    assert progressive(PA(), stream[3]).model.features == model.features
 
 
 @every
@@ -254,16 +315,6 @@ def test_a_held_out_set_at_checkpoints():
     assert (bare.mistakes, bare.loss) == (run.mistakes, run.loss)
 
 
-def test_checkpoints_tell_updates_and_time():
-    X, y = examples(PA, n=2000)
-    blocks = [(as_rows(X[i : i + 1]), y[i : i + 1]) for i in range(2000)]
-    run = progressive(PA(), blocks)
-    assert 256 <= len(run.checkpoints) <= 513
-    assert run.checkpoints[-1] == (2000, run.updates, run.seconds)
-    done = {t: updates for t, updates, _ in run.checkpoints}
-    assert done[1024] == progressive(PA(), X[:1024], y[:1024]).updates
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -271,6 +322,7 @@ def test_checkpoints_tell_updates_and_time():
         ({"metrics": ["log-loss"]}, "that learn by the logistic loss"),
         ({"warm_up": -1}, "at least 0"),
         ({"every": 0}, "at least 1"),
+        ({"at": [0, 10]}, "at least 1"),
         ({"window": 0}, "at least 1"),
         ({"fade": 2}, "at most 1"),
         ({"delay": -1}, "whole number from 0 on"),
@@ -282,6 +334,34 @@ def test_bad_options(options, message):
     X, y = examples(PA, n=20)
     with pytest.raises(ParameterError, match=message):
         progressive(PA(), X, y, **options)
+
+
+def test_many_labels_are_counted_in_good_time():
+    """Each that comes moves the counts of all others; 1,100 are too many for a table."""
+    X, y = np.ones((1100, 1)), np.arange(1100)
+    run = progressive(PA(), X, y)
+    assert (run.mistakes, run.labels, run.confusion) == (1100, y.tolist(), None)
+
+
+def test_what_is_kept_of_a_run_must_fit():
+    model = PA().partial_fit([[1.0], [2.0], [3.0]], ["a", "b", "c"])
+    rows = as_rows(np.ones((2, 1))).check()
+    for shapes in ([(2,), (2,), (2,), (2, 1)], [(2,), (2,), (1,), (2, 3)]):
+        kept = [np.empty(shape, kind) for shape, kind in zip(shapes, (np.int32, np.int32, float, float), strict=True)]
+        with pytest.raises(ValueError, match="shape"):
+            Tally().learn(model._learner, rows, np.zeros(2), 0, "hinge", 0.0, ["a", "b", "c"], [0, 1, 2], False, kept)
+
+
+def test_windows_of_ones_own():
+    """A metric of a window, or a fading one, can be asked for by itself, and is not had of a window again."""
+    X, y = examples(seriatim.OGDRegressor)
+    asked = [metrics.Windowed(metrics.RMSE(), 9), metrics.Fading(metrics.MAE(), 0.9)]
+    run = progressive(seriatim.OGDRegressor(), X, y, metrics=asked)
+    both = progressive(seriatim.OGDRegressor(), X, y, metrics=["rmse", "mae"], window=9, fade=0.9)
+    assert run.figures == {name: both.figures[name] for name in ("rmse, last 9", "mae, fading 0.9")}
+    assert len(progressive(seriatim.OGDRegressor(), X, y, metrics=asked, window=5, fade=0.5).figures) == 4
+    with pytest.raises(ParameterError, match="figure of regression"):
+        progressive(PA(), X, y, metrics=asked)
 
 
 @pytest.mark.parametrize("model", ["pa", PA])

@@ -188,6 +188,21 @@ def open_stream(sources: tuple[str, ...], model: Any, **options: Any) -> Any:
     return data.stream(source, features=model.features, schema=dict(model._schema or {}), **options)
 
 
+class Prefix(click.ParamType):
+    """A share, or a number of examples."""
+
+    name = "prefix"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            prefix = float(value) if "." in str(value) else int(value)
+        except ValueError:
+            prefix = 0
+        if prefix <= 0 or (isinstance(prefix, float) and prefix >= 1):
+            self.fail(f"{value} is no share such as 0.2 and no number of examples such as 5000", param, ctx)
+        return prefix
+
+
 def check_folder(path: str | None) -> None:
     """A file is to be written at the end: its folder must be there at the beginning."""
     if path and not Path(path).absolute().parent.is_dir():

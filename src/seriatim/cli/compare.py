@@ -12,7 +12,15 @@ from typing import Any
 
 import click
 
-from seriatim.cli import check_folder, data_argument, feature_options, features_of, format_options, report_skipped
+from seriatim.cli import (
+    Prefix,
+    check_folder,
+    data_argument,
+    feature_options,
+    features_of,
+    format_options,
+    report_skipped,
+)
 
 FOLDER = "seriatim-results/"
 
@@ -38,7 +46,7 @@ FOLDER = "seriatim-results/"
 @click.option("--regret/--no-regret", default=None, help="Regret and bounds on the first permutation; if quick.")
 @click.option("--tune", is_flag=True, help="First tune each algorithm, on examples that are then left out.")
 @click.option("--search", type=click.Choice(["grid", "random", "halving"]), default="grid", help="How to tune.")
-@click.option("--prefix", type=click.FloatRange(0, min_open=True), default=0.2, help="A share or number to tune on.")
+@click.option("--prefix", type=Prefix(), default="0.2", metavar="SHARE|N", help="Tune on so much.")
 @click.option("--like-libol", is_flag=True, help="Tune on the examples that are reported, as the literature does.")
 @click.option("--report", metavar="FILE", help="Write the report here; else beside the runs.")
 @click.option("--no-report", is_flag=True, help="Write no report.")

@@ -13,6 +13,7 @@ import click
 
 from seriatim.cli import (
     FEATURES,
+    Prefix,
     algorithm_options,
     build_model,
     data_argument,
@@ -24,21 +25,6 @@ from seriatim.cli import (
 )
 
 SHOWN = 20  # trials in the table
-
-
-class Prefix(click.ParamType):
-    """A share, or a number of examples."""
-
-    name = "prefix"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        try:
-            prefix = float(value) if "." in str(value) else int(value)
-        except ValueError:
-            prefix = 0
-        if prefix <= 0 or (isinstance(prefix, float) and prefix >= 1):
-            self.fail(f"{value} is no share such as 0.2 and no number of examples such as 5000", param, ctx)
-        return prefix
 
 
 @click.command("tune")

@@ -202,14 +202,14 @@ cdef class Tally:
         cdef double cost
         cdef double* score
         cdef Row x
-        self.expect(learner, rows, y, start, seen, last, None if kept is None else [len(part) for part in kept])
+        learner.learned = 0
+        self.expect(learner, rows, y, start, seen, last, None if kept is None else [part.shape for part in kept])
         self.begin(labels, n)
         # In registers: behind the learner's calls the compiler would have to look for changes of what is in memory.
         cdef long long t = self.examples, mistakes = self.mistakes
         cdef double total = self.loss, error = self.error
         cdef Py_ssize_t size = self.cells.shape[0]
         cdef long long* cells = &self.cells[0, 0] if size else NULL
-        learner.learned = 0
         learner.grow(rows.features + 1)
         self.begun = thread_seconds() - self.seconds
         while learner.learned < n and not learner.failed:
@@ -270,8 +270,8 @@ cdef class Tally:
             raise ValueError(f"classes {seen} of {classes}")
         if classes > 1 and n and not 0 <= np.min(y) <= np.max(y) < classes:
             raise ValueError(f"a class that is not one of {classes}")
-        if kept is not None and kept != [n] * 4:
-            raise ValueError("what is kept differs in length from the targets")
+        if kept is not None and kept != [(n,), (n,), (n,), (n, classes)]:
+            raise ValueError("what is kept differs in shape from the targets and scores")
 
     def take(self, const int[::1] truth, const int[::1] predicted, const double[::1] losses, list labels):
         """Examples that have been judged: positions in `labels` of what is true and predicted, and losses."""
@@ -347,13 +347,14 @@ cdef class Tally:
 
     def relabel(self, list labels):
         """Labels have come: the counts go where they now belong."""
-        every = [*labels, *(label for label in self.labels if label not in labels)]
+        every = [*dict.fromkeys([*labels, *self.labels])]
         if len(every) > LARGEST_CONFUSION:
             self.cells = self.counts = np.zeros((0, 0), np.int64)
         elif len(self.labels) <= LARGEST_CONFUSION:
             counts = np.zeros((len(every), len(every)), np.int64)
             if self.labels:
-                place = np.array([every.index(label) for label in self.labels])
-                counts[place[:, None], place] = self.counts
+                place = dict(zip(every, range(len(every))))
+                kept = np.array([place[label] for label in self.labels])
+                counts[kept[:, None], kept] = self.counts
             self.cells = self.counts = counts
         self.labels = every

@@ -48,7 +48,8 @@ Record = dict[str, Any]
 class Standing:
     """How an algorithm did: the mean and the standard deviation (n - 1) of each figure over the permutations.
 
-    `p` is the p-value of the paired test against the best, corrected for the number of tests (see `significance`).
+    `p` is the p-value of the paired test against the best, corrected for the number of tests (see `significance`);
+    None where there are too few permutations for any difference to be significant.
     """
 
     label: str
@@ -122,13 +123,13 @@ class Comparison:
             standing.label: {run["order"]: number(run.get(key)) for run in self.runs_of(standing.label)}
             for standing in standings
         }
-        if min(map(len, values.values())) < fewest_pairs(len(standings) - 1):
-            return
         best = values[standings[0].label]
         tests = []
         for standing in standings[1:]:
             other = values[standing.label]
             both = sorted(best.keys() & other.keys())
+            if len(both) < fewest_pairs(len(standings) - 1):
+                return
             tests.append(signed_rank([best[order] for order in both], [other[order] for order in both]))
         for standing, p in zip(standings[1:], holm(tests), strict=True):
             standing.p = p

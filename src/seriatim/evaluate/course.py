@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from seriatim.core.rows import LIMIT
 from seriatim.evaluate.drift import changes
 from seriatim.evaluate.metrics import Metric, Outcome
 from seriatim.evaluate.progressive import Run
@@ -59,7 +60,7 @@ def figures_of(run: Run) -> dict[str, Any]:
 
 
 class Series(Metric):
-    """Mistakes, or losses of predicted numbers, one after another."""
+    """Mistakes, or errors of predicted numbers, one after another: what the measure of a comparison is the mean of."""
 
     name, task = "series", "any"
 
@@ -67,7 +68,10 @@ class Series(Metric):
         self.parts: list[np.ndarray] = []
 
     def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
-        self.parts.append(cost_of(outcome))
+        if outcome.labels is None:
+            self.parts.append(np.minimum(np.abs(outcome.truth - outcome.predicted), LIMIT))
+        else:
+            self.parts.append(cost_of(outcome))
 
     @property
     def value(self) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,8 @@ from seriatim.core.rows import Rows, picked
 from seriatim.data.cache import Arrays, joined, sparse
 from seriatim.errors import DataError
 from seriatim.estimator import Estimator
-from seriatim.evaluate.metrics import Outcome
+from seriatim.evaluate.metrics import MeanLoss, Outcome
+from seriatim.evaluate.progressive import SIGNS
 from seriatim.labels import label_order, plain_label
 
 
@@ -111,12 +114,14 @@ class Given(Waiting):
         waiting = self.join(rows, y)
         self.due = np.concatenate([self.due, np.arange(first, first + rows.n) + delays])
         at, learned = held, np.zeros(waiting.n, bool)
-        for moment in np.unique(self.due[self.due < first + rows.n]).tolist():
+        order = np.argsort(self.due, kind="stable")
+        order = order[self.due[order] < first + rows.n]
+        moments, begins = np.unique(self.due[order], return_index=True)
+        for moment, now in zip(moments.tolist(), np.split(order, begins[1:]), strict=False):
             until = held + moment - first + 1  # all up to this example are predicted, then some become known
             if until > at:
                 self.predict(waiting.slice(at, until), self.y[at:until])
                 at = until
-            now = np.flatnonzero(self.due == moment)
             self.learn(self.rows(now), self.y[now])
             learned[now] = True
         if waiting.n > at:
@@ -133,14 +138,11 @@ class Given(Waiting):
 
 def delayed(model: Estimator, blocks: Iterable[tuple[Rows, np.ndarray]], delay: Any, run: Any) -> Iterator[Rows]:
     """Go through blocks; each is given back when it has been judged."""
-    judge = judge_of(model, run)
-    late = Fixed(model, judge, delay) if np.ndim(delay) == 0 else Given(model, judge, check_delays(delay))
+    judge, delays = judge_of(model, run), check_delays(delay)
+    late = Given(model, judge, delays) if delays.ndim else Fixed(model, judge, int(delays))
     seen = 0
     for rows, y in blocks:
-        try:
-            late.take(rows, np.asarray(y))
-        except DataError as error:
-            raise DataError(f"examples {seen + 1} to {seen + rows.n}: {error}") from None
+        late.take(rows, np.asarray(y))
         seen += rows.n
         yield rows
     if seen:
@@ -149,49 +151,65 @@ def delayed(model: Estimator, blocks: Iterable[tuple[Rows, np.ndarray]], delay: 
 
 def check_delays(delay: Any) -> np.ndarray:
     delays = np.asarray(delay)
-    if delays.ndim != 1 or delays.dtype.kind not in "iu" or (delays < 0).any():
-        raise DataError("the delays must be whole numbers from 0 on, one for each example")
+    if delays.ndim > 1 or delays.dtype.kind not in "iu" or (delays < 0).any():
+        raise DataError("the delays must be whole numbers from 0 on: one for all examples, or one for each")
     return delays.astype(np.int64)
 
 
 def judge_of(model: Any, run: Any) -> Any:
     """What judges scores beside the labels that come later."""
+    if model.task == "classification":
+        return Labels(model, run)
 
     def numbers(y: np.ndarray, scores: np.ndarray) -> None:
         targets = model._targets(y, len(y))
         losses = judge_numbers(model.loss, targets, scores, model.epsilon)
         run.take(Outcome(targets, scores[:, 0], scores, losses))
 
-    def labels(y: np.ndarray, scores: np.ndarray) -> None:
+    return numbers
+
+
+class Labels:
+    """Judges scores beside the labels of the stream: `met` are all that it has had until now, told or not."""
+
+    def __init__(self, model: Any, run: Any) -> None:
+        self.model, self.run = model, run
+        self.met: set[Any] = set()
+        self.known: list[Any] = []  # the same, ascending, or the signs as long as there are no others
+
+    def __call__(self, y: np.ndarray, scores: np.ndarray) -> None:
+        """Cut where a new label comes, so that nothing depends on how many are judged at once."""
         truth = [plain_label(label) for label in y.tolist()]
-        guess = model.decide(scores).tolist() if model._codes else []
-        known = sorted({*model._labels, *truth}, key=label_order)
-        place = {label: k for k, label in enumerate(known)}
-        margins = [margin(scores[i], model._codes.get(label), model) for i, label in enumerate(truth)]
-        losses = judge_numbers(model.loss, 1 - np.array(margins), np.zeros((len(truth), 1)), model.epsilon)
-        predicted = np.array([place[label] for label in guess] or [-1] * len(truth), np.int32)
+        firsts = {label: i for i, label in reversed([*enumerate(truth)]) if label not in self.met}
+        for begin, end in pairwise(sorted({0, *firsts.values(), len(truth)})):
+            self.take(truth[begin:end], scores[begin:end])
+
+    def take(self, truth: list[Any], scores: np.ndarray) -> None:
+        model, codes = self.model, self.model._codes
+        self.met |= {*model._labels, *truth}
+        signs = self.met <= {*SIGNS}  # which can be predicted before they have been met
+        known = SIGNS if signs else sorted(self.met, key=label_order)
+        if signs:
+            codes, guess = {-1: -1.0, 1: 1.0}, np.where(scores[:, 0] >= 0, 1, -1).tolist()
+        else:
+            guess = model.decide(scores).tolist() if codes else [None] * len(truth)
+        self.known = self.known if known == self.known else known
+        place = {label: k for k, label in enumerate(self.known)}
         true = np.array([place[label] for label in truth], np.int32)
-        seen = [place[model._labels[k]] for k in model.seen()] if scores.shape[1] > 1 else range(len(known))
-        run.take(Outcome(true, predicted, spread(scores, model._labels, place), losses, known, seen))
+        predicted = np.array([place.get(label, -1) for label in guess], np.int32)
+        seen = sorted(place[label] for label in codes) or [*range(len(place))]
+        outcome = Outcome(true, predicted, spread(scores, codes, place), labels=self.known, seen=seen)
+        self.run.take(replace(outcome, losses=MeanLoss(model.loss, model.epsilon).numbers(outcome)))
 
-    return labels if model.task == "classification" else numbers
 
-
-def spread(scores: np.ndarray, labels: list[Any], place: dict[Any, int]) -> np.ndarray:
-    """The scores as columns for all labels, also those that the model does not know yet."""
-    if len(place) == len(labels) or len(place) <= 2:
+def spread(scores: np.ndarray, codes: dict[Any, float], place: dict[Any, int]) -> np.ndarray:
+    """The scores as columns for all labels, also those that the model does not know yet; one column for two labels."""
+    if len(place) == scores.shape[1] or len(place) == 1:
         return scores
+    if len(place) == 2:  # a label that is the only one known may have been taken for the other
+        turned = any(code != (-1.0, 1.0)[place[label]] for label, code in codes.items())
+        return -scores if turned else scores
     wide = np.zeros((len(scores), len(place)))
-    for k, label in enumerate(labels):
-        wide[:, place[label]] = scores[:, k] if scores.shape[1] > 1 else (k - 0.5) * scores[:, 0]
+    for label, code in codes.items():
+        wide[:, place[label]] = scores[:, int(code)] if scores.shape[1] > 1 else 0.5 * code * scores[:, 0]
     return wide
-
-
-def margin(scores: np.ndarray, code: float | None, model: Any) -> float:
-    """How clearly the true label wins; 0 for one that is not known yet."""
-    if code is None:
-        return 0.0
-    if len(scores) == 1:
-        return float(code * scores[0])
-    rivals = [scores[k] for k in model.seen() if k != code]
-    return float(scores[int(code)] - (max(rivals) if rivals else 0.0))

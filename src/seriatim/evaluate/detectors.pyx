@@ -346,8 +346,8 @@ cdef class DDM(DriftDetector):
         if p + s < self.p_min + self.s_min:
             self.p_min, self.s_min, self.n_min, self.mistakes_min = p, s, self.n, self.mistakes
         self.warned = p + s > self.p_min + self.warning * self.s_min
-        if not p + s > self.p_min + self.drift * self.s_min:
-            return False
+        if self.n == self.n_min or not p + s > self.p_min + self.drift * self.s_min:
+            return False    # what is the lowest has not risen, however few standard errors are asked for
         self.before = self.p_min
         self.age = self.n - self.n_min
         self.after = <double> (self.mistakes - self.mistakes_min) / self.age

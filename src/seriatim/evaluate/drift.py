@@ -58,7 +58,7 @@ class Changes(Metric):
     True
     """
 
-    name, task = "changes", "any"
+    name, task, in_order = "changes", "any", True
 
     def __init__(self, detector: Any = None) -> None:
         self.detector = checked_detector(detector).fresh()

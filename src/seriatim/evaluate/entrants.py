@@ -132,12 +132,12 @@ def parsed(text: str) -> tuple[type[Estimator], dict[str, Any]]:
     return cls, {name: cls.parameters[name].parse(value) for name, value in texts.items()}
 
 
-def described(model: Estimator) -> str:
+def described(model: Estimator, features: bool = False) -> str:
     """The name of a model's algorithm, and its parameters as far as they are not the usual ones."""
     special = {
         name: value
         for name, value in model.get_params().items()
-        if name != "features" and not np.array_equal(value, model.parameters[name].default)
+        if (features or name != "features") and not np.array_equal(value, model.parameters[name].default)
     }
     return " ".join([catalogue.command_name(type(model)), *(f"{name}={value}" for name, value in special.items())])
 
@@ -166,5 +166,10 @@ def distinct(field: list[Entrant]) -> list[Entrant]:
     once: dict[str, Entrant] = {}
     for one in field:
         once.setdefault(f"{one.algorithm} {one.parameters}", one)
-    labels = [one.label for one in once.values()]
-    return [Entrant(described(one.model), one.model) if labels.count(one.label) > 1 else one for one in once.values()]
+    field = [*once.values()]
+    for features in (False, True):  # what they do with the data is said only where nothing else tells them apart
+        labels = [one.label for one in field]
+        field = [
+            Entrant(described(one.model, features), one.model) if labels.count(one.label) > 1 else one for one in field
+        ]
+    return field

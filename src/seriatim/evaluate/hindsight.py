@@ -14,7 +14,7 @@ from seriatim.estimator import Estimator
 from seriatim.evaluate.best import LOSSES, best_of
 from seriatim.evaluate.radius import length_asked_for, measured_loss, norm_of, own_radius
 from seriatim.evaluate.rounds import rounds
-from seriatim.evaluate.theorems import hedge, holds, regret_bound
+from seriatim.evaluate.theorems import hedge, holds, regret_bound, table
 
 
 @dataclass
@@ -67,15 +67,8 @@ class Regret:
                 line += [f"{self.bound[i]:.6g}", "yes" if holds(self.regret[i], self.bound[i]) else "NO"]
             lines.append(line)
         paper = [f"bound: {self.paper}"] if self.bound else []
-        return "\n".join([self.learner, f"against the {self.comparator}", *paper, table(heads, lines)])
-
-
-def table(heads: list[str], lines: list[list[str]]) -> str:
-    """Columns, flush right."""
-    widths = [max(len(row[k]) for row in (heads, *lines)) for k in range(len(heads))]
-    return "\n".join(
-        "  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in (heads, *lines)
-    )
+        made = table([heads, *lines], ">" * len(heads))
+        return "\n".join([self.learner, f"against the {self.comparator}", *paper, made])
 
 
 def regret(

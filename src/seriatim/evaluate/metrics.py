@@ -12,7 +12,7 @@ import copy
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -87,9 +87,10 @@ def outcome(y: Any, predicted: Any, scores: Any = None, known: Sequence[Any] = (
 class Metric:
     """A figure of the examples so far. `value` is None as long as there is nothing to say."""
 
-    name: ClassVar[str]
-    task: ClassVar[str] = "classification"
-    high: ClassVar[bool] = False  # whether more is better
+    name: str
+    task: str = "classification"
+    high: bool = False  # whether more is better
+    in_order: bool = False  # whether it is of the stream as it is, so that it cannot be had of a window, or faded
     known: Sequence[Any] = ()  # labels of earlier examples
 
     def update(self, y: Any, predicted: Any, scores: Any = None) -> Self:
@@ -231,7 +232,7 @@ class LogLoss(Mean):
 
 
 class Confusion(Metric):
-    """How often each label (row) was taken for each label (column).
+    """How often each label (row) was taken for each label (column), of those that were true or predicted.
 
     The first example of all, before which no label is known, is in no cell.
 
@@ -244,16 +245,16 @@ class Confusion(Metric):
 
     def __init__(self) -> None:
         self.labels: list[Any] = []
+        self.latest: list[Any] = []  # the labels that the last examples could have had
         self.counts = np.zeros((0, 0))
-        self.unpredicted: dict[Any, float] = {}
 
     def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
-        self.meet(outcome.labels or [])
-        place = np.array([self.labels.index(label) for label in outcome.labels or []], np.int64)
-        size, told = len(self.labels), outcome.predicted >= 0
-        if not told.all():
-            for label in place[outcome.truth[~told]]:
-                self.unpredicted[self.labels[label]] = self.unpredicted.get(self.labels[label], 0.0) + 1
+        told, self.latest = outcome.predicted >= 0, outcome.labels or []
+        often = [np.bincount(part, minlength=len(self.latest)) for part in (outcome.truth, outcome.predicted[told])]
+        occurred = np.flatnonzero(often[0] + often[1]).tolist()
+        self.meet([self.latest[k] for k in occurred])
+        place, size = np.zeros(len(self.latest), np.int64), len(self.labels)
+        place[occurred] = [self.labels.index(self.latest[k]) for k in occurred]
         cells = place[outcome.truth[told]] * size + place[outcome.predicted[told]]
         given = None if weights is None else weights[told]
         self.counts += np.bincount(cells, given, size * size).reshape(size, size)
@@ -298,12 +299,10 @@ class OfConfusion(Confusion):
 
     def of_positive(self) -> tuple[float, float, float, float]:
         """Right, predicted and true examples of the positive label, and all examples."""
-        place = len(self.labels) - 1 if self.positive is None else -1
-        if self.positive in self.labels:
-            place = self.labels.index(self.positive)
-        if place < 0:
+        positive = self.latest[-1] if self.positive is None and self.latest else self.positive
+        if positive not in self.labels:
             return 0.0, 0.0, 0.0, float(self.counts.sum())
-        counts = self.counts
+        counts, place = self.counts, self.labels.index(positive)
         return counts[place, place], counts[:, place].sum(), counts[place].sum(), float(counts.sum())
 
 
@@ -331,7 +330,7 @@ class Averaged(OfConfusion):
     def value(self) -> float | None:
         if not self.counts.any():
             return None
-        average = self.average or ("positive" if len(self.labels) <= 2 or self.positive is not None else "macro")
+        average = self.average or ("positive" if len(self.latest) <= 2 or self.positive is not None else "macro")
         if average == "positive":
             return float(self.share(*self.of_positive()[:3]))
         right, predicted, true = self.cells()
@@ -448,7 +447,7 @@ class AUC(Metric):
     counts one half. It is the area under the ROC curve, of two labels.
 
     The scores are kept, sorted, up to `capacity` distinct ones: so far the value is exact. Beyond it neighbours are
-    merged, and the value is within `error` of the exact one.
+    merged, with all that come between them later, and the value is within `error` of the exact one.
 
     >>> AUC().update([0, 1, 0, 1], [0, 1, 0, 0], [0.1, 0.9, 0.4, 0.3]).value
     0.75
@@ -461,9 +460,9 @@ class AUC(Metric):
             raise ParameterError(f"capacity={capacity!r}: must be at least 2")
         self.capacity = capacity
         self.scores = np.zeros(0)
+        self.ends = np.zeros(0)  # up to which scores have been merged with each of them
         self.counts = np.zeros((0, 2))  # negative and positive examples of each
-        self.merged = np.zeros(0, bool)
-        self.alone: list[tuple[Any, np.ndarray, np.ndarray]] = []  # a label, scores for it, weights
+        self.pair: tuple[Any, Any] = (None, None)  # the labels; one without another is taken for the positive one
 
     def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
         labels: list[Any] = outcome.labels or []
@@ -471,23 +470,30 @@ class AUC(Metric):
         if given.shape[1] > 1 or len(labels) > 2:
             raise DataError("auc: there are more than two labels")
         weights = np.ones(len(outcome)) if weights is None else weights
-        if len(labels) == 1:  # whether it is the higher one will be seen
-            self.alone.append((labels[0], outcome.signs() * given[:, 0], weights))
-            return
-        for label, scores, counted in self.alone:
-            sign = 1.0 if label == labels[1] else -1.0
-            self.add(sign * scores, np.full(len(scores), sign), counted)
-        self.alone = []
-        self.add(given[:, 0], outcome.signs(), weights)
+        scores, signs = given[:, 0], outcome.signs()
+        if len(labels) == 1:
+            scores, signs = signs * scores, np.ones(len(outcome))
+        self.turn((labels[0] if len(labels) == 2 else None, labels[-1]))
+        self.add(scores, signs, weights)
+
+    def turn(self, pair: tuple[Any, Any]) -> None:
+        """Which of two labels the first one is, is known when the second one has come."""
+        positive = bool(self.counts[:, 1].any())
+        if self.counts.any() and pair != self.pair and (self.pair[positive] == pair[1]) != positive:
+            self.scores, self.ends, self.counts = -self.ends[::-1], -self.scores[::-1], self.counts[::-1, ::-1]
+        self.pair = pair
 
     def add(self, scores: np.ndarray, signs: np.ndarray, weights: np.ndarray) -> None:
         fresh = np.zeros((len(scores), 2))
         fresh[np.arange(len(scores)), (signs > 0).astype(int)] = weights
+        if len(self.scores):
+            before = np.searchsorted(self.scores, scores, "right") - 1
+            scores = np.where((before >= 0) & (scores <= self.ends[before]), self.scores[before], scores)
         known, place = np.unique(np.concatenate([self.scores, scores]), return_inverse=True)
-        counts, merged = np.zeros((len(known), 2)), np.zeros(len(known), bool)
+        counts, ends = np.zeros((len(known), 2)), known.copy()
         np.add.at(counts, place, np.concatenate([self.counts, fresh]))
-        merged[place[: len(self.merged)]] = self.merged
-        self.scores, self.counts, self.merged = known, counts, merged
+        ends[place[: len(self.ends)]] = self.ends
+        self.scores, self.ends, self.counts = known, ends, counts
         while len(self.scores) > self.capacity:
             self.halve()
 
@@ -495,12 +501,11 @@ class AUC(Metric):
         """Merge each two neighbours."""
         first = np.arange(0, len(self.scores), 2)
         self.counts = np.add.reduceat(self.counts, first)
-        self.merged = np.logical_or.reduceat(self.merged, first) | (np.diff([*first, len(self.scores)]) > 1)
+        self.ends = self.ends[np.minimum(first + 1, len(self.ends) - 1)]
         self.scores = self.scores[first]
 
     def fade(self, factor: float) -> None:
         self.counts *= factor
-        self.alone = [(label, scores, weights * factor) for label, scores, weights in self.alone]
 
     def pairs(self) -> float:
         negative, positive = self.counts.sum(axis=0)
@@ -517,7 +522,8 @@ class AUC(Metric):
     @property
     def error(self) -> float:
         """How far the value may be from the exact one: half the pairs that were merged."""
-        return float(self.counts[self.merged].prod(axis=1).sum() / 2 / self.pairs()) if self.pairs() else 0.0
+        merged = self.counts[self.ends > self.scores]
+        return float(merged.prod(axis=1).sum() / 2 / self.pairs()) if self.pairs() else 0.0
 
 
 class OfNumbers(Mean):
@@ -583,7 +589,10 @@ class R2(RMSE):
 class Around(Metric):
     """A metric that looks at some of the examples of another one."""
 
-    metric: Metric
+    in_order = True
+
+    def __init__(self, metric: Metric) -> None:
+        self.metric, self.name, self.task, self.high = metric, metric.name, metric.task, metric.high
 
     def made(self, y: Any, predicted: Any, scores: Any) -> Outcome:
         return self.metric.made(y, predicted, scores)
@@ -599,7 +608,8 @@ class Windowed(Around):
     def __init__(self, metric: Metric, size: int) -> None:
         if size < 1:
             raise ParameterError(f"a window of {size!r} examples: must be at least 1")
-        self.metric, self.size = metric, size
+        super().__init__(metric)
+        self.size = size
         self.parts: deque[Outcome] = deque()  # one for each set of labels
         self.held = 0
 
@@ -637,7 +647,8 @@ class Fading(Around):
     def __init__(self, metric: Metric, factor: float) -> None:
         if not 0 < factor <= 1:
             raise ParameterError(f"a fading factor of {factor!r}: must be above 0 and at most 1")
-        self.metric, self.factor = metric, factor
+        super().__init__(metric)
+        self.factor = factor
 
     def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
         self.metric.fade(self.factor ** len(outcome))

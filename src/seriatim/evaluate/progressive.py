@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from seriatim.features import Features
 from seriatim.labels import label_order
 
 STEP = 1 << 19  # values of an array between two looks at the clock
-CHECKPOINTS = 512
 SIGNS = [-1, 1]
 
 Blocks = Iterator[tuple[Rows, Any]]
@@ -33,7 +32,6 @@ class Run:
         self.values = self.updates = 0
         self.seconds = 0.0
         self.interrupted = False
-        self.checkpoints: list[tuple[int, int, float]] = []  # (examples, updates, seconds)
         self.held_out_curve: list[tuple[int, float]] = []  # (examples, mistake rate or mean loss of the held-out)
         self.values_at: dict[int, list[Any]] = {}  # of the followed metrics
 
@@ -208,12 +206,6 @@ class Run:
         self.values_at = {place: self.values_at[place] for place in places if place in self.values_at}
         return [place for place in places if place > before]
 
-    def checkpoint(self, updates: int, seconds: float) -> None:
-        self.updates, self.seconds = updates, seconds
-        if len(self.checkpoints) >= CHECKPOINTS:
-            self.checkpoints = self.checkpoints[1::2]
-        self.checkpoints.append((self.examples, updates, seconds))
-
 
 def plain_parameters(model: Any) -> dict[str, Any]:
     """The parameters of a model as what JSON has; a model within a model as it is shown."""
@@ -241,7 +233,6 @@ def progressive(
     fade: float | None = None,
     held_out: Any = None,
     watch: Callable[[Run], None] | None = None,
-    clock: Callable[[], float] = time.perf_counter,
 ) -> Run:
     """Run a model over a stream and judge every prediction that it makes before it learns the answer.
 
@@ -260,7 +251,6 @@ def progressive(
     held_out : X and y, or a stream, that is predicted but not learned, after 1, 2, 4, ... examples or `every` so many,
         and at the end: `run.held_out_curve`.
     watch : called now and then with the run so far.
-    clock : what tells the seconds.
 
     Ctrl-C ends the run between two blocks; what was learned until then stands, and `interrupted` says so.
 
@@ -278,24 +268,26 @@ def progressive(
     for name, value, least in (("warm_up", warm_up, 0), ("every", every, 1)):
         if value is not None and value < least:
             raise ParameterError(f"{name}={value!r}: must be at least {least}")
+    if at is not None and np.min(at, initial=1) < 1:
+        raise ParameterError(f"at={at!r}: the places of a curve must be at least 1")
     run = Run(model, followed_metrics(model, metrics, window, fade), warm_up, every, at)
     before, seen = updates(model), 0
     apart = 0.0
-    start = clock()
+    start = perf_counter()
     try:
         for rows in judged(model, X, y, sample_weight, delay, run, None if held_out is None else places(every)):
             run.values += rows.nonzeros
             seen += rows.n
-            run.checkpoint(updates(model) - before, clock() - start - apart)
+            run.updates, run.seconds = updates(model) - before, perf_counter() - start - apart
             if held_out is not None:
-                begun = clock()
+                begun = perf_counter()
                 look_at_held_out(run, held_out, seen, every)
-                apart += clock() - begun
+                apart += perf_counter() - begun
             if watch is not None:
                 watch(run)
     except KeyboardInterrupt:
         run.interrupted = True
-    run.checkpoint(updates(model) - before, clock() - start - apart)
+    run.updates, run.seconds = updates(model) - before, perf_counter() - start - apart
     if held_out is not None:
         look_at_held_out(run, held_out, seen, 1)
     return run
@@ -313,7 +305,7 @@ def followed_metrics(
             raise ParameterError(f"log loss: it is of models that learn by the logistic loss, and {model!r} does not")
     main = MistakeRate() if model.task == "classification" else MeanLoss()
     others: list[Metric] = []
-    for one in [main, *asked] if window is not None or fade is not None else []:
+    for one in [main, *(one for one in asked if not one.in_order)]:
         others += [Windowed(metric(one), window)] if window is not None else []
         others += [Fading(metric(one), fade)] if fade is not None else []
     return asked + others
@@ -335,11 +327,10 @@ def judged(
     if np.ndim(delay) or delay:
         from seriatim.evaluate.delayed import delayed
 
-        blocks = X if given is None else [(given, np.asarray(y))]
-        yield from delayed(model, blocks if cuts is None else cut(blocks, cuts), delay, run)
+        told = stream_blocks(model, X, as_told=True) if given is None else iter([(given, np.asarray(y))])
+        yield from delayed(model, told if cuts is None else cut(told, cuts), delay, run)
         return
     blocks = stream_blocks(model, X) if given is None else array_blocks(model, given, y)
-
     for rows, targets in blocks if cuts is None else cut(blocks, cuts):
         if isinstance(model, Estimator):
             model.learn_rows(rows, targets, learn=run.learn)
@@ -374,8 +365,11 @@ def cut(blocks: Iterable[tuple[Rows, Any]], places: Iterator[int]) -> Blocks:
                 place = next(places)
 
 
-def stream_blocks(model: Estimator, stream: Iterable[tuple[Rows, np.ndarray]]) -> Blocks:
-    """The blocks of a stream, each checked before it is learned. A new model takes the stream's features over."""
+def stream_blocks(model: Estimator, stream: Iterable[tuple[Rows, np.ndarray]], as_told: bool = False) -> Blocks:
+    """The blocks of a stream, each checked before it is learned. A new model takes the stream's features over.
+
+    Their targets are those of the model or, where that has yet to meet them, `as_told`.
+    """
     seen = 0
     if model.features is None and not model.__sklearn_is_fitted__():
         how = getattr(stream, "features", None)
@@ -389,7 +383,7 @@ def stream_blocks(model: Estimator, stream: Iterable[tuple[Rows, np.ndarray]]) -
         except DataError as error:
             where = f"{getattr(stream, 'name', 'the stream')}, examples {seen + 1} to {seen + rows.n}"
             raise DataError(f"{where}: {error}") from None
-        yield rows.check(), targets
+        yield rows.check(), np.asarray(y) if as_told else targets
         seen += rows.n
 
 

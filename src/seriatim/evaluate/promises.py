@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
 
 from seriatim.evaluate.entrants import Entrant
 from seriatim.evaluate.examples import Examples
+from seriatim.features import Features
 
 MOST_FEATURES = 1500  # beyond, the best in hindsight is found by slower means
 
@@ -39,7 +41,7 @@ class Promises:
             start, index, value = examples.arrays
             self.X = csr_matrix((value, index, start), (examples.n, examples.features))[order]
         self.y = np.asarray(examples.y)[order]
-        self.known: dict[Any, Any] = {}
+        self.known: dict[Any, dict[Any, Any]] = defaultdict(dict)  # by how the rows are scaled
 
     def of(self, entrant: Entrant) -> dict[str, Any]:
         """As plain data: the regret at some places, and what each theorem says."""
@@ -47,7 +49,7 @@ class Promises:
         from seriatim.evaluate.theorems import bounds
 
         model = entrant.fresh()
-        found = regret(model, self.X, self.y, known=self.known)
+        found = regret(model, self.X, self.y, known=self.known[Features.of(model.features).normalize])
         return {
             "regret": found.as_dict(),
             "bounds": [bound.as_dict() for bound in bounds(model, self.X, self.y, radius=found.radius)],

@@ -71,15 +71,24 @@ def bounds(model: Estimator, X: Any, y: Any = None, *, radius: float | None = No
 
 def show(found: list[Bound]) -> str:
     """A table for a person."""
-    lines = [("bound", "of", "measured", "bound", "holds", "")]
+    lines = [["bound", "of", "measured", "bound", "holds", ""]]
     for one in found:
-        lines.append(
-            (one.name, one.quantity, f"{one.measured:.6g}", f"{one.bound:.6g}", "yes" if one.holds else "NO", one.paper)
-        )
-    widths = [max(len(line[k]) for line in lines) for k in range(5)]
-    places = ("<", "<", ">", ">", "<")
+        numbers = f"{one.measured:.6g}", f"{one.bound:.6g}"
+        lines.append([one.name, one.quantity, *numbers, "yes" if one.holds else "NO", one.paper])
+    return table(lines, "<<>><<")
+
+
+def table(lines: list[list[str]], sides: str) -> str:
+    """Columns of text, each flush with this side.
+
+    >>> print(table([["t", "loss"], ["10", "0.5"]], "<>"))
+    t   loss
+    10   0.5
+    """
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
-        "  ".join([*(f"{line[k]:{places[k]}{widths[k]}}" for k in range(5)), line[5]]).rstrip() for line in lines
+        "  ".join(f"{text:{side}{width}}" for text, side, width in zip(line, sides, widths, strict=True)).rstrip()
+        for line in lines
     )
 
 

@@ -165,6 +165,8 @@ def changed(entry: Mapping[str, Any]) -> dict[str, Any]:
 
     >>> changed({"label": "pa C=0.5", "parameters": {"C": 0.5, "variant": "II", "average": False}})
     {'variant': 'II'}
+    >>> changed({"label": "pa:variant=II", "parameters": {"C": 0.5, "variant": "II", "average": False}})
+    {'C': 0.5}
     """
     from seriatim import catalogue
 
