@@ -133,7 +133,7 @@ def ratio(value: float) -> str:
 
 def target(line: Line) -> str:
     if line.target is not None:
-        return f"1/{1 / line.target:.0f}" if line.target < 1 else f"{line.target:g}"
+        return f"1/{1 / line.target:.3g}" if line.target < 1 else f"{line.target:g}"
     return "" if line.limit is None else f"{line.limit:g} {line.unit}"
 
 

@@ -18,7 +18,8 @@ def compare(bench: Bench) -> Iterator[Line]:
         spam = Path(folder) / "spam.svm"
         run(bench.seriatim, "convert", "spam", spam)
         yield beside_river(bench, spam)
-    yield on_two_cores(bench)
+    yield on_two_cores(bench, PERMUTATIONS)
+    yield on_two_cores(bench, FEW, bench.files.arrays)
 
 
 def judging(bench: Bench) -> Line:
@@ -45,13 +46,14 @@ def beside_river(bench: Bench, spam: Path) -> Line:
     return Line("compare spam, a run", "river", *each, "ms", 1 / 50, note=note)
 
 
-def on_two_cores(bench: Bench) -> Line:
+def on_two_cores(bench: Bench, permutations: int, *arrays: Path) -> Line:
     """The default comparison with two jobs and with one."""
-    sides = {jobs: f"{jobs} jobs" for jobs in (2, 1)}
+    given = permutations, "all", *arrays
     with (
-        Worker(bench.python, "comparing", "seriatim", PERMUTATIONS, 2, "all") as two,
-        Worker(bench.python, "comparing", "seriatim", PERMUTATIONS, 1, "all") as one,
+        Worker(bench.python, "comparing", "seriatim", given[0], 2, *given[1:]) as two,
+        Worker(bench.python, "comparing", "seriatim", given[0], 1, *given[1:]) as one,
     ):
-        answers = best(take_turns(bench, {sides[2]: two, sides[1]: one}, bench.repeat))
-    seconds = [answers[side]["seconds"] for side in sides.values()]
-    return Line(f"compare spam, {answers[sides[2]]['runs']} runs, 2 jobs", "1 job", *seconds, "s", 1 / 1.8)
+        answers = best(take_turns(bench, {"2 jobs": two, "1 job": one}, bench.repeat))
+    seconds = [answers[side]["seconds"] for side in ("2 jobs", "1 job")]
+    what = "20,000 rows" if arrays else "spam"
+    return Line(f"compare {what}, {answers['1 job']['runs']} runs, 2 jobs", "1 job", *seconds, "s", 1 / 1.8)

@@ -1,7 +1,7 @@
 """Time of progressive validation of some algorithms over permutations of `spam`: `comparing WHO SIZE`.
 
-WHO is seriatim or river; SIZE is the number of permutations. Seriatim also takes the number of jobs, and `all` for
-its own dozen.
+WHO is seriatim or river; SIZE is the number of permutations. River takes the file; Seriatim the number of jobs, `all`
+for its own dozen, and the arrays of another set.
 """
 
 import random
@@ -54,15 +54,30 @@ def river(path: str, permutations: int) -> Any:
     return measure
 
 
-def seriatim(permutations: int, jobs: int, which: str) -> Any:
+ROWS = 20_000  # of another set
+
+
+def larger(path: str) -> Any:
+    """The first rows of a file of arrays."""
+    import numpy as np
+
+    from bench.workers.partial_fit import Csr
+
+    with np.load(path) as file:
+        start, index, value, y = (file[name] for name in ("start", "index", "value", "y"))
+    end = start[ROWS]
+    return Csr(start[: ROWS + 1], index[:end], value[:end], (ROWS, int(index.max()) + 1)), y[:ROWS]
+
+
+def seriatim(permutations: int, jobs: int, which: str, arrays: str | None = None) -> Any:
     from seriatim.evaluate import compare
     from seriatim.evaluate.examples import Examples
 
-    spam = Examples.of("spam")  # River has its examples beforehand, too
+    examples = Examples.of(larger(arrays) if arrays else "spam")  # River has its examples beforehand, too
 
     def measure() -> dict[str, float]:
         start = time.perf_counter()
-        comparison = compare(spam, None if which == "all" else OURS, permutations=permutations, jobs=jobs)
+        comparison = compare(examples, None if which == "all" else OURS, permutations=permutations, jobs=jobs)
         return {"seconds": time.perf_counter() - start, "runs": comparison.ran}
 
     return measure
@@ -70,4 +85,5 @@ def seriatim(permutations: int, jobs: int, which: str) -> Any:
 
 if __name__ == "__main__":
     who, permutations, *more = sys.argv[1:]
-    serve(river(more[0], int(permutations)) if who == "river" else seriatim(int(permutations), int(more[0]), more[1]))
+    size = int(permutations)
+    serve(river(more[0], size) if who == "river" else seriatim(size, int(more[0]), *more[1:]))
