@@ -92,7 +92,9 @@ class Examples:
             raise ParameterError(f"{data.name}: delay={data.delay}; in a comparison each label is told at once")
         if isinstance(data.source, Generated) and data.limit is None:
             raise DataError(f"{data.name} has no end; say how many examples to take of it by a limit (--limit)")
-        arrays, y, names, weights = Stream(within_room(data)).arrays()
+        held = Stream(within_room(data))
+        held.name = data.name
+        arrays, y, names, weights = held.arrays()
         columns = int(arrays[1].max(initial=-1)) + 1 if names is None else len(names)
         rows = Rows.sparse(*arrays, max(columns, 1))
         rows.weights = weights
