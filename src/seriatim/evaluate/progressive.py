@@ -285,11 +285,12 @@ def progressive(
                 apart += perf_counter() - begun
             if watch is not None:
                 watch(run)
+        run.updates, run.seconds = updates(model) - before, perf_counter() - start - apart
+        if held_out is not None:
+            look_at_held_out(run, held_out, seen, 1)
     except KeyboardInterrupt:
+        run.updates, run.seconds = updates(model) - before, perf_counter() - start - apart
         run.interrupted = True
-    run.updates, run.seconds = updates(model) - before, perf_counter() - start - apart
-    if held_out is not None:
-        look_at_held_out(run, held_out, seen, 1)
     return run
 
 
