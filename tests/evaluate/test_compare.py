@@ -468,6 +468,24 @@ def test_regret_and_bounds_are_kept(tmp_path):
     assert compare("digits", ["pa"], permutations=1, regret=True).no_regret == "is for two labels, or for numbers"
 
 
+def test_what_tuning_found_is_kept(tmp_path, monkeypatch):
+    def tune(**options):
+        return compare("spam", ["arow", "pa"], permutations=1, tune="grid", store=tmp_path, features=MAX, **options)
+
+    first = tune()
+    assert first.ran == 4
+    monkeypatch.setattr("seriatim.evaluate.tuning.tuned", None)  # it would fail if it were asked
+    again = tune()
+    assert (again.ran, again.tuning) == (0, first.tuning)
+    assert [one.parameters for one in again.entrants] == [one.parameters for one in first.entrants]
+    with pytest.raises(TypeError, match="not callable"):
+        tune(seed=1)
+    (kept,) = tmp_path.glob("*.tuned.json")
+    kept.write_text("{}")
+    with pytest.raises(DataError, match="remove it to search again"):
+        tune()
+
+
 @pytest.mark.parametrize("search", ["grid", "halving", "like-libol"])
 def test_tuned_on_examples_that_are_left_out(search):
     comparison = compare("spam", ["arow", "perceptron"], permutations=2, tune=search, features=MAX)

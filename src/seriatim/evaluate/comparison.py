@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seriatim import __version__
-from seriatim.errors import ParameterError, SeriatimError
+from seriatim.errors import DataError, ParameterError, SeriatimError
 from seriatim.evaluate.course import Series, curve_places, figures_of, heaviest, in_time
 from seriatim.evaluate.entrants import Entrant, entrants
 from seriatim.evaluate.examples import Examples, short_name
 from seriatim.evaluate.progressive import Run
 from seriatim.evaluate.significance import LEVEL, fewest_pairs, holm, signed_rank
+from seriatim.modelfile import whole_file
 
 if TYPE_CHECKING:
     from seriatim.evaluate.store import Store
@@ -308,9 +309,9 @@ def compare(
     examples.prepare(field[0].model)
     said = None
     if tune is not None:
-        examples, field, said = tuned_field(examples, field, tune, prefix, seed, jobs)
+        examples, field, said = tuned_field(examples, field, tune, prefix, seed, jobs, store)
     comparison = Comparison(examples, field, permutations, seed, examples.fingerprint(), tuning=said)
-    comparison.store = None if store is None else store_path(store, comparison)
+    comparison.store = None if store is None else kept_path(store, examples)
     runs = Runs(comparison, jobs or cores())
     runs.go(watch)
     if regret is not False and not comparison.interrupted:
@@ -319,35 +320,72 @@ def compare(
 
 
 def tuned_field(
-    examples: Examples, field: list[Entrant], search: str, prefix: float, seed: int, jobs: int | None
+    examples: Examples,
+    field: list[Entrant],
+    search: str,
+    prefix: float,
+    seed: int,
+    jobs: int | None,
+    store: str | os.PathLike[str] | None,
 ) -> tuple[Examples, list[Entrant], str]:
-    """The algorithms with the parameters that were best on some examples, the others, and how that was done."""
-    from seriatim.evaluate.tuning import tuned
+    """The algorithms with the parameters that were best on some examples, the others, and how that was done.
+
+    What was found is kept beside the runs.
+    """
+    from seriatim.evaluate.tuning import divided, tuned
 
     like_libol = search == "like-libol"
-    models, rest = tuned(
-        [one.model for one in field],
-        examples.rows(np.arange(examples.n)),
-        examples.y,
-        search="grid" if like_libol else search,
-        prefix=prefix,
-        seed=seed,
-        like_libol=like_libol,
-        jobs=jobs,
-    )
-    field = [Entrant(one.label, model) for one, model in zip(field, models, strict=True)]
+    held, rest = divided(examples.n, prefix, seed, like_libol)
+    about = [[one.algorithm, one.parameters] for one in field]
+    asked = hashed([examples.fingerprint(), about, search, len(held), seed, __version__]).hexdigest()
+    path = None if store is None else kept_path(store, examples).with_suffix(".tuned.json")
+    found = known_parameters(path, asked)
+    if found is None:
+        models, _ = tuned(
+            [one.model for one in field],
+            examples.rows(np.arange(examples.n)),
+            examples.y,
+            search="grid" if like_libol else search,
+            prefix=prefix,
+            seed=seed,
+            like_libol=like_libol,
+            jobs=jobs,
+        )
+        found = [
+            {name: getattr(model, name) for name, one in model.parameters.items() if one.search} for model in models
+        ]
+        if path is not None:
+            with whole_file(path) as place:
+                place.write_text(json.dumps({"asked": asked, "parameters": found}))
+    field = [
+        Entrant(one.label, type(one.model)(**one.given | best)) for one, best in zip(field, found, strict=True)
+    ]  # fmt: skip
     if like_libol:
         return examples, field, "like LIBOL: on the examples that are then reported on, which flatters"
-    held = examples.n - len(rest)
-    return examples.part(rest), field, f"{search} on {held:,} examples drawn by the seed, which no run has seen"
+    return examples.part(rest), field, f"{search} on {len(held):,} examples drawn by the seed, which no run has seen"
 
 
-def store_path(given: str | os.PathLike[str], comparison: Comparison) -> Path:
+def known_parameters(path: Path | None, asked: str) -> list[dict[str, Any]] | None:
+    """What a search found that was asked for in the same way; None if there is none."""
+    if path is None or not path.exists():
+        return None
+    try:
+        kept = json.loads(path.read_text())
+        return kept["parameters"] if kept["asked"] == asked else None
+    except (ValueError, KeyError, TypeError):
+        raise DataError(f"{path}: not what a search has kept; remove it to search again") from None
+
+
+def hashed(what: Any) -> Any:
+    return hashlib.blake2b(json.dumps(what, sort_keys=True).encode(), digest_size=16)
+
+
+def kept_path(given: str | os.PathLike[str], examples: Examples) -> Path:
     """The file that is meant, or the one in a folder that is for these examples."""
     path = Path(given)
     if path.is_dir() or os.fspath(given).endswith(os.sep):
         path.mkdir(parents=True, exist_ok=True)
-        return path / f"{short_name(comparison.examples.name)}-{comparison.fingerprint[:8]}.jsonl"
+        return path / f"{short_name(examples.name)}-{examples.fingerprint()[:8]}.jsonl"
     return path
 
 
@@ -390,11 +428,11 @@ class Runs:
     def name_runs(self, entrant: Entrant) -> None:
         """The key of a run is a hash of all that its result depends on."""
         what = [self.comparison.fingerprint, entrant.algorithm, entrant.parameters, __version__]
-        begun = hashlib.blake2b(json.dumps(what, sort_keys=True).encode(), digest_size=16)
+        begun = hashed(what)
         for order in self.orders:
-            hashed = begun.copy()
-            hashed.update(f"{order} {None if order is None else self.comparison.seed}".encode())
-            self.keys[entrant.label, order] = hashed.hexdigest()
+            key = begun.copy()
+            key.update(f"{order} {None if order is None else self.comparison.seed}".encode())
+            self.keys[entrant.label, order] = key.hexdigest()
 
     def go(self, watch: Callable[[Comparison], None] | None) -> None:
         """Run what is missing; Ctrl-C stops it between two blocks."""

@@ -163,20 +163,27 @@ def tuned(
     >>> arow.r, len(rest)
     (0.5, 4000)
     """
-    check_prefix(prefix)
-    n = len(np.asarray(y))
-    size = n if like_libol else size_of(prefix, n)
-    order = np.random.default_rng(seed).permutation(n)
+    held, rest = divided(len(np.asarray(y)), prefix, seed, like_libol)
     found = []
     for model in models:
         base = fresh(model)
         if ranges(base):
             how = settings(base, search, tries, None, None, seed)
             rows = X if isinstance(X, Rows) else base._rows(X)
-            with kept(base, *some(rows.check(), np.asarray(y), order[:size]), None) as examples:
-                base = searched(how, examples, size, like_libol, jobs, watch, held_out=False).model
+            with kept(base, *some(rows.check(), np.asarray(y), held), None) as examples:
+                base = searched(how, examples, len(held), like_libol, jobs, watch, held_out=False).model
         found.append(base)
-    return found, np.arange(n) if like_libol else np.sort(order[size:])
+    return found, rest
+
+
+def divided(n: int, prefix: float, seed: int, like_libol: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of the examples that `tuned` searches on, in the order drawn, and of the others, ascending."""
+    check_prefix(prefix)
+    order = np.random.default_rng(seed).permutation(n)
+    if like_libol:
+        return order, np.arange(n)
+    size = size_of(prefix, n)
+    return order[:size], np.sort(order[size:])
 
 
 # ---- what is tried
