@@ -11,7 +11,7 @@ from seriatim.core.row cimport Row, add, dot, record, sum_of_squares
 
 from seriatim.errors import ModelError
 from seriatim.estimator import Classifier
-from seriatim.parameters import Choice, Number
+from seriatim.parameters import Choice, Number, powers
 
 UPDATES = ("sequential", "gradient")
 
@@ -218,7 +218,7 @@ class OAM(Classifier):
     loss = "hinge"
     binary = True
     fixed = (*Classifier.fixed, "buffer_size")
-    C = Number(1.0, above=0)
+    C = Number(1.0, above=0, search=powers(-10, 10, 2))
     buffer_size = Number(100, least=1, integer=True, optional=True)
     update = Choice("sequential", UPDATES)
     seed = Number(0, least=0, integer=True)

@@ -192,7 +192,7 @@ class CSOGD(Classifier):
     paper = "Wang et al. (2012)"
     loss = "hinge"
     binary = True
-    eta = Number(0.1, above=0)
+    eta = Number(0.1, above=0, search=powers(-10, 2))
     variant = Choice("I", STEPS[1:])
     objective = Choice("sum", ("sum", "cost"))
     positive = Number(0.5, above=0, below=1)

@@ -8,7 +8,7 @@ from seriatim.sparse.lazy cimport soft, within_range
 
 from seriatim.core.loss import LOSSES
 from seriatim.estimator import Classifier
-from seriatim.parameters import Choice, Number
+from seriatim.parameters import Choice, Number, powers
 
 from seriatim.sparse.lazy import shared_out
 
@@ -114,7 +114,7 @@ class RDA(Classifier):
     paper = "Xiao (2010)"
     loss = Choice("hinge", LOSSES[:6])
     lam = Number(1e-3, least=0)
-    gamma = Number(1.0, above=0)
+    gamma = Number(1.0, above=0, search=powers(-6, 6))
     rho = Number(0.0, least=0)
     epsilon = Number(0.1, least=0)
 
@@ -201,7 +201,7 @@ class AdaRDA(Classifier):
     paper = "Duchi et al. (2011)"
     loss = Choice("hinge", LOSSES[:6])
     lam = Number(0.0, least=0)
-    eta = Number(1.0, above=0)
+    eta = Number(1.0, above=0, search=powers(-8, 4))
     delta = Number(1.0, least=0)
     epsilon = Number(0.1, least=0)
 

@@ -10,7 +10,7 @@ from seriatim.sparse.truncated cimport Shrinking
 
 from seriatim.core.loss import LOSSES, SCHEDULES
 from seriatim.estimator import Classifier
-from seriatim.parameters import Choice, Number
+from seriatim.parameters import Choice, Number, powers
 
 
 cdef class Soft(Shrinking):
@@ -151,7 +151,7 @@ class FOBOS(Classifier):
     loss = Choice("hinge", LOSSES[:6])
     penalty = Choice("l1", tuple(PENALTIES))
     lam = Number(1e-3, least=0)
-    eta = Number(1.0, above=0)
+    eta = Number(1.0, above=0, search=powers(-8, 4))
     schedule = Choice("sqrt", SCHEDULES)
     epsilon = Number(0.1, least=0)
 
@@ -266,7 +266,7 @@ class AdaFOBOS(Classifier):
     fixed = (*Classifier.fixed, "delta")
     loss = Choice("hinge", LOSSES[:6])
     lam = Number(0.0, least=0)
-    eta = Number(1.0, above=0)
+    eta = Number(1.0, above=0, search=powers(-8, 4))
     delta = Number(1.0, least=0)
     epsilon = Number(0.1, least=0)
 

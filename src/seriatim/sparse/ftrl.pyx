@@ -9,7 +9,7 @@ from seriatim.sparse.lazy cimport Lazy, soft, within_range
 
 from seriatim.core.loss import LOSSES
 from seriatim.estimator import Classifier
-from seriatim.parameters import Choice, Number
+from seriatim.parameters import Choice, Number, powers
 
 from seriatim.sparse.lazy import shared_out
 
@@ -116,7 +116,7 @@ class FTRL(Classifier):
     family = "sparse"
     paper = "McMahan et al. (2013)"
     loss = Choice("logistic", LOSSES[:6])
-    alpha = Number(0.1, above=0)
+    alpha = Number(0.1, above=0, search=powers(-8, 4))
     beta = Number(1.0, least=0)
     l1 = Number(1.0, least=0)
     l2 = Number(0.0, least=0)

@@ -13,7 +13,7 @@ from seriatim.sparse.lazy cimport soft
 from seriatim.core.loss import LOSSES, SCHEDULES
 from seriatim.errors import ParameterError
 from seriatim.estimator import Classifier, Regressor
-from seriatim.parameters import Choice, Flag, Number
+from seriatim.parameters import Choice, Flag, Number, powers
 
 
 cdef inline double settled(double w, double by, double theta, bint rounding) noexcept nogil:
@@ -174,7 +174,7 @@ class TruncatedGradient(Classifier):
     paper = "Langford et al. (2009)"
     fixed = (*Classifier.fixed, "theta", "rounding")
     loss = Choice("squared", LOSSES[:6])
-    eta = Number(0.1, above=0)
+    eta = Number(0.1, above=0, search=powers(-10, 2))
     gravity = Number(0.01, least=0)
     theta = Number(None, above=0, optional=True)
     period = Number(1, least=1, integer=True)
@@ -217,7 +217,7 @@ class TruncatedGradientRegressor(Regressor):
     paper = "Langford et al. (2009)"
     fixed = (*Regressor.fixed, "theta", "rounding")
     loss = Choice("squared", ("squared", "absolute", "epsilon_insensitive"))
-    eta = Number(0.1, above=0)
+    eta = Number(0.1, above=0, search=powers(-10, 2))
     gravity = Number(0.01, least=0)
     theta = Number(None, above=0, optional=True)
     period = Number(1, least=1, integer=True)

@@ -8,7 +8,7 @@ from seriatim.core.oriented cimport Oriented
 from seriatim.core.row cimport Row, record, value
 
 from seriatim.errors import ModelError
-from seriatim.parameters import Number
+from seriatim.parameters import Number, powers
 from seriatim.transfer.source import Transfer
 
 
@@ -94,7 +94,7 @@ class HeterogeneousOTL(Transfer):
     family = "transfer"
     paper = "Zhao and Hoi (2010)"
     loss = "hinge"
-    C = Number(5.0, above=0)
+    C = Number(5.0, above=0, search=powers(-4, 4))
     gamma1 = Number(1.0, above=0)
     gamma2 = Number(1.0, above=0)
 

@@ -9,7 +9,7 @@ from seriatim.core.least_step cimport ONE, least_step
 from seriatim.core.memory cimport resize
 from seriatim.core.row cimport Row, dot, within
 
-from seriatim.parameters import Number
+from seriatim.parameters import Number, powers
 from seriatim.transfer.source import Transfer
 
 
@@ -126,7 +126,7 @@ class HomogeneousOTL(Transfer):
     family = "transfer"
     paper = "Zhao and Hoi (2010)"
     loss = "hinge"
-    C = Number(5.0, above=0)
+    C = Number(5.0, above=0, search=powers(-4, 4))
     eta = Number(0.5, above=0)
 
     def build(self):
