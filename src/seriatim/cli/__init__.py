@@ -46,7 +46,8 @@ def command() -> None:
     """Online learning: models that learn from a stream, one example after another.
 
     \b
-    seriatim run spam -a pa                      a bundled set, passive-aggressive
+    seriatim compare spam                        a dozen algorithms on a bundled set, and a report
+    seriatim run spam -a pa                      one of them, passive-aggressive
     seriatim run mail.svm -a ogd -p eta=0.1      a file, with a parameter
     seriatim run mail.csv.gz --label spam --text subject --normalize unit
     seriatim compare spam                        a dozen algorithms, 20 permutations, a report
