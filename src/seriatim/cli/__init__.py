@@ -50,7 +50,6 @@ def command() -> None:
     seriatim run spam -a pa                      one of them, passive-aggressive
     seriatim run mail.svm -a ogd -p eta=0.1      a file, with a parameter
     seriatim run mail.csv.gz --label spam --text subject --normalize unit
-    seriatim compare spam                        a dozen algorithms, 20 permutations, a report
     seriatim train mail.svm -a pa -o mail.model  learn and save
     seriatim predict mail.model new.svm          predict with it
     seriatim describe mail.csv                   look at the data first
