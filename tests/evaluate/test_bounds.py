@@ -154,7 +154,7 @@ def test_novikoff_by_hand():
     """Margins of 1 for u = (1, 0) and |x| up to 5: at most 25 mistakes."""
     X, y = np.array([[1.0, 0.0], [-1.0, 0.0], [3.0, 4.0], [-3.0, -4.0]] * 5), np.array([1, -1, 1, -1] * 5)
     first = bounds(Perceptron(fit_intercept=False), X, y)[0]
-    assert first.paper == "Novikoff (1962)" and first.bound == pytest.approx(25, rel=1e-3)
+    assert first.paper == "Novikoff (1962)" and first.bound == pytest.approx(25, rel=1e-9)
 
 
 def test_a_row_of_zeros_is_a_round_that_cannot_be_learned():

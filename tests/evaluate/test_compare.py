@@ -22,9 +22,9 @@ from seriatim.core.rows import Rows
 from seriatim.errors import DataError, LimitError, ParameterError
 from seriatim.evaluate import compare, examples
 from seriatim.evaluate.comparison import Runs, mean_and_deviation
-from seriatim.evaluate.course import curve_places
 from seriatim.evaluate.entrants import CLASSIFIERS, REGRESSORS, entrant, entrants
 from seriatim.evaluate.examples import Examples
+from seriatim.evaluate.record import curve_places
 from seriatim.evaluate.significance import signed_rank
 from seriatim.report.words import outcome_in_words
 

@@ -16,10 +16,10 @@ import numpy as np
 
 from seriatim import __version__
 from seriatim.errors import DataError, ParameterError, SeriatimError
-from seriatim.evaluate.course import Series, curve_places, figures_of, heaviest, in_time
 from seriatim.evaluate.entrants import Entrant, entrants
 from seriatim.evaluate.examples import Examples, short_name
 from seriatim.evaluate.progressive import Run
+from seriatim.evaluate.record import Series, curve_places, figures_of, heaviest, in_time
 from seriatim.evaluate.significance import LEVEL, fewest_pairs, holm, signed_rank
 from seriatim.modelfile import whole_file
 
