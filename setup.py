@@ -29,8 +29,8 @@ setup(
             Extension(
                 name,
                 [path],
-                include_dirs=["src/seriatim/core", "src/seriatim/data"],
-                depends=headers,
+                include_dirs=["src/seriatim/core", "src/seriatim/data", "src/seriatim/kernel"],
+                depends=headers if '.h"' in Path(path).read_text() else [],
                 extra_compile_args=FLAGS,
             )
             for name, path in zip(modules, sources, strict=True)

@@ -75,6 +75,110 @@ class OAM(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
+class AveragedKernelPerceptron(Classifier):
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class KernelOGD(Classifier):
+    loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
+    eta: float
+    lam: float
+    schedule: Literal["constant", "sqrt", "inverse"]
+    epsilon: float
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"] = ...,
+        eta: float = ...,
+        lam: float = ...,
+        schedule: Literal["constant", "sqrt", "inverse"] = ...,
+        epsilon: float = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class KernelPA(Classifier):
+    C: float
+    variant: Literal["hard", "I", "II"]
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        C: float = ...,
+        variant: Literal["hard", "I", "II"] = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class KernelPerceptron(Classifier):
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class VotedKernelPerceptron(Classifier):
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
 class AggressiveROMMA(Classifier):
     average: bool
     classes: Sequence[Any] | None

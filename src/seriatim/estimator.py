@@ -39,6 +39,20 @@ ONE = 1.0
 Observer = Callable[[np.ndarray, np.ndarray, bool], None]
 
 
+def signature_of(parameters: dict[str, Parameter]) -> inspect.Signature:
+    """Of a class with these parameters: those without a default first, then those that need no name, then the rest."""
+    by_place, by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    arguments = [inspect.Parameter("self", by_place)]
+    arguments += [inspect.Parameter(name, by_place) for name, p in parameters.items() if p.default is REQUIRED]
+    for name, p in reversed(parameters.items()):
+        if p.positional and p.default is not REQUIRED:
+            arguments.append(inspect.Parameter(name, by_place, default=p.default))
+    for name, p in parameters.items():
+        if not p.positional and p.default is not REQUIRED:
+            arguments.append(inspect.Parameter(name, by_name, default=p.default))
+    return inspect.Signature(arguments)
+
+
 class Estimator:
     """What classifiers and regressors share. A subclass declares its parameters and builds its learner."""
 
@@ -69,18 +83,13 @@ class Estimator:
     def __init_subclass__(cls) -> None:
         if "__init__" in vars(cls):
             raise TypeError(f"{cls.__name__}: __init__ is made from the parameters; `build` makes the learner")
-        declared = {}
+        declared: dict[str, Parameter] = {}
+        names: set[str] = set()
         for base in cls.__mro__:
-            declared.update({k: v for k, v in vars(base).items() if isinstance(v, Parameter) and k not in declared})
+            declared.update({k: v for k, v in vars(base).items() if isinstance(v, Parameter) and k not in names})
+            names |= vars(base).keys()
         cls.parameters = declared
-        arguments = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
-        for name, parameter in declared.items():
-            if parameter.default is REQUIRED:
-                arguments.append(inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD))
-        for name, parameter in declared.items():
-            if parameter.default is not REQUIRED:
-                arguments.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=parameter.default))
-        signature = inspect.Signature(arguments)
+        signature = signature_of(declared)
 
         def __init__(self: Estimator, *args: Any, **kwargs: Any) -> None:
             try:
@@ -304,7 +313,7 @@ class Estimator:
             rows.weights = sample_weight
             if rows.nonzeros < max(LARGE, self._columns * len(self._labels)) or rows.names is not None:
                 rows = rows.check()
-                with self._undoing() if self._brings_labels(y) else nullcontext():
+                with self._undoing() if self._may_fail(y) else nullcontext():
                     self._begin(rows, **options)
                     self.learn_rows(rows, y)
             else:  # a large block is checked on another core just ahead of the learning
@@ -328,8 +337,8 @@ class Estimator:
             self._become(old)
             raise
 
-    def _brings_labels(self, y: Any) -> bool:
-        """Whether there may be no room for what these targets bring."""
+    def _may_fail(self, y: Any) -> bool:
+        """Whether checked rows may be refused all the same: there may be no room for what these targets bring."""
         return False
 
     def _begin(self, rows: Rows) -> None:
@@ -570,7 +579,7 @@ class Classifier(Estimator):
     def _targets(self, y: Any, n: int) -> Coded:
         return coded(check_targets(y, n))
 
-    def _brings_labels(self, y: Coded) -> bool:
+    def _may_fail(self, y: Coded) -> bool:
         return not all(label in self._codes for label in y.labels)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:

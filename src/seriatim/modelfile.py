@@ -135,12 +135,9 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimat
     expect(manifest["class"] in known, f"no algorithm is called {manifest['class']!r}")
     parameters = manifest["parameters"]
     expect(isinstance(parameters, dict), "the parameters are not an object")
-    if isinstance(parameters.get("features"), dict):
-        parameters["features"] = Features.of(parameters["features"])
     for name, parameter in known[manifest["class"]].parameters.items():
-        if parameter.parts:
-            arrays = {part: tensors.pop(f"{name}.{part}") for part in parameter.parts if f"{name}.{part}" in tensors}
-            parameters[name] = parameter.restored(parameters[name], arrays)
+        arrays = {part: tensors.pop(f"{name}.{part}") for part in parameter.parts if f"{name}.{part}" in tensors}
+        parameters[name] = parameter.restored(parameters[name], arrays)
     model = known[manifest["class"]](**parameters)
     model._check_parameters()
     keys = {"version", "class", "parameters", "columns", "codes", "named", "numbers", "schema"}

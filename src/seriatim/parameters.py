@@ -46,6 +46,7 @@ class Parameter:
 
     default: Any = REQUIRED
     search: tuple[Any, ...] = field(default=(), kw_only=True)
+    positional: bool = field(default=False, kw_only=True)  # may be given without its name, after those without default
     parts: ClassVar[tuple[str, ...]] = ()  # arrays in a model file that the value is made of, beside what JSON has
 
     @property
@@ -159,6 +160,9 @@ class FeatureChoice(Parameter):
     @property
     def range(self) -> str:
         return "a Features, a dict of its fields, or None"
+
+    def restored(self, plain: Any, arrays: dict[str, np.ndarray]) -> Any:
+        return Features.of(plain) if isinstance(plain, dict) else plain
 
     def problem(self, value: Any) -> str | None:
         try:

@@ -1,0 +1,67 @@
+"""What the kernel machines share as Python objects: the kernel, and the support vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from seriatim.core.rows import Rows
+from seriatim.estimator import Classifier, Estimator
+from seriatim.kernel.kernels import WIDE, KernelChoice, Width, chosen
+from seriatim.parameters import Number, powers
+
+
+class SupportVectors(Estimator):
+    """A model over the support vectors among the rows that it has seen. It has no constant feature."""
+
+    fit_intercept = False
+    fixed = (*Estimator.fixed, "kernel", "sigma", "degree", "c")
+
+    @property
+    def n_support_(self) -> int:
+        """Support vectors."""
+        return self._fitted().support_vectors
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The support vectors, as rows of a SciPy CSR matrix."""
+        from scipy.sparse import csr_matrix
+
+        start, index, value = self._fitted().support_rows()
+        return csr_matrix((value, index, start), shape=(len(start) - 1, self.n_columns))
+
+    @property
+    def dual_coef_(self) -> np.ndarray:
+        """Their coefficients, of shape (1, support vectors) for two labels, else (classes, support vectors)."""
+        return self._fitted().coefficients()
+
+
+class OneKernel(SupportVectors):
+    """With one kernel, given by name, as an object or as a function."""
+
+    kernel: Any = KernelChoice("gaussian", positional=True)
+    sigma: Any = Width(1.0, above=0, search=powers(-3, 6))
+    degree: Any = Number(3, least=1, most=100, integer=True)
+    c: Any = Number(1.0, least=0)
+
+    def _kernel(self) -> dict[str, Any]:
+        """What a machine must be told of the kernel."""
+        forms, summed = chosen(self.kernel, self.sigma, self.degree, self.c)
+        waits = self.sigma == "median" and isinstance(self.kernel, str) and self.kernel in WIDE
+        return {"kernels": forms, "summed": summed, "waiting": self.kernel if waits else None}
+
+    def _own(self, rows: Rows, learning: bool) -> Rows:
+        rows = super()._own(rows, learning)
+        if learning and self._learner.t == 0:
+            self._learner.take_width(rows)
+        return rows
+
+    def _may_fail(self, y: Any) -> bool:
+        return super()._may_fail(y) or callable(self.kernel)
+
+
+class KernelClassifier(OneKernel, Classifier):
+    """A classifier with one kernel."""
+
+    fixed = (*OneKernel.fixed, "classes")

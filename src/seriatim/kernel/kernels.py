@@ -1,0 +1,280 @@
+"""The kernels, as values: what a user writes, what a model file holds, and what the support set is told."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from seriatim.errors import ParameterError
+from seriatim.parameters import Number, Parameter
+
+Form = tuple[str, Any, int]  # kind, number, degree: as the support set has it
+
+
+def expect(condition: bool, problem: str) -> None:
+    if not condition:
+        raise ParameterError(problem)
+
+
+def positive(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and 0 < value < math.inf
+
+
+class Kernel:
+    """A kernel k(x, z)."""
+
+    name: ClassVar[str]
+
+    def forms(self) -> list[Form]:
+        raise NotImplementedError
+
+    def __call__(self, X: Any, Z: Any) -> np.ndarray:
+        """The matrix of the kernels of the rows of X with those of Z.
+
+        >>> from seriatim.kernel.kernels import Polynomial
+        >>> Polynomial(degree=2)([[1.0, 2.0]], [[3.0, 4.0], [0.0, 0.0]]).tolist()
+        [[144.0, 1.0]]
+        """
+        from seriatim.inputs import as_rows
+        from seriatim.kernel.machine import kernel_matrix
+
+        return kernel_matrix(self.forms(), as_rows(X).check(), as_rows(Z).check(), isinstance(self, Sum))
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """x.z"""
+
+    name = "linear"
+
+    def forms(self) -> list[Form]:
+        return [("linear", 0.0, 1)]
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """(x.z + c)^degree, at most 1e200 in size"""
+
+    name = "polynomial"
+    degree: int = 3
+    c: float = 1.0
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.degree, int | np.integer) and not isinstance(self.degree, bool)
+        expect(whole and 1 <= self.degree <= 100, f"degree={self.degree!r}: must be a whole number from 1 to 100")
+        expect(self.c == 0 or positive(self.c), f"c={self.c!r}: must be a number, at least 0")
+
+    def forms(self) -> list[Form]:
+        return [("polynomial", float(self.c), int(self.degree))]
+
+
+@dataclass(frozen=True)
+class Gaussian(Kernel):
+    """exp(-|x - z|^2 / (2 sigma^2))"""
+
+    name = "gaussian"
+    sigma: float = 1.0
+
+    def __post_init__(self) -> None:
+        expect_width(self.sigma)
+
+    def forms(self) -> list[Form]:
+        return [("gaussian", decay("gaussian", self.sigma), 1)]
+
+
+@dataclass(frozen=True)
+class Laplacian(Kernel):
+    """exp(-|x - z|_1 / sigma)"""
+
+    name = "laplacian"
+    sigma: float = 1.0
+
+    def __post_init__(self) -> None:
+        expect_width(self.sigma)
+
+    def forms(self) -> list[Form]:
+        return [("laplacian", decay("laplacian", self.sigma), 1)]
+
+
+@dataclass(frozen=True)
+class ChiSquare(Kernel):
+    """exp(-gamma sum_j (x_j - z_j)^2 / (|x_j| + |z_j|)); for counts, where nothing is negative, the usual one"""
+
+    name = "chi_square"
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        expect(positive(self.gamma), f"gamma={self.gamma!r}: must be a number above 0")
+
+    def forms(self) -> list[Form]:
+        return [("chi_square", float(self.gamma), 1)]
+
+
+@dataclass(frozen=True)
+class Cosine(Kernel):
+    """x.z / (|x| |z|), 0 where one of them is 0"""
+
+    name = "cosine"
+
+    def forms(self) -> list[Form]:
+        return [("cosine", 0.0, 1)]
+
+
+@dataclass(frozen=True)
+class Sum(Kernel):
+    """The sum of some kernels, which share the work that they have in common"""
+
+    name = "sum"
+    kernels: tuple[Kernel, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kernels", tuple(self.kernels))
+        plain = all(isinstance(kernel, Kernel) and not isinstance(kernel, Sum) for kernel in self.kernels)
+        expect(bool(self.kernels) and plain, "Sum: takes a list of one or more kernels, none of them a Sum")
+
+    def forms(self) -> list[Form]:
+        return [form for kernel in self.kernels for form in kernel.forms()]
+
+
+KERNELS: dict[str, type[Kernel]] = {
+    cls.name: cls for cls in (Linear, Polynomial, Gaussian, Laplacian, ChiSquare, Cosine, Sum)
+}
+NAMES = tuple(name for name in KERNELS if name != "sum")
+WIDE = ("gaussian", "laplacian", "chi_square")  # what has a width, and may take the median distance for it
+
+
+def expect_width(sigma: Any) -> None:
+    expect(positive(sigma), f"sigma={sigma!r}: must be a number above 0")
+
+
+def decay(name: str, sigma: float) -> float:
+    """The g of exp(-g distance) for a width."""
+    with np.errstate(over="ignore", divide="ignore"):
+        return float(min(np.float64(1) / (2 * np.float64(sigma) ** 2 if name == "gaussian" else sigma), 1e300))
+
+
+def as_plain(kernel: Kernel) -> dict[str, Any]:
+    """A kernel as what JSON has."""
+    if isinstance(kernel, Sum):
+        return {"kernel": "sum", "kernels": [as_plain(one) for one in kernel.kernels]}
+    return {"kernel": kernel.name, **{name: float(value) for name, value in asdict(kernel).items()}}
+
+
+def from_plain(plain: Any) -> Kernel:
+    """The reverse of `as_plain`; a ParameterError for what is no kernel."""
+    given = dict(plain) if isinstance(plain, dict) else {}
+    cls = KERNELS.get(given.pop("kernel", None))
+    if cls is None or set(given) != {field.name for field in fields(cls)}:
+        raise ParameterError(f"{plain!r} is not a kernel")
+    if cls is Sum:
+        expect(isinstance(given["kernels"], list), f"{plain!r} is not a kernel")
+        return Sum(tuple(from_plain(one) for one in given["kernels"]))
+    if "degree" in given and given["degree"] == int(given["degree"]):
+        given["degree"] = int(given["degree"])
+    return cls(**given)
+
+
+@dataclass(frozen=True)
+class KernelChoice(Parameter):
+    """A kernel: by name, with the parameters of the model; as an object; or a function of two rows."""
+
+    @property
+    def range(self) -> str:
+        return f"{', '.join(map(repr, NAMES))}, a kernel such as Gaussian(2.0), or a function of two rows"
+
+    def problem(self, value: Any) -> str | None:
+        return None if (isinstance(value, str) and value in NAMES) or callable(value) else self.range
+
+    def plain(self, value: Any) -> Any:
+        if isinstance(value, Kernel):
+            return as_plain(value)
+        if callable(value):
+            raise ParameterError("a kernel that is a function cannot be saved; use one of this package")
+        return value
+
+    def restored(self, plain: Any, arrays: dict[str, np.ndarray]) -> Any:
+        return from_plain(plain) if isinstance(plain, dict) else plain
+
+
+@dataclass(frozen=True)
+class KernelList(Parameter):
+    """Several kernels, or None for those of the paper."""
+
+    @property
+    def range(self) -> str:
+        return "a list of kernels such as [Gaussian(2.0), Polynomial(2)], or None"
+
+    def parse(self, text: str) -> Any:
+        """`gaussian:2,gaussian:8,polynomial:2`: kernels by name, each with its width or degree."""
+        try:
+            return [one_of(part) for part in text.split(",")]
+        except (ValueError, ParameterError):
+            return text
+
+    def of(self, value: Any) -> list[Kernel]:
+        if value is None:
+            return paper_kernels()
+        kernels = list(value)
+        expect(bool(kernels) and all(isinstance(one, Kernel) for one in kernels), "no kernels")
+        return kernels
+
+    def problem(self, value: Any) -> str | None:
+        try:
+            self.of(value)
+        except (ParameterError, TypeError, ValueError, OverflowError):
+            return self.range
+        return None
+
+    def plain(self, value: Any) -> Any:
+        return None if value is None else [as_plain(one) for one in self.of(value)]
+
+    def restored(self, plain: Any, arrays: dict[str, np.ndarray]) -> Any:
+        return None if plain is None else [from_plain(one) for one in plain]
+
+
+def one_of(text: str) -> Kernel:
+    """`gaussian:2` as Gaussian(2.0), `polynomial:3` as Polynomial(3).
+
+    >>> one_of("gaussian:2"), one_of("cosine")
+    (Gaussian(sigma=2.0), Cosine())
+    """
+    name, _, number = text.strip().partition(":")
+    expect(name in NAMES, f"{name!r} is no kernel; there are {', '.join(NAMES)}")
+    if not number:
+        return KERNELS[name]()
+    return Polynomial(int(number)) if name == "polynomial" else KERNELS[name](float(number))  # type: ignore[call-arg]
+
+
+def paper_kernels() -> list[Kernel]:
+    """The sixteen of Jin, Hoi and Yang (2010): polynomials of degree 1 to 3, Gaussians of width 2^-6 to 2^6."""
+    return [*(Polynomial(degree) for degree in (1, 2, 3)), *(Gaussian(2.0**k) for k in range(-6, 7))]
+
+
+@dataclass(frozen=True)
+class Width(Number):
+    """A number above 0, or "median"."""
+
+    def parse(self, text: str) -> Any:
+        return "median" if text == "median" else super().parse(text)
+
+    @property
+    def range(self) -> str:
+        return super().range + " or 'median'"
+
+    def problem(self, value: Any) -> str | None:
+        return None if isinstance(value, str) and value == "median" else super().problem(value)
+
+
+def chosen(kernel: Any, sigma: Any, degree: int, c: float) -> tuple[list[Form], bool]:
+    """What the support set is told, and whether it is a sum."""
+    if isinstance(kernel, str):
+        width = 1.0 if sigma == "median" else float(sigma)
+        if kernel in WIDE:
+            return [(kernel, decay(kernel, width), 1)], False
+        kernel = Polynomial(int(degree), float(c)) if kernel == "polynomial" else KERNELS[kernel]()
+    if isinstance(kernel, Kernel):
+        return kernel.forms(), isinstance(kernel, Sum)
+    return [("callable", kernel, 1)], False

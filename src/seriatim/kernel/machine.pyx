@@ -1,0 +1,298 @@
+"""The frame of the kernel machines: f(x) = sum of alpha_s k(x_s, x) over the support vectors, and an update."""
+
+import numpy as np
+
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
+
+from seriatim.core.memory cimport resize
+from seriatim.core.rows cimport Rows
+from seriatim.kernel.support cimport multiply, weighted_sum
+
+from seriatim.errors import DataError, LimitError, ModelError, ParameterError, SeriatimError
+
+from seriatim.kernel.kernels import decay
+from seriatim.kernel.support import median_distance
+
+
+cdef class Machine(Learner):
+    """Coefficients of the support vectors, a stretch of them a class. A subclass gives `update`.
+
+    With two labels there is one f and the margin is y f(x). With more there is one a class, over the same support
+    vectors; the margin is f_y(x) - f_s(x), where s is the strongest wrong class, a step of size tau gives x the
+    coefficient tau in f_y and -tau in f_s, and k(x, x) counts twice.
+    """
+
+    NUMBERS = (*Learner.NUMBERS, "scale", "width", "records")
+
+    def __init__(self, kernels, bint summed=False, Py_ssize_t fields=1, Py_ssize_t room=0, waiting=None):
+        self.support = Support(kernels, summed)
+        self.fields = fields
+        self.scale = 1
+        self.records = 1
+        self.waiting = waiting
+        if self.make_room(max(room, 16)) < 0:
+            raise MemoryError(f"no memory for {room} support vectors")
+
+    def __dealloc__(self):
+        free(self.k)
+        free(self.alpha)
+
+    # ---- room
+
+    cdef int grow(self, Py_ssize_t rows) except -1:
+        self.support.grow(rows - 1)
+        self.records = max(self.records, rows)
+        return 0
+
+    cdef int make_room(self, Py_ssize_t slots) noexcept nogil:
+        """-1 if there is none for so many support vectors."""
+        cdef Py_ssize_t c, room, columns = self.fields * self.classes
+        cdef double* alpha
+        if slots <= self.room:
+            return 0
+        room = max(slots, 2 * self.room)
+        alpha = <double*> calloc(room * columns, sizeof(double))
+        if (alpha == NULL or self.support.reserve(room) < 0
+                or resize(<void**> &self.k, room * self.support.kernels, sizeof(double)) < 0):
+            free(alpha)
+            return -1
+        for c in range(columns if self.alpha != NULL else 0):
+            memcpy(alpha + c * room, self.alpha + c * self.room, self.support.n * sizeof(double))
+        free(self.alpha)
+        self.alpha, self.room = alpha, room
+        return 0
+
+    def check_memory(self):
+        error = self.support.mended()
+        if error is not None:
+            self.failed = False
+            if isinstance(error, (SeriatimError, KeyboardInterrupt)):
+                raise error
+            raise DataError(f"the kernel failed: {type(error).__name__}: {error}") from error
+        if self.failed and self.support.rows.full:
+            self.failed = False
+            raise LimitError(
+                f"the support vectors would take more than {self.support.rows.limit * 12 / 2**30:.1f} GiB, which is "
+                f"the limit; a budget bounds them"
+            )
+        Learner.check_memory(self)
+
+    def take_width(self, Rows rows):
+        """The median distance between the first rows becomes the width of the kernel."""
+        if self.waiting is not None and self.width == 0:
+            self.width = median_distance(rows, self.waiting)
+            self.support.set_width(decay(self.waiting, self.width))
+
+    # ---- a round
+
+    cdef void update(self, const Row* x, double margin, double own) noexcept nogil:
+        """What the method makes of an example; k has the kernels of x with the support vectors, own is k(x, x)."""
+
+    cdef void begin_round(self) noexcept nogil:
+        """What happens before every update, whether there is one or not."""
+
+    cdef double weigh(self, Py_ssize_t column, const double* k) noexcept nogil:
+        """The sum of alpha k, in one column of alpha."""
+        return weighted_sum(self.support.n, self.alpha + column * self.room, k)
+
+    cdef void all_scores(self, double* out) noexcept nogil:
+        """f of each class from the kernels."""
+        cdef Py_ssize_t c
+        for c in range(self.classes):
+            out[c] = self.scale * self.weigh(c, self.k)
+
+    cdef double score(self, const Row* x) noexcept nogil:
+        cdef double f
+        self.scores(x, &f)
+        return f
+
+    cdef void scores(self, const Row* x, double* out) noexcept nogil:
+        self.support.evaluate(x, self.k, self.room)
+        self.all_scores(out)
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        cdef double f, own
+        self.support.evaluate(x, self.k, self.room)
+        f = self.scale * self.weigh(0, self.k)
+        self.up, self.down, self.sign = 0, -1, y
+        self.begin_round()
+        own = self.support.itself(x, 0)
+        if own > 0 and not self.support.broken:
+            self.update(x, y * f, own)
+        self.failed = self.failed or self.support.broken
+        return f
+
+    cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil:
+        cdef Py_ssize_t c
+        cdef double own
+        self.support.evaluate(x, self.k, self.room)
+        for c in range(self.classes):
+            out[c] = self.scale * self.weigh(c, self.k)
+        self.up, self.down, self.sign = y, self.rival(y, out), 1
+        self.begin_round()
+        own = self.support.itself(x, 0)
+        if self.down >= 0 and own > 0 and not self.support.broken:
+            self.update(x, out[y] - out[self.down], 2 * own)
+        self.failed = self.failed or self.support.broken
+
+    def learn_one(self, names, features, double y, double weight=1):
+        self.expect_width()
+        Learner.learn_one(self, names, features, y, weight)
+
+    def admit(self, names, features):
+        self.expect_width()
+        Learner.admit(self, names, features)
+
+    def expect_width(self):
+        if self.waiting is not None and self.width == 0:
+            raise ParameterError('sigma="median" takes the width from a first block of rows; begin with partial_fit')
+
+    def score_rows(self, Rows rows):
+        scores = Learner.score_rows(self, rows)
+        self.check_memory()
+        return scores
+
+    def score_one(self, names, features):
+        scores = Learner.score_one(self, names, features)
+        self.check_memory()
+        return scores
+
+    # ---- steps
+
+    cdef Py_ssize_t add(self, const Row* x, double tau) noexcept nogil:
+        """x becomes a support vector; its slot, or -1 if there is no room, and then the round was not learned."""
+        cdef Py_ssize_t slot = self.support.n
+        if self.make_room(slot + 1) < 0 or self.support.append(x) < 0:
+            self.failed = True
+            self.t -= 1
+            return -1
+        self.give(slot, tau)
+        self.updates += 1
+        return slot
+
+    cdef int replace(self, Py_ssize_t slot, const Row* x, double tau) noexcept nogil:
+        """x takes the place of a support vector."""
+        if self.support.put(slot, x) < 0:
+            self.failed = True
+            self.t -= 1
+            return -1
+        self.give(slot, tau)
+        self.updates += 1
+        return 0
+
+    cdef void give(self, Py_ssize_t slot, double tau) noexcept nogil:
+        """The coefficients of this round's classes in a slot become tau and -tau; the others 0."""
+        cdef Py_ssize_t c
+        for c in range(self.fields * self.classes):
+            self.alpha[c * self.room + slot] = 0
+        tau /= self.scale
+        self.alpha[self.up * self.room + slot] = self.sign * tau
+        if self.down >= 0:
+            self.alpha[self.down * self.room + slot] = -tau
+
+    cdef void remove(self, Py_ssize_t slot) noexcept nogil:
+        """Take a support vector out; the last one moves to its slot."""
+        cdef Py_ssize_t c
+        self.support.remove(slot)
+        for c in range(self.fields * self.classes):
+            self.alpha[c * self.room + slot] = self.alpha[c * self.room + self.support.n]
+
+    cdef void shrink(self, double factor) noexcept nogil:
+        """f *= factor, at no cost; the coefficients are rescaled long before the scale leaves the range of numbers."""
+        cdef Py_ssize_t c
+        self.scale *= factor
+        if not 1e-50 < self.scale < 1e50:
+            for c in range(self.classes):
+                multiply(self.support.n, self.scale, self.alpha + c * self.room)
+            self.scale = 1
+
+    # ---- what has been learned
+
+    def coefficients(self):
+        """The coefficients that predict, of shape (classes, support vectors)."""
+        return self.scale * self.alphas()[:, :self.classes].T
+
+    def support_rows(self):
+        """Where each support vector starts, its columns, its values."""
+        state = self.support.state()
+        return state["start"], state["index"], state["value"]
+
+    @property
+    def support_vectors(self):
+        return self.support.n
+
+    def alphas(self):
+        """All coefficients, of shape (support vectors, fields x classes)."""
+        cdef Py_ssize_t c, s
+        array = np.empty((self.support.n, self.fields * self.classes))
+        cdef double[:, ::1] out = array
+        for s in range(self.support.n):
+            for c in range(self.fields * self.classes):
+                out[s, c] = self.alpha[c * self.room + s]
+        return array
+
+    def set_alphas(self, const double[:, ::1] alphas):
+        cdef Py_ssize_t c, s
+        for s in range(self.support.n):
+            for c in range(self.fields * self.classes):
+                self.alpha[c * self.room + s] = alphas[s, c]
+
+    def reclass(self, list source, list factor):
+        cdef Py_ssize_t classes = len(source), old = self.classes
+        alphas = self.alphas()
+        changed = np.zeros((self.support.n, self.fields * classes))
+        for f in range(self.fields):
+            for k, place in enumerate(source):
+                if place >= 0:
+                    changed[:, f * classes + k] = factor[k] * alphas[:, f * old + place] + 0.0
+        alpha = <double*> calloc(self.room * self.fields * classes, sizeof(double))
+        if alpha == NULL:
+            raise MemoryError(f"no memory for {classes} classes of {self.room} support vectors")
+        Learner.reclass(self, source, factor)
+        free(self.alpha)
+        self.alpha = alpha
+        self.set_alphas(changed)
+
+    def state(self):
+        rows = {f"row_{name}": array for name, array in self.support.state().items()}
+        return {**Learner.state(self), **rows, "alpha": self.alphas()}
+
+    def restore(self, state):
+        Learner.restore(self, state)
+        if not (self.scale > 0 and self.width >= 0 and self.records > 0):
+            raise ModelError("the scale, the width or the number of records is not one that a model can have")
+        if self.width:
+            if self.waiting is None:
+                raise ModelError("a width from the data, for a kernel that has its own")
+            self.support.set_width(decay(self.waiting, self.width))
+        self.support.grow(self.records - 1)
+        rows = {name: state[f"row_{name}"] for name in ("start", "index", "value")}
+        n = len(rows["start"]) - 1
+        if state["alpha"].shape != (n, self.fields * self.classes):
+            raise ModelError("the coefficients and the support vectors differ in number")
+        if self.make_room(n) < 0:
+            raise MemoryError(f"no memory for {n} support vectors")
+        self.support.restore(rows)
+        self.set_alphas(np.ascontiguousarray(state["alpha"], dtype=np.float64))
+
+
+def kernel_matrix(kernels, Rows X, Rows Z, bint summed=False):
+    """The kernels of each row of X with each of Z."""
+    cdef Machine machine = Machine(kernels, summed)
+    cdef Py_ssize_t i, s
+    cdef Row x
+    machine.grow(max(X.features, Z.features) + 1)
+    for s in range(Z.n):
+        Z.get(s, 0, &x)
+        if machine.add(&x, 0) < 0:
+            machine.check_memory()
+    matrix = np.empty((X.n, Z.n))
+    cdef double[:, ::1] out = matrix
+    for i in range(X.n):
+        X.get(i, 0, &x)
+        machine.support.evaluate(&x, machine.k, machine.room)
+        if Z.n:
+            memcpy(&out[i, 0], machine.k, Z.n * sizeof(double))
+    machine.check_memory()
+    return matrix

@@ -1,0 +1,115 @@
+/* Loops over the support vectors. Each is compiled twice on x86, for four numbers at a time and for two, and the machine
+   chooses: lane by lane the arithmetic is the same, and so are the bits. */
+#include "exponential.h"
+#include <math.h>
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__)
+#define WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define WIDE
+#endif
+
+/* out += a x, one column after another: out is read and written once for four of them. */
+WIDE static void add_column(Py_ssize_t n, double a, const double *restrict x, double *restrict out)
+{
+    for (Py_ssize_t s = 0; s < n; s++)
+        out[s] += a * x[s];
+}
+
+WIDE static void add_four_columns(Py_ssize_t n, const double *a, const double *restrict x, const double *restrict y,
+                                  const double *restrict z, const double *restrict w, double *restrict out)
+{
+    const double a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3];
+    for (Py_ssize_t s = 0; s < n; s++) {
+        double sum = out[s] + a0 * x[s];
+        sum += a1 * y[s];
+        sum += a2 * z[s];
+        out[s] = sum + a3 * w[s];
+    }
+}
+
+/* What a pair of values takes away from the sum of their sizes: in the distance |x - z|_1, and in chi-square's. */
+static inline double apart(double x, double z)
+{
+    return fabs(x - z) - fabs(x) - fabs(z);
+}
+
+static inline double chi_apart(double x, double z)
+{
+    double both = fabs(x) + fabs(z);
+    return x * z > 0 ? -4 * (x / both) * z : 0;
+}
+
+WIDE static void add_apart(Py_ssize_t n, double a, const double *restrict x, double *restrict out)
+{
+    for (Py_ssize_t s = 0; s < n; s++)
+        out[s] += apart(a, x[s]);
+}
+
+WIDE static void add_chi_apart(Py_ssize_t n, double a, const double *restrict x, double *restrict out)
+{
+    for (Py_ssize_t s = 0; s < n; s++)
+        out[s] += chi_apart(a, x[s]);
+}
+
+/* The sum of a x, in eight lanes. */
+WIDE static double sum_of_products(Py_ssize_t n, const double *restrict a, const double *restrict x)
+{
+    double lanes[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    Py_ssize_t s = 0;
+    for (; s + 8 <= n; s += 8)
+        for (int i = 0; i < 8; i++)
+            lanes[i] += a[s + i] * x[s + i];
+    for (int i = 0; s < n; s++, i++)
+        lanes[i] += a[s] * x[s];
+    return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+}
+
+WIDE static void scale_all(Py_ssize_t n, double factor, double *restrict x)
+{
+    for (Py_ssize_t s = 0; s < n; s++)
+        x[s] *= factor;
+}
+
+/* exp(-g |x - z|^2) from the products x.z and the squared norms. */
+WIDE static void gaussian(Py_ssize_t n, double g, double norm2, const double *restrict norms,
+                          const double *restrict products, double *restrict out)
+{
+    for (Py_ssize_t s = 0; s < n; s++) {
+        double distance2 = norm2 + norms[s] - 2 * products[s];
+        out[s] = exponential(-g * (distance2 > 0 ? distance2 : 0));
+    }
+}
+
+/* exp(-g d), d = the sum of the norms and of what each pair of values takes away from it. */
+WIDE static void decaying(Py_ssize_t n, double g, double norm, const double *restrict norms,
+                          const double *restrict pairs, double *restrict out)
+{
+    for (Py_ssize_t s = 0; s < n; s++) {
+        double distance = norm + norms[s] + pairs[s];
+        out[s] = exponential(-g * (distance > 0 ? distance : 0));
+    }
+}
+
+/* (x.z + c)^degree, at most 1e200 in size. */
+WIDE static void polynomial(Py_ssize_t n, double c, int degree, const double *restrict products, double *restrict out)
+{
+    for (Py_ssize_t s = 0; s < n; s++)
+        out[s] = 1;
+    for (int power = 0; power < degree; power++)
+        for (Py_ssize_t s = 0; s < n; s++) {
+            double value = out[s] * (products[s] + c);
+            out[s] = value > 1e200 ? 1e200 : value < -1e200 ? -1e200 : value;
+        }
+}
+
+/* x.z / (|x| |z|), 0 where one of them is 0. */
+WIDE static void cosine(Py_ssize_t n, double norm2, const double *restrict norms, const double *restrict products,
+                        double *restrict out)
+{
+    double length = sqrt(norm2);
+    for (Py_ssize_t s = 0; s < n; s++) {
+        double both = length * sqrt(norms[s]);
+        out[s] = both > 0 ? products[s] / both : 0;
+    }
+}
