@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import pkgutil
+import re
 
 import pytest
 
@@ -38,7 +39,8 @@ def test_class_docstring_says_it_all(cls):
     assert lines[0].endswith(".") or lines[1] == "" or lines[0].strip(), cls
     for name in cls.parameters:
         if name not in ("fit_intercept", "classes", "features"):  # they mean the same in every class
-            assert f"    {name}" in cls.__doc__, f"{cls.__name__} does not explain {name}"
+            explained = re.search(rf"^ +(\w+, )*{name}(, \w+)* :", cls.__doc__, re.MULTILINE)
+            assert explained, f"{cls.__name__} does not explain {name}"
     assert cls.paper[-5:-1] in cls.__doc__, f"{cls.__name__} does not cite {cls.paper}"
 
 

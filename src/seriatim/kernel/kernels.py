@@ -20,9 +20,10 @@ def expect(condition: bool, problem: str) -> None:
 
 
 def positive(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and 0 < value < math.inf
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(0 < value < math.inf)
 
 
+@dataclass(frozen=True)
 class Kernel:
     """A kernel k(x, z)."""
 

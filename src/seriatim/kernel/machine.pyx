@@ -3,7 +3,7 @@
 import numpy as np
 
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 from seriatim.core.memory cimport resize
 from seriatim.core.rows cimport Rows

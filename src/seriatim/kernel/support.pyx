@@ -7,7 +7,7 @@ ones a product of a matrix with a vector. The kernels are functions of those sum
 
 import numpy as np
 
-from libc.math cimport fabs, fmin
+from libc.math cimport fabs
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
@@ -158,7 +158,7 @@ cdef class Support:
     cdef int put(self, Py_ssize_t slot, const Row* x) noexcept nogil:
         """Support vector `slot` becomes x; -1 if there is no room, and it is then a row of zeros if it was there."""
         cdef Kept* z
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, k
         if slot < self.n:
             self.clear(slot)
         elif self.reserve(slot + 1) < 0:
@@ -169,8 +169,8 @@ cdef class Support:
         self.norm1[slot] = 0
         for i in range(z.n):
             if self._set(z.index[i], slot, z.value[i]) < 0:
-                for i in range(i):
-                    self._clear(z.index[i], slot)
+                for k in range(i):
+                    self._clear(z.index[k], slot)
                 z.n, z.norm2, self.norm1[slot], self.norm2[slot] = 0, 0, 0, 0
                 return -1
             self.norm1[slot] += fabs(z.value[i])
@@ -329,11 +329,11 @@ cdef class Support:
 
     cdef void _pair(self, const Row* x, int pairing) noexcept nogil:
         """What x has in common with each support vector, feature by feature."""
-        cdef Py_ssize_t i, j, k, s, shortest, waiting = 0
+        cdef Py_ssize_t i, j, k, shortest, waiting = 0
         cdef const Column* column
         cdef const Column* dense[4]
         cdef double values[4]
-        cdef double v
+        cdef double v, taken
         memset(self.pairs, 0, self.n * sizeof(double))
         for i in range(x.n):
             j = i if x.index == NULL else x.index[i]
@@ -365,8 +365,8 @@ cdef class Support:
                         self.pairs[column.slot[k]] += v * column.value[k]
                 else:
                     for k in range(column.n):
-                        s = column.slot[k]
-                        self.pairs[s] += apart(v, column.value[k]) if pairing == APART else chi_apart(v, column.value[k])
+                        taken = apart(v, column.value[k]) if pairing == APART else chi_apart(v, column.value[k])
+                        self.pairs[column.slot[k]] += taken
         for k in range(waiting):
             add_column(dense[k].n, values[k], dense[k].value, self.pairs)
 
@@ -480,7 +480,6 @@ def median_distance(Rows rows, str kind, Py_ssize_t most=500):
     cdef Support support = Support([(kind, 1.0, 0)])
     cdef Py_ssize_t i
     cdef Row x
-    cdef double norm1
     support.grow(rows.features)
     distances = [np.zeros(0)]
     for i in range(min(rows.n, most)):
