@@ -180,6 +180,8 @@ def test_other_kernels(name, labels, kernel):
     case = {"budget": 3 if kernel == "linear" else 9}
     X, y = stream(2, labels, empty=kernel != "linear")
     compare((name, case), X / 2, y, kernel)
+    if name.startswith("Projectron"):
+        compare((name, {"eta": 0.1}), X / 4, y, kernel)  # k(x, x) below 1: the step may have to stop at 1
 
 
 @pytest.mark.parametrize("spec", [spec for spec in SEVERAL if spec[1].get("seed", 0) == 0], ids=name_of)
@@ -626,7 +628,7 @@ def test_the_inverse_stays_the_inverse(name, case):
 @pytest.mark.parametrize("case", [{"eta": 0.1}, {"budget": 300}], ids=["threshold", "budget"])
 def test_the_inverse_of_many(case):
     """Hundreds of additions, each of which could spoil it."""
-    rows, model = Rows(d=3), Ours("Projectron", "narrow", **case)
+    rows, model = Rows(), Ours("Projectron", "narrow", **case)
     for _ in range(8):
         model.learn_all(*rows.block(100))
         assert near_inverse(model, "narrow") < 1e-6
@@ -718,18 +720,26 @@ def test_fourier_features_are_the_gaussian_kernel():
     assert (other.u[:3] == model.u).all()
 
 
-def test_new_columns_in_the_stream():
+@pytest.mark.parametrize("name", NAMES)
+def test_new_columns_in_the_stream(name):
     """Rows of more columns than those before: the model is what it would be had they been there, at 0."""
     X, y = stream(19, (0, 1), n=100, d=6)
     X[:50, 3:] = 0
-    for spec in [("FOGD", {"n_components": 30, "eta": 0.1}), ("NOGD", {"budget": 15}), ("RBP", {"budget": 10})]:
-        whole, parts = Ours(*spec[:1], **spec[1]), Ours(*spec[:1], **spec[1])
-        whole.learn_all(X, y)
-        for x, label in zip(X, y.tolist(), strict=True):
-            parts.model.learn_one({j: float(v) for j, v in enumerate(x) if v}, label)
-        if spec[0] != "FOGD":  # names are numbered as they come, and the frequencies go by the number
-            scores = [parts.model.score_one({j: float(v) for j, v in enumerate(x) if v}) for x in X[:20]]
-            close(scores, whole.model.decision_function(X[:20]))
+    case = {"n_components": 30, "eta": 0.1} if name == "FOGD" else {"budget": 15}
+    whole = Ours(name, **case).learn_all(X, y)
+    parts = Ours(name, **case).learn_all(csr_matrix(X[:50, :3]), y[:50]).learn_all(csr_matrix(X[50:]), y[50:])
+    close(parts.model.decision_function(X), whole.model.decision_function(X))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "FOGD"])
+def test_rows_with_names(name):
+    """By name, and in any order. FOGD's frequencies go by the number of a column, which is that of its appearance."""
+    X, y = stream(19, (0, 1), n=100, d=6)
+    whole, named = Ours(name, budget=15).learn_all(X, y), Ours(name, budget=15).model
+    rows = [{f"x{j}": float(x[j]) for j in np.flatnonzero(x)[::-1]} for x in X]
+    for row, label in zip(rows, y.tolist(), strict=True):
+        named.learn_one(row, label)
+    close([named.score_one(row) for row in rows[:20]], whole.model.decision_function(X[:20]))
 
 
 @both

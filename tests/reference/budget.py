@@ -221,9 +221,9 @@ class Forgetron(Machine):
 class Projectron(Machine):
     """Orabona, Keshet and Caputo (2008): a mistake near the span of the support vectors changes their coefficients.
 
-    d = K^-1 k(x_i, x), |delta|^2 = e.e (k(x, x) - k.d). |delta| <= eta: w += e d; else a new slot with e. Where k(x, x)
-    - k.d <= 1e-10 k(x, x) the point is in the span, and delta = 0. With a budget eta is not used: a mistake is projected
-    if B slots are taken, or if it is in the span; else it is added.
+    d = K^-1 k(x_i, x), |delta|^2 = e.e (k(x, x) - k.d). |delta| <= eta: w += e d; else a new slot with e. Where
+    k(x, x) - k.d <= 1e-10 k(x, x) the point is in the span, and delta = 0. With a budget eta is not used: a mistake is
+    projected if B slots are taken, or if it is in the span; else it is added.
     """
 
     CASES = grid(eta=(0.1, 0.4)) + grid(budget=(1, 7, 25))

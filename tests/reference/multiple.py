@@ -10,9 +10,10 @@ class OMKC(Classifier):
     """Jin, Hoi and Yang (2010); Hoi, Jin, Zhao and Yang (2013): a perceptron a kernel, and Hedge over them.
 
     theta_i = beta^(times i was updated), q = theta / sum theta, z_i = 1 where y f_i(x) <= 0. Two labels only.
-    `combination`: deterministic, the score is sum_i q_i sgn f_i(x) with sgn 0 = 1; stochastic, it is f_i(x) with i drawn
-    by q. `update`: deterministic, every i with z_i = 1 gets f_i += y k_i(x, .) and theta_i *= beta; stochastic, those of
-    them for which m_i = 1, which has probability p_i = (1 - delta) theta_i / max theta + delta, theta before the round.
+    `combination`: deterministic, the score is sum_i q_i sgn f_i(x) with sgn 0 = 1; stochastic, it is f_i(x) with i
+    drawn by q. `update`: deterministic, every i with z_i = 1 gets f_i += y k_i(x, .) and theta_i *= beta; stochastic,
+    those of them for which m_i = 1, which has probability p_i = (1 - delta) theta_i / max theta + delta, theta before
+    the round.
 
     The draws of a round: first, if the combination is stochastic, i = `chosen(q, uniform())`; then, if the update is,
     one `uniform()` for each kernel in order, whatever z_i, and m_i = 1 where it is below p_i. A score that is asked for
@@ -90,9 +91,9 @@ class OM2(Machine):
     """Jie, Orabona, Fornoni, Caputo and Cesa-Bianchi (2010): mirror descent with the squared (2, q) group norm.
 
     theta_j = sum_i w_i k_j(x_i, .) has the same coefficients in each of the F kernels; q = max(2, 2 ln F), since one or
-    two kernels would give q < 2. f = sum_j c_j theta_j, c_j = (|theta_j| / |theta|_{2,q})^(q-2) / q, where |theta|_{2,q}
-    = (sum_j |theta_j|^q)^(1/q) and |theta_j|^2 is summed over the classes; while theta = 0 they are those of equal
-    norms, c_j = F^(-(q-2)/q) / q. The c_j are the `kernel_weights_`, as they are: their sum is not 1.
+    two kernels would give q < 2. f = sum_j c_j theta_j with c_j = (|theta_j| / |theta|_{2,q})^(q-2) / q, where
+    |theta|_{2,q} = (sum_j |theta_j|^q)^(1/q) and |theta_j|^2 is summed over the classes; while theta = 0 they are those
+    of equal norms, c_j = F^(-(q-2)/q) / q. The c_j are the `kernel_weights_`, as they are: their sum is not 1.
 
     margin <= 1: add eta = min(1, 1 - 2 margin / |z|^2_{2,q}) if that is positive, where |z|^2_{2,q} is e.e (sum_j
     k_j(x, x)^(q/2))^(2/q): the paper's 2 F^(2/q), for its normalised kernels and several classes. No step where it
