@@ -201,6 +201,7 @@ def test_a_callable():
 @pytest.mark.parametrize(
     ("by_name", "name", "parameters"),
     [
+        ({}, "gaussian", {"sigma": 1.0}),
         ({"kernel": "linear"}, "linear", {}),
         ({"kernel": "gaussian", "sigma": 2.0}, "gaussian", {"sigma": 2.0}),
         ({"kernel": "polynomial", "degree": 2, "c": 0.25}, "polynomial", {"degree": 2, "c": 0.25}),

@@ -108,6 +108,15 @@ def test_a_third_label_is_refused(name):
         learner(name)(kernel=ours("gaussian"), classes=[0, 1, 2]).partial_fit(X, y)
 
 
+@pytest.mark.parametrize("name", [*MULTICLASS, *BINARY, "NORMARegressor", "NORMANovelty"])
+def test_no_intercept(name):
+    """There is no constant feature, and nobody can ask for one."""
+    cls = learner(name)
+    assert "fit_intercept" not in cls.parameters
+    with pytest.raises(TypeError):
+        cls(fit_intercept=False)
+
+
 @pytest.mark.parametrize("spec", UNLABELLED, ids=name_of)
 def test_regression_and_novelty_equal_their_paper(spec):
     X, _ = random_stream(8, (0, 1))
@@ -241,7 +250,9 @@ def test_linear_twins(name, given, twin, more, stream):
     same = getattr(seriatim, twin)(**{**given, **more}, fit_intercept=False).partial_fit(X, y)
     close(model.decision_function(X), same.decision_function(X))
     assert model.predict(X).tolist() == same.predict(X).tolist()
-    assert (model.t_, model.updates_) == (same.t_, same.updates_)
+    assert model.t_ == same.t_
+    if name.endswith("Perceptron"):  # others take steps of the size of a rounding, or take them not
+        assert model.updates_ == same.updates_ == model.n_support_
     if name != "VotedKernelPerceptron":
         close(model.dual_coef_ @ dense(model.support_vectors_), same.coef_)
 
@@ -374,8 +385,8 @@ def test_a_step_that_turns_the_sign(bad):
 # ---- double updating
 
 
-def objective(g, D, la, lb, ka, kb, w):
-    return la * g + lb * D - ka * g * g / 2 - kb * D * D / 2 - w * g * D
+def objective(g, d, la, lb, ka, kb, w):
+    return la * g + lb * d - ka * g * g / 2 - kb * d * d / 2 - w * g * d
 
 
 def brute_force(la, lb, ka, kb, w, C, low, high):
@@ -386,9 +397,9 @@ def brute_force(la, lb, ka, kb, w, C, low, high):
     feasible = (inside[0] >= 0) & (inside[0] <= C) & (inside[1] >= low) & (inside[1] <= high)
     points = [(np.where(feasible, inside[0], 0), np.where(feasible, inside[1], low))]
     points += [(g, np.clip((lb - w * g) / kb, low, high)) for g in (0 * C, C)]
-    points += [(np.clip((la - w * D) / ka, 0, C), D) for D in (low, high)]
-    points += [(g, D) for g in (0 * C, C) for D in (low, high)]
-    return np.max([objective(g, D, la, lb, ka, kb, w) for g, D in points], axis=0)
+    points += [(np.clip((la - w * d) / ka, 0, C), d) for d in (low, high)]
+    points += [(g, d) for g in (0 * C, C) for d in (low, high)]
+    return np.max([objective(g, d, la, lb, ka, kb, w) for g, d in points], axis=0)
 
 
 def two_variable_cases(n=20_000):
@@ -407,19 +418,19 @@ def two_variable_cases(n=20_000):
 def check_two_variables(solve, cases):
     got = np.array([solve(*map(float, case)) for case in zip(*cases, strict=True)])
     la, lb, ka, kb, w, C, low, high = cases
-    g, D = got.T
-    assert ((g >= 0) & (g <= C * (1 + 1e-12)) & (D >= low - 1e-12) & (D <= high + 1e-12)).all()
+    g, d = got.T
+    assert ((g >= 0) & (g <= C * (1 + 1e-12)) & (d >= low - 1e-12) & (d <= high + 1e-12)).all()
     best = brute_force(*cases)
-    short = best - objective(g, D, la, lb, ka, kb, w)
+    short = best - objective(g, d, la, lb, ka, kb, w)
     assert np.abs(short / np.maximum(1, best)).max() <= 1e-10
     return got
 
 
 def test_closed_form_of_the_transcription():
     cases = two_variable_cases()
-    g, D = check_two_variables(papers.two_variables, cases).T
+    g, d = check_two_variables(papers.two_variables, cases).T
     C, high = cases[5], cases[7]
-    counts = [np.sum((g == C) & (D == high)), np.sum((g == C) & (D < high)), np.sum((g < C) & (D == high))]
+    counts = [np.sum((g == C) & (d == high)), np.sum((g == C) & (d < high)), np.sum((g < C) & (d == high))]
     assert min(*counts, len(C) - sum(counts)) > 500  # all four cases come up
 
 
@@ -437,7 +448,7 @@ def test_closed_form():
 
 def test_closed_form_of_parallel_examples():
     """w^2 = k_a k_b, as of equal rows with different labels: no stationary point, but the box has a best one."""
-    la, lb, ka, kb, w, C, low, high = two_variable_cases(4000)
+    la, lb, ka, kb, _, C, low, high = two_variable_cases(4000)
     check_two_variables(library_two_variables(), (la, lb, ka, ka, -ka, C, low, high))
     check_two_variables(library_two_variables(), (la, lb, ka, kb, -np.sqrt(ka * kb), C, low, high))
     whole = np.ceil(4 * la), np.ceil(4 * lb), np.ceil(ka), np.ceil(ka), -np.ceil(ka), np.ceil(C), -np.ceil(C), 0 * C
@@ -608,10 +619,10 @@ def test_selection(selection):
     K = theirs("gaussian")(X, X)
     scores, best = libsvm(K, y, 1.0)
     model, again = (cls(kernel=ours("gaussian"), tau=1e-4, selection=selection) for _ in range(2))
-    for _ in range(3):
+    for _ in range(4):
         model.partial_fit(X, y)
         again.partial_fit(X, y)
-    assert model.t_ == 3 * len(y)
+    assert model.t_ == 4 * len(y)
     assert model.decision_function(X).tobytes() == again.decision_function(X).tobytes()
     model.finish()
     alpha = signed(model, X)

@@ -63,7 +63,7 @@ class VotedKernelPerceptron(Machine, VotedPerceptron):
 
 
 class KernelPA(Machine, PA):
-    """Crammer et al. (2006): f += tau y k(x, .), tau by PA, PA-I or PA-II with k(x, x) for |x|^2 (twice with rivals)."""
+    """Crammer et al. (2006): f += tau y k(x, .), tau by PA, PA-I or PA-II, k(x, x) for |x|^2 (twice with rivals)."""
 
     CASES = grid(C=(1.0, 0.3), variant=("hard", "I", "II"))
 
@@ -123,9 +123,7 @@ class NORMA(Expansion, Machine):
         rho=(0.0, 0.5), schedule=("constant", "inverse")
     )
 
-    def __init__(
-        self, *args, eta=0.3, lam=0.01, rho=1.0, nu=None, truncate=None, schedule="sqrt", **kwargs
-    ):
+    def __init__(self, *args, eta=0.3, lam=0.01, rho=1.0, nu=None, truncate=None, schedule="sqrt", **kwargs):
         super().__init__(*args, **kwargs)
         self.begin(eta, lam, nu, truncate, schedule)
         self.rho, self.b = rho, 0.0
@@ -231,10 +229,11 @@ def two_variables(la, lb, ka, kb, w, C, low, high):
 class DUOL(Machine):
     """Zhao, Hoi and Jin (2011): with the new example, the support vector that conflicts with it most moves as well.
 
-    It is sought among those with a margin of at most 1, by the least y_i y k(x_i, x), the last of equals; above -rho
-    there is no conflict, and the step is PA-I's. A loss up to 1e-9 is none: unclipped steps leave margins at 1 up to
-    rounding, and the last bit would decide whether a row that returns moves another. So margins up to 1 + 1e-9 are
-    candidates, with their loss taken as 0 if it is negative, and a new row with a loss up to 1e-9 takes no step.
+    It is sought among those with a margin of at most 1, by the least y_i y k(x_i, x), the last of those within 1e-9 of
+    it; above -rho there is no conflict, and the step is PA-I's. A loss up to 1e-9 is none: unclipped steps leave
+    margins at 1 up to rounding, and the last bit would decide whether a row that returns moves another. So margins up
+    to 1 + 1e-9 are candidates, a negative loss of theirs is taken as 0, and a new row with a loss up to 1e-9 takes no
+    step.
     """
 
     CASES = grid(C=(5.0, 0.3), rho=(0.0, 0.1))
@@ -259,13 +258,13 @@ class DUOL(Machine):
         S = np.flatnonzero(self.w)  # its coefficients only grow: once in S, always in S
         sides, size = np.sign(self.w[S]), np.abs(self.w[S])
         loss = self.demand(sides) - sides * (self.w @ K[:, S])
-        conflict = np.where(loss >= -1e-9, sides * y * K[S, i], np.inf)[::-1]
-        b = len(S) - 1 - int(np.argmin(conflict)) if len(S) else None
+        conflict = np.where(loss >= -1e-9, sides * y * K[S, i], np.inf)
+        least = conflict.min(initial=np.inf)
         Ca = float(self.bound(y))
-        if b is not None and conflict.min() <= -self.rho:
+        if least <= -self.rho:
+            b = np.flatnonzero(conflict <= least + 1e-9)[-1]
             low, high = -size[b], max(0.0, self.bound(sides)[b] - size[b])
-            kb, w = K[S[b], S[b]], conflict.min()
-            g, D = two_variables(la, max(0.0, loss[b]), K[i, i], kb, w, Ca, low, high)
+            g, D = two_variables(la, max(0.0, loss[b]), K[i, i], K[S[b], S[b]], conflict[b], Ca, low, high)
             self.w[S[b]] += sides[b] * D
         else:
             g = min(Ca, la / K[i, i])
@@ -363,9 +362,7 @@ class LASVM(Machine):
         y, g, alpha = self.sides(), self.gradients(), self.w[self.S]
         up = np.where(alpha < np.maximum(0, self.C * y), g, -np.inf)
         down = np.where(alpha > np.minimum(0, self.C * y), -g, -np.inf)
-        return tuple(
-            int(np.argmax(some >= some.max() - 1e-9)) if some.max() > -np.inf else None for some in (up, down)
-        )
+        return tuple(int(np.argmax(some >= some.max() - 1e-9)) if some.max() > -np.inf else None for some in (up, down))
 
     def move(self, up, down):
         """The best step along e_i - e_j, if it is a violating pair."""
