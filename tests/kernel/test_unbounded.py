@@ -605,7 +605,7 @@ def test_two_epochs_and_finish(spec):
     paper.finish()
     close(model.decision_function(X), np.array([paper.score(column) for column in paper.K]))
     alpha = np.ravel(model.dual_coef_)
-    assert abs(alpha.sum()) <= 1e-12 * max(1, np.abs(alpha).sum())
+    assert abs(alpha.sum()) <= 1e-10 * max(1, np.abs(alpha).sum())
     before = model.decision_function(X)
     model.finish()  # nothing is left to do
     assert model.decision_function(X).tobytes() == before.tobytes()

@@ -301,12 +301,13 @@ class LASVM(Machine):
     """Bordes, Ertekin, Weston and Bottou (2005), with signed alpha between A = min(0, C y) and B = max(0, C y).
 
     Until S holds 5 rows of each label a row is put into S with alpha = 0, and nothing else happens; from the next row
-    on each is PROCESSed, then one REPROCESS. S is in the order in which rows came into it, and of gradients within 1e-9
-    of the extreme the first is taken: a step inside the bounds makes g_i and g_j equal up to rounding, and the last bit
-    would decide the run. An alpha that reaches its bound is the bound. A curvature K_ii + K_jj - 2 K_ij below 1e-12
-    counts as that (libsvm). b = (g_i + g_j) / 2 by the present gradients, after every round, and 0 as long as i or j
-    is missing. A row whose values and label are those of a row in S is that row (here: has its number), so that a
-    second epoch does not give an example a second alpha.
+    on each is PROCESSed, then one REPROCESS. S is in the order in which rows came into it. b = (g_i + g_j) / 2 by the
+    present gradients, after every round, and 0 as long as i or j is missing. A row whose values and label are those of
+    a row in S is that row (here: has its number), so that a second epoch does not give an example a second alpha.
+
+    What the last bit would decide: of gradients within 1e-9 of the extreme the first in S is taken, as a step inside
+    the bounds makes g_i and g_j equal up to rounding; an alpha within 1e-12 C of the bound that it moves to is set to
+    it; a curvature K_ii + K_jj - 2 K_ij below 1e-12 counts as that (libsvm).
     """
 
     CASES = grid(C=(1.0, 0.1, 10.0), tau=(1e-3,)) + grid(C=(1.0,), tau=(0.1, 1e-6))
@@ -376,8 +377,8 @@ class LASVM(Machine):
         best = (g[up] - g[down]) / max(K[i, i] + K[j, j] - 2 * K[i, j], 1e-12)
         to_B, to_A = B - self.w[i], self.w[j] - A
         step = min(best, to_B, to_A)
-        self.w[i] = B if step == to_B else self.w[i] + step
-        self.w[j] = A if step == to_A else self.w[j] - step
+        self.w[i] = B if to_B <= step + 1e-12 * self.C else self.w[i] + step
+        self.w[j] = A if to_A <= step + 1e-12 * self.C else self.w[j] - step
         return True
 
     @property
