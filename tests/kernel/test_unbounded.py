@@ -637,7 +637,8 @@ def test_selection(selection):
 def test_kernel_perceptron_on_a9a():
     """The README of KOL: 78.851997% right in one pass, 6,887 support vectors.
 
-    Its figure leaves out the first row, which has a score of 0 and the label -1: 6,886 mistakes and that one.
+    That is 6,886 mistakes, one fewer than here, where 0 is positive: the first row, of label -1, is the only one with
+    a score of 0, and it seems that KOL does not count it.
     """
     cls = learner("KernelPerceptron")
     X, y = seriatim.data.load(str(shared("a9a/a9a.libsvm")))
