@@ -8,7 +8,7 @@ import numpy as np
 
 from seriatim.core.rows import Rows
 from seriatim.estimator import Classifier, Estimator
-from seriatim.kernel.kernels import WIDE, KernelChoice, Width, chosen
+from seriatim.kernel.kernels import KernelChoice, Width, chosen
 from seriatim.parameters import Number, powers
 
 
@@ -47,9 +47,7 @@ class OneKernel(SupportVectors):
 
     def _kernel(self) -> dict[str, Any]:
         """What a machine must be told of the kernel."""
-        forms, summed = chosen(self.kernel, self.sigma, self.degree, self.c)
-        waits = self.sigma == "median" and isinstance(self.kernel, str) and self.kernel in WIDE
-        return {"kernels": forms, "summed": summed, "waiting": self.kernel if waits else None}
+        return chosen(self.kernel, self.sigma, self.degree, self.c)
 
     def _own(self, rows: Rows, learning: bool) -> Rows:
         rows = super()._own(rows, learning)

@@ -93,16 +93,16 @@ cdef class Projection(Machine):
 
     cdef void move(self, double tau) noexcept nogil:
         """f += tau y P k(x, .)."""
-        add_multiple(self.support.n, self.sign * tau, self.d, self.alpha + self.up * self.room)
+        add_multiple(self.support.n, self.sign * tau, self.d, self.alpha + self.up * self.slots)
         if self.down >= 0:
-            add_multiple(self.support.n, -tau, self.d, self.alpha + self.down * self.room)
+            add_multiple(self.support.n, -tau, self.d, self.alpha + self.down * self.slots)
         self.updates += 1
 
     # ---- the inverse
 
-    cdef int make_room(self, Py_ssize_t slots) noexcept nogil:
-        if (Machine.make_room(self, slots) < 0 or resize(<void**> &self.d, self.room, sizeof(double)) < 0
-                or resize(<void**> &self.other, self.room, sizeof(double)) < 0):
+    cdef int make_room(self, Py_ssize_t n) noexcept nogil:
+        if (Machine.make_room(self, n) < 0 or resize(<void**> &self.d, self.slots, sizeof(double)) < 0
+                or resize(<void**> &self.other, self.slots, sizeof(double)) < 0):
             return -1
         return 0
 
@@ -139,7 +139,7 @@ cdef class Projection(Machine):
         cdef double[:, ::1] K = np.empty((n, n))
         cdef double[:, ::1] inverse
         for s in range(n):
-            self.support.against(s, self.other, self.room)
+            self.support.against(s, self.other, self.slots)
             for i in range(s + 1):
                 K[s, i] = K[i, s] = self.other[i]
         try:

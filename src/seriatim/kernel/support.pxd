@@ -26,6 +26,7 @@ cdef class Support:
     cdef Reservoir rows
     cdef Column* column
     cdef Py_ssize_t columns_room
+    cdef double* spread          # a place for each value of a row; zero between uses
     cdef double* norm2           # |z|^2 of each
     cdef double* norm1           # |z|_1
     cdef double* pairs           # what x and each z have in common
@@ -49,7 +50,10 @@ cdef class Support:
     cdef Row row(self, Py_ssize_t slot) noexcept nogil
     cdef void against(self, Py_ssize_t slot, double* out, Py_ssize_t stride) noexcept nogil
     cdef void _pair(self, const Row* x, int pairing) noexcept nogil
-    cdef void _map(self, const Form* form, double norm2, double norm1, double* out) noexcept nogil
+    cdef void _map(self, const Form* form, const Row* x, double norm1, double* out) noexcept nogil
+    cdef void _difference_by_difference(self, const Form* form, const Row* x, double norm, const double* norms,
+                                        double factor, double* out) noexcept nogil
+    cdef void _spread_row(self, const Row* x, double factor) noexcept nogil
     cdef int _set(self, Py_ssize_t j, Py_ssize_t slot, double value) noexcept nogil
     cdef int _set_dense(self, Column* column, Py_ssize_t slot, double value) noexcept nogil
     cdef int _set_listed(self, Column* column, Py_ssize_t slot, double value) noexcept nogil
