@@ -607,6 +607,46 @@ class FTRL(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
+class OFS(Classifier):
+    k: int
+    eta: float
+    lam: float
+    partial: bool
+    epsilon: float
+    seed: int
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        k: int,
+        *,
+        eta: float = ...,
+        lam: float = ...,
+        partial: bool = ...,
+        epsilon: float = ...,
+        seed: int = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class PET(Classifier):
+    k: int
+    eta: float
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        k: int,
+        *,
+        eta: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
 class RDA(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
     lam: float
@@ -624,6 +664,22 @@ class RDA(Classifier):
         gamma: float = ...,
         rho: float = ...,
         epsilon: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class SOFS(Classifier):
+    k: int
+    r: float
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        k: int,
+        *,
+        r: float = ...,
         classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
