@@ -223,7 +223,7 @@ cdef class PartlySeen(Truncated):
         return self.kept.holds(j) and self.strength(self.table.data + j * self.table.width) > 0
 
     cdef void look(self, const Row* x, Row* seen) noexcept nogil:
-        """Any k of d features are drawn one after another, each non-zero one as it comes; of the others none matters."""
+        """Of d features any k are drawn, one after another: only those that the row has, for no other would matter."""
         cdef Py_ssize_t i, j, left = self.kept.k, among
         cdef bint explore = (random_bits(self.seed, &self.draws) >> 11) * 2.0 ** -53 < self.epsilon, shown
         for i in range(-1, x.n):
@@ -286,6 +286,10 @@ class OFS(Selector, Classifier):
     epsilon k / d + (1 - epsilon) [w_j != 0] being the probability to see it. A stream does not tell how many features
     there will be: d counts those that were not zero in this row or an earlier one, the constant of the intercept too.
     What it predicts is w.x, of at most k features.
+
+    Scale the features. Where a step, eta |x| long, is not short beside the ball, 1 / sqrt(lam) in radius, each undoes
+    those before, and `PET` does better; and where features have few values, many weights tie, and columns come first
+    that merely stand first.
 
     The importance of an example multiplies its loss, and so eta y x. An update costs O(log k) for each non-zero that is
     kept or comes to be kept, O(1) for the others, and nothing for the features that the row does not have.

@@ -26,7 +26,7 @@ class Selector(Base):
 
     def get_support(self, indices: bool = False) -> np.ndarray:
         """Whether each column has a weight; or the numbers of those that have."""
-        support = self._weights()[1 : 1 + self.n_columns].any(axis=1)
+        support: np.ndarray = self._weights()[1 : 1 + self.n_columns].any(axis=1)
         return np.flatnonzero(support) if indices else support
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -39,20 +39,21 @@ class Selector(Base):
         return np.asarray(names, dtype=object)[self.get_support()]
 
     def transform(self, X: Any) -> Any:
-        """The selected columns of X, which may be sparse and then stays so; of a table, those of its features."""
+        """The selected columns of X, in X's own values: sparse if X is; of a table, an array with those features."""
         self._fitted()
         rows, columns = self._rows(X).check(), self.get_support(indices=True)
         if not is_frame(X):
             return X.tocsr()[:, columns] if hasattr(X, "tocsr") else np.asarray(X)[:, columns]
-        place = np.full(self.n_columns + 1, -1)
-        place[columns] = np.arange(len(columns))
-        if self._vocabulary is not None:
+        if self._vocabulary is not None and rows.names is not None:
             rows = self._vocabulary.translate(rows, False)
-        out = np.zeros((len(rows), len(columns)))
-        start, index, value = rows.arrays
-        where = place[index]
-        row = np.repeat(np.arange(len(rows)), np.diff(start))
-        out[row[where >= 0], where[where >= 0]] = value[where >= 0]
+        arrays = rows.arrays
+        if len(arrays) == 1:
+            return arrays[0][:, columns]
+        start, index, value = arrays
+        place = np.full(max(self.n_columns, rows.features), -1)
+        place[columns] = np.arange(len(columns))
+        out, chosen = np.zeros((len(rows), len(columns))), place[index] >= 0
+        out[np.repeat(np.arange(len(rows)), np.diff(start))[chosen], place[index[chosen]]] = value[chosen]
         return out
 
     def fit_transform(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
