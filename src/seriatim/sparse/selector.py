@@ -26,7 +26,7 @@ class Selector(Base):
 
     def get_support(self, indices: bool = False) -> np.ndarray:
         """Whether each column has a weight; or the numbers of those that have."""
-        support: np.ndarray = self._weights()[1 : 1 + self.n_columns].any(axis=1)
+        support = np.asarray(self._weights()[1 : 1 + self.n_columns].any(axis=1))
         return np.flatnonzero(support) if indices else support
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
