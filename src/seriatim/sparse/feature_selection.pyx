@@ -1,10 +1,10 @@
 """Online feature selection: weights of which never more than k are not zero."""
 
-from math import inf, sqrt
+from math import sqrt
 
 import numpy as np
 
-from libc.math cimport fabs, fmax, fmin
+from libc.math cimport INFINITY, fabs, fmax, fmin
 from libc.stdlib cimport free
 from libc.string cimport memset
 
@@ -70,7 +70,7 @@ cdef class Selection(Linear):
         """The strength of all that is kept, anew."""
         cdef Py_ssize_t i
         for i in range(self.kept.n):
-            self.kept.keys[i] = self.strength(self.table.data + self.kept.records[i] * self.table.width)
+            self.kept.heap[i].key = self.strength(self.table.data + self.kept.heap[i].record * self.table.width)
         self.kept.order()
 
     def reclass(self, list source, list factor):
@@ -104,7 +104,7 @@ cdef class Truncated(Selection):
     def __init__(self, Py_ssize_t k, double eta, double lam, double margin):
         Selection.__init__(self, k, bounded=lam > 0)
         self.eta, self.lam, self.margin = eta, lam, margin
-        self.radius = 1 / sqrt(lam) if lam > 0 else inf
+        self.radius = 1 / sqrt(lam) if lam > 0 else INFINITY
 
     cdef double strength(self, const double* w) noexcept nogil:
         cdef double sum = fabs(w[0])
@@ -117,24 +117,29 @@ cdef class Truncated(Selection):
         """What the learner sees of a row."""
         seen[0] = x[0]
 
-    cdef void estimate(self, Row* seen) noexcept nogil:
-        """What it was probably part of."""
+    cdef bint estimate(self, Row* seen) noexcept nogil:
+        """Make of it what the step is along; returns whether it is another row now."""
+        return False
 
-    cdef void step(self, const Row* x, double tau, Py_ssize_t y, Py_ssize_t s) noexcept nogil:
-        """w <- (1 - lam eta) w + tau x in column y, and - tau x in column s, if any; then the ball, then k features."""
-        cdef double change = 0
+    cdef double product(self, const Row* x, Py_ssize_t y, Py_ssize_t s) noexcept nogil:
+        """w_y.x, less w_s.x if there is a class s."""
+        cdef double f = self.scale * dot(x, self.table.data + y, self.table.width)
+        return f if s < 0 else f - self.scale * dot(x, self.table.data + s, self.table.width)
+
+    cdef void step(self, const Row* x, double tau, double f, Py_ssize_t y, Py_ssize_t s) noexcept nogil:
+        """w <- (1 - lam eta) w + tau x, then the ball, then k features; where there is a class s it takes - tau x.
+
+        f is the product with x.
+        """
+        cdef double shorter = 1 - self.lam * self.eta
         if x.norm2 == 0:
             return
         if self.kept.n:
-            self.shrink(1 - self.lam * self.eta)
-        if self.bounded:
-            change = tau * (2 * self.scale * dot(x, self.table.data + y, self.table.width) + tau * x.norm2)
+            self.shrink(shorter)
         self.move(x, tau, y)
         if s >= 0:
-            if self.bounded:
-                change -= tau * (2 * self.scale * dot(x, self.table.data + s, self.table.width) - tau * x.norm2)
             self.move(x, -tau, s)
-        self.updated(change)
+        self.updated(tau * (2 * shorter * f + tau * x.norm2 * (1 if s < 0 else 2)))
         if self.bounded:
             self.project(self.radius)
         self.choose(x)
@@ -146,31 +151,35 @@ cdef class Truncated(Selection):
             self.weigh()
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
-        cdef double f = self.scale * dot(x, self.table.data, self.table.width)
+        cdef double f = self.product(x, 0, -1), g = f
         cdef Row seen
         if x.norm2 > 0 and self.weight > 0:
             self.look(x, &seen)
-            if y * self.scale * dot(&seen, self.table.data, self.table.width) <= self.margin:
-                self.estimate(&seen)
-                self.step(&seen, self.weight * self.eta * y, 0, -1)
+            if seen.value != x.value:
+                g = self.product(&seen, 0, -1)
+            if y * g <= self.margin:
+                if self.estimate(&seen):
+                    g = self.product(&seen, 0, -1)
+                self.step(&seen, self.weight * self.eta * y, g, 0, -1)
         return f
 
     cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil:
         cdef Row seen
         cdef Py_ssize_t s
-        cdef bint wrong
+        cdef double margin
         if x.norm2 == 0 or self.weight == 0:
             self.raw_scores(x, out)
             return
         self.look(x, &seen)
         self.raw_scores(&seen, out)
         s = self.rival(y, out)
-        wrong = s >= 0 and out[y] - out[s] <= self.margin
+        margin = out[y] - out[s] if s >= 0 else INFINITY
         if seen.value != x.value:
             self.raw_scores(x, out)
-        if wrong:
-            self.estimate(&seen)
-            self.step(&seen, self.weight * self.eta, y, s)
+        if margin <= self.margin:
+            if self.estimate(&seen):
+                margin = self.product(&seen, y, s)
+            self.step(&seen, self.weight * self.eta, margin, y, s)
 
     def restore(self, state):
         if not state["scale"] > 0:
@@ -247,7 +256,7 @@ cdef class PartlySeen(Truncated):
                 self.index[seen.n], self.values[seen.n] = <int> j - 1, x.value[i]
                 seen.n += 1
 
-    cdef void estimate(self, Row* seen) noexcept nogil:
+    cdef bint estimate(self, Row* seen) noexcept nogil:
         """Each value over the probability that it is seen, so that the mean is the whole row."""
         cdef Py_ssize_t i
         cdef double any_k = self.epsilon * fmin(1, <double> self.kept.k / self.features), rest = 1 - self.epsilon
@@ -256,6 +265,7 @@ cdef class PartlySeen(Truncated):
         if seen.constant != 0:
             seen.constant /= any_k + (rest if self.used(0) else 0)
         seen.norm2 = sum_of_squares(self.values, seen.n) + seen.constant * seen.constant
+        return True
 
     def state(self):
         cdef Py_ssize_t i

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+cimport cython
 from libc.stdlib cimport free
 from libc.string cimport memset
 
@@ -10,6 +11,11 @@ from seriatim.core.memory cimport resize
 from seriatim.errors import ModelError
 
 
+cdef inline bint weaker(Entry a, Entry b) noexcept nogil:
+    return a.key < b.key or (a.key == b.key and a.record > b.record)
+
+
+@cython.final
 cdef class Strongest:
     """At most k records; of equal keys the lowest record is the strongest. A change costs O(log k), a refusal O(1)."""
 
@@ -18,8 +24,7 @@ cdef class Strongest:
         self.grow(1)
 
     def __dealloc__(self):
-        free(self.records)
-        free(self.keys)
+        free(self.heap)
         free(self.place)
 
     cdef int grow(self, Py_ssize_t rows) except -1:
@@ -27,8 +32,7 @@ cdef class Strongest:
         if rows > self.room:
             room = max(rows, 2 * self.room)
             if (resize(<void**> &self.place, room, sizeof(int)) < 0
-                    or resize(<void**> &self.records, min(self.k, room), sizeof(int)) < 0
-                    or resize(<void**> &self.keys, min(self.k, room), sizeof(double)) < 0):
+                    or resize(<void**> &self.heap, min(self.k, room), sizeof(Entry)) < 0):
                 raise MemoryError(f"no memory to choose among {rows} features")
             self.room = room
         if rows > self.known:
@@ -39,69 +43,53 @@ cdef class Strongest:
     cdef void change(self, Py_ssize_t record, double key) noexcept nogil:
         """The key of a record that is held."""
         cdef Py_ssize_t i = self.place[record] - 1
-        cdef double before = self.keys[i]
-        self.keys[i] = key
-        if key > before:
-            self.sink(i)
-        elif key < before:
-            self.rise(i)
+        if key > self.heap[i].key:
+            self.sink(i, Entry(key, <int> record))
+        elif key < self.heap[i].key:
+            self.rise(i, Entry(key, <int> record))
 
     cdef Py_ssize_t offer(self, Py_ssize_t record, double key) noexcept nogil:
         """Take in a record if it is strong enough; returns the one that is not held any more, or -1."""
+        cdef Entry entry = Entry(key, <int> record)
         cdef Py_ssize_t weakest
         if self.n < self.k:
             self.n += 1
-            self.put(self.n - 1, <int> record, key)
-            self.rise(self.n - 1)
+            self.rise(self.n - 1, entry)
             return -1
-        weakest = self.records[0]
-        if key < self.keys[0] or (key == self.keys[0] and record > weakest):
+        if weaker(entry, self.heap[0]):
             return record
+        weakest = self.heap[0].record
         self.place[weakest] = 0
-        self.put(0, <int> record, key)
-        self.sink(0)
+        self.sink(0, entry)
         return weakest
 
     cdef void order(self) noexcept nogil:
         """Make a heap of keys that have all been changed."""
         cdef Py_ssize_t i
         for i in range(self.n // 2 - 1, -1, -1):
-            self.sink(i)
+            self.sink(i, self.heap[i])
 
-    cdef bint weaker(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-        if self.keys[i] != self.keys[j]:
-            return self.keys[i] < self.keys[j]
-        return self.records[i] > self.records[j]
+    cdef void rise(self, Py_ssize_t i, Entry entry) noexcept nogil:
+        """Put an entry into place i, or above what is stronger."""
+        while i > 0 and weaker(entry, self.heap[(i - 1) // 2]):
+            self.heap[i] = self.heap[(i - 1) // 2]
+            self.place[self.heap[i].record] = <int> i + 1
+            i = (i - 1) // 2
+        self.heap[i] = entry
+        self.place[entry.record] = <int> i + 1
 
-    cdef void put(self, Py_ssize_t i, int record, double key) noexcept nogil:
-        self.records[i], self.keys[i], self.place[record] = record, key, <int> i + 1
-
-    cdef void exchange(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-        cdef int record = self.records[i]
-        cdef double key = self.keys[i]
-        self.put(i, self.records[j], self.keys[j])
-        self.put(j, record, key)
-
-    cdef void rise(self, Py_ssize_t i) noexcept nogil:
-        """A record that may be weaker than the one above it."""
-        cdef Py_ssize_t above
-        while i > 0:
-            above = (i - 1) // 2
-            if not self.weaker(i, above):
-                return
-            self.exchange(i, above)
-            i = above
-
-    cdef void sink(self, Py_ssize_t i) noexcept nogil:
-        """A record that may be stronger than those below it."""
+    cdef void sink(self, Py_ssize_t i, Entry entry) noexcept nogil:
+        """Put an entry into place i, or below what is weaker."""
         cdef Py_ssize_t below = 2 * i + 1
         while below < self.n:
-            if below + 1 < self.n and self.weaker(below + 1, below):
-                below += 1
-            if not self.weaker(below, i):
-                return
-            self.exchange(i, below)
+            below += below + 1 < self.n and weaker(self.heap[below + 1], self.heap[below])
+            if not weaker(self.heap[below], entry):
+                break
+            self.heap[i] = self.heap[below]
+            self.place[self.heap[i].record] = <int> i + 1
             i, below = below, 2 * below + 1
+        self.heap[i] = entry
+        self.place[entry.record] = <int> i + 1
 
     def get(self):
         """The records as they stand."""
@@ -109,7 +97,7 @@ cdef class Strongest:
         array = np.empty(self.n, dtype=np.int64)
         cdef long long[::1] view = array
         for i in range(self.n):
-            view[i] = self.records[i]
+            view[i] = self.heap[i].record
         return array
 
     def set(self, const long long[::1] records):
@@ -120,5 +108,6 @@ cdef class Strongest:
         for i in range(records.shape[0]):
             if not 0 <= records[i] < self.known or self.place[records[i]]:
                 raise ModelError(f"the selected features are not different ones below {self.known}")
-            self.put(i, <int> records[i], 0)
+            self.heap[i] = Entry(0, <int> records[i])
+            self.place[records[i]] = <int> i + 1
         self.n = records.shape[0]
