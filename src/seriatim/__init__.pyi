@@ -10,6 +10,7 @@ from seriatim.catalogue import algorithms as algorithms
 from seriatim.estimator import Classifier, Detector, Regressor
 from seriatim.features import Features as Features
 from seriatim.modelfile import load as load
+from seriatim.sparse.selector import Selector
 
 __version__: str
 
@@ -607,7 +608,7 @@ class FTRL(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class OFS(Classifier):
+class OFS(Selector, Classifier):
     k: int
     eta: float
     lam: float
@@ -631,7 +632,7 @@ class OFS(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class PET(Classifier):
+class PET(Selector, Classifier):
     k: int
     eta: float
     classes: Sequence[Any] | None
@@ -669,7 +670,7 @@ class RDA(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class SOFS(Classifier):
+class SOFS(Selector, Classifier):
     k: int
     r: float
     classes: Sequence[Any] | None

@@ -19,8 +19,6 @@ from seriatim.estimator import Classifier
 from seriatim.parameters import Flag, Number, powers
 from seriatim.sparse.selector import Selector
 
-MOST_FEATURES = 1 << 31
-
 cdef double LEAST = 1e-100    # no variance falls below it
 cdef double MOST = 1e100      # nor is a step larger: where numbers end, so does the paper's arithmetic
 
@@ -326,7 +324,7 @@ class OFS(Selector, Classifier):
     family = "sparse"
     paper = "Wang et al. (2014)"
     loss = "hinge"
-    k = Number(least=1, below=MOST_FEATURES, integer=True)
+    k = Number(least=1, most=10**9, integer=True)
     eta = Number(0.2, above=0, search=powers(-8, 4))
     lam = Number(0.01, least=0)
     partial = Flag(False)
@@ -365,7 +363,7 @@ class PET(Selector, Classifier):
     family = "sparse"
     paper = "Wang et al. (2014)"
     loss = "perceptron"
-    k = Number(least=1, below=MOST_FEATURES, integer=True)
+    k = Number(least=1, most=10**9, integer=True)
     eta = Number(1.0, above=0)
 
     def build(self):
@@ -488,7 +486,7 @@ class SOFS(Selector, Classifier):
     family = "sparse"
     paper = "Wu et al. (2017)"
     loss = "hinge"
-    k = Number(least=1, below=MOST_FEATURES, integer=True)
+    k = Number(least=1, most=10**9, integer=True)
     r = Number(1.0, above=0, search=powers(-4, 4))
 
     def build(self):
