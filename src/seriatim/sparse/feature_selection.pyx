@@ -324,7 +324,7 @@ class OFS(Selector, Classifier):
     family = "sparse"
     paper = "Wang et al. (2014)"
     loss = "hinge"
-    k = Number(least=1, most=10**9, integer=True)
+    k = Number(least=1, below=10**9, integer=True)
     eta = Number(0.2, above=0, search=powers(-8, 4))
     lam = Number(0.01, least=0)
     partial = Flag(False)
@@ -363,7 +363,7 @@ class PET(Selector, Classifier):
     family = "sparse"
     paper = "Wang et al. (2014)"
     loss = "perceptron"
-    k = Number(least=1, most=10**9, integer=True)
+    k = Number(least=1, below=10**9, integer=True)
     eta = Number(1.0, above=0)
 
     def build(self):
@@ -486,7 +486,7 @@ class SOFS(Selector, Classifier):
     family = "sparse"
     paper = "Wu et al. (2017)"
     loss = "hinge"
-    k = Number(least=1, most=10**9, integer=True)
+    k = Number(least=1, below=10**9, integer=True)
     r = Number(1.0, above=0, search=powers(-4, 4))
 
     def build(self):
