@@ -26,6 +26,9 @@ SOURCE = {"x0": 0.5, "x1": -0.25, "x3": 1.0, "x5": -0.75, 0: 0.5, 1: -0.25, 3: 1
 REQUIRED_ARGUMENTS = {
     "EG": {"n_features": 1000},  # if on the simplex
     "MirrorDescent": {"n_features": 1000},
+    "OFS": {"k": 3},
+    "PET": {"k": 3},
+    "SOFS": {"k": 3},
     "HomogeneousOTL": {"source": SOURCE},
     "HeterogeneousOTL": {"source": SOURCE},
     "TruncatedGradient": {"theta": 0.05},  # if it rounds
@@ -35,6 +38,8 @@ SETTINGS = {
     "AdaFOBOS": [{"lam": 0.1}],
     "AdaRDA": [{"lam": 0.1}],
     "FOBOS": [{"penalty": "l2", "lam": 1.0}],
+    "OFS": [{"k": 1, "lam": 0.5}, {"k": 100, "lam": 0.0}],
+    "SOFS": [{"k": 1}, {"k": 100}],
     "RDA": [{"rho": 0.1}],
     "TruncatedGradient": [{"theta": None, "period": 5, "schedule": "sqrt"}],
     "TruncatedGradientRegressor": [{"theta": None, "period": 5}],
