@@ -26,6 +26,8 @@ SOURCE = {"x0": 0.5, "x1": -0.25, "x3": 1.0, "x5": -0.75, 0: 0.5, 1: -0.25, 3: 1
 REQUIRED_ARGUMENTS = {
     "EG": {"n_features": 1000},  # if on the simplex
     "MirrorDescent": {"n_features": 1000},
+    "GroupRDA": {"groups": [[0, 3, "x0", "x3"], [1, 2, 4, "x1", "x2", "x4"], [5, "x5"]]},  # for columns and names
+    "MultiTaskRDA": {"n_tasks": 2},
     "HomogeneousOTL": {"source": SOURCE},
     "HeterogeneousOTL": {"source": SOURCE},
     "TruncatedGradient": {"theta": 0.05},  # if it rounds
@@ -35,6 +37,8 @@ SETTINGS = {
     "AdaFOBOS": [{"lam": 0.1}],
     "AdaRDA": [{"lam": 0.1}],
     "FOBOS": [{"penalty": "l2", "lam": 1.0}],
+    "GroupRDA": [{"groups": 6}, {"within": 0.5}, {"within": 0.5, "rho": 0.1}, {"lam": 0.1}],
+    "MultiTaskRDA": [{"lam": 0.1}],
     "RDA": [{"rho": 0.1}],
     "TruncatedGradient": [{"theta": None, "period": 5, "schedule": "sqrt"}],
     "TruncatedGradientRegressor": [{"theta": None, "period": 5}],
