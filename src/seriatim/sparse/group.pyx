@@ -321,7 +321,7 @@ cdef class TaskDual(Lazy):
     def __init__(self, Gradient gradient, Py_ssize_t tasks, str variant, double lam, double gamma, double within):
         Lazy.__init__(self, gradient, (("G", 0.0, True),), 1)
         self.table = Table((("G", 0.0, True),), tasks + 2)
-        self.tasks, self.variant = tasks, VARIANTS.index(variant)
+        self.tasks, self.variant, self.told = tasks, VARIANTS.index(variant), None
         self.lam, self.gamma, self.within = lam, gamma, within
 
     cdef double dual(self, const double* G) noexcept nogil:

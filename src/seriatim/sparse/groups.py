@@ -51,9 +51,10 @@ class Groups(Parameter):
         return numbers if len(numbers) > 1 else numbers[0]
 
     def plain(self, value: Any) -> Any:
-        if np.ndim(value) == 0 or not hasattr(value, "__iter__"):
-            return int(value) if is_whole(value) else value
-        return [self.plain(one) if is_whole(one) or not isinstance(one, str) else one for one in value]
+        value = value.tolist() if hasattr(value, "tolist") else value
+        if isinstance(value, str) or not hasattr(value, "__iter__"):
+            return value
+        return [self.plain(one) for one in value]
 
     def of(self, value: Any) -> Grouping:
         """The groups; an error for what are none."""
