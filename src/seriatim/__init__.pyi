@@ -10,6 +10,7 @@ from seriatim.catalogue import algorithms as algorithms
 from seriatim.estimator import Classifier, Detector, Regressor
 from seriatim.features import Features as Features
 from seriatim.modelfile import load as load
+from seriatim.sparse.tasks import MultiTask
 
 __version__: str
 
@@ -601,6 +602,58 @@ class FTRL(Classifier):
         beta: float = ...,
         l1: float = ...,
         l2: float = ...,
+        epsilon: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class GroupRDA(Classifier):
+    loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
+    lam: float
+    gamma: float
+    rho: float
+    within: float
+    epsilon: float
+    groups: Any
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        groups: Any,
+        *,
+        loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"] = ...,
+        lam: float = ...,
+        gamma: float = ...,
+        rho: float = ...,
+        within: float = ...,
+        epsilon: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class MultiTaskRDA(MultiTask):
+    variant: Literal["iMTFS", "aMTFS", "MTFTS"]
+    loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
+    lam: float
+    gamma: float
+    within: float
+    epsilon: float
+    n_tasks: int
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        n_tasks: int,
+        *,
+        variant: Literal["iMTFS", "aMTFS", "MTFTS"] = ...,
+        loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"] = ...,
+        lam: float = ...,
+        gamma: float = ...,
+        within: float = ...,
         epsilon: float = ...,
         classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+cimport cython
 from libc.math cimport sqrt
 from libc.stdlib cimport free
 
@@ -37,11 +38,9 @@ cdef inline void move_square(double* sum, double* rest, double old, double new) 
     rest[0] += (total - (sum[0] - part)) + (square - part)
 
 
-cdef inline double left_of(double norm2, double cut) noexcept nogil:
-    """[1 - cut / |c|]+ where |UNIT c|^2 = norm2; 0 where c = 0."""
-    cdef double norm = sqrt(norm2) if norm2 > 0 else 0
-    cut *= UNIT
-    return 1 - cut / norm if norm > cut else cut == 0
+cdef inline double left_of(double norm2, double cut2) noexcept nogil:
+    """[1 - cut / |c|]+, of squares; 0 where c = 0."""
+    return 1 - sqrt(cut2 / norm2) if norm2 > cut2 else cut2 == 0
 
 
 cdef inline void several(GroupDual self, const Row* x, Py_ssize_t column, double* out, int n) noexcept nogil:
@@ -50,23 +49,26 @@ cdef inline void several(GroupDual self, const Row* x, Py_ssize_t column, double
     cdef const double* G = self.table.data + column
     cdef const double* r
     cdef const double* left
+    cdef const Py_ssize_t* place = self.place
+    cdef double threshold = self.threshold, alone = self.alone
     cdef Py_ssize_t i, j, k, width = self.table.width
     for k in range(n):
         sums[k] = x.constant * G[k]
     for i in range(x.n):
         j = (i if x.index == NULL else x.index[i]) + 1
         r = G + j * width
-        if self.place[j] < 0:
+        if place[j] < 0:
             for k in range(n):
-                sums[k] += x.value[i] * soft(r[k], self.alone)
+                sums[k] += x.value[i] * soft(r[k], alone)
         else:
-            left = self.left(self.place[j]) + column
+            left = self.left(place[j]) + column
             for k in range(n):
-                sums[k] += x.value[i] * (soft(r[k], self.threshold) * left[k])
+                sums[k] += x.value[i] * (soft(r[k], threshold) * left[k])
     for k in range(n):
         out[k] = self.factor * sums[k]
 
 
+@cython.final
 cdef class GroupDual(Lazy):
     """w^g = -[1 - t lambda sqrt(d_g) / |c^g|]+ c^g / (gamma sqrt(t)), c = soft(G, t lambda r + gamma rho sqrt(t)).
 
@@ -82,8 +84,9 @@ cdef class GroupDual(Lazy):
     cdef double now              # the round after which these hold
     cdef Table norms             # a record a group: |UNIT G^g|^2, its rest, what is left, and the round of that
     cdef Py_ssize_t block        # the groups are blocks of so many columns; or, if it is 0,
-    cdef Py_ssize_t[::1] listed  # these are their columns, one group after another,
-    cdef Py_ssize_t[::1] begins  # where each begins,
+    cdef object arrays           # these have
+    cdef const Py_ssize_t* listed    # their columns, one group after another,
+    cdef const Py_ssize_t* begins    # where each begins,
     cdef Py_ssize_t[::1] columns, owners    # and the columns, ascending, with their groups
     cdef Py_ssize_t* place       # the group of each record; -1 for one by itself
     cdef Py_ssize_t room, known  # records that this has room for and knows
@@ -103,8 +106,10 @@ cdef class GroupDual(Lazy):
         listed = np.array([column for group in groups for column in group], dtype=np.intp)
         owners = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
         order = np.argsort(listed)
-        self.block, self.listed, self.begins = block, listed, np.cumsum([0, *map(len, groups)], dtype=np.intp)
         self.columns, self.owners = listed[order], owners[order]
+        cdef Py_ssize_t[::1] begins = np.cumsum([0, *map(len, groups)], dtype=np.intp)
+        cdef Py_ssize_t[::1] members = np.append(listed, -1)    # never empty
+        self.block, self.arrays, self.begins, self.listed = block, (begins, members), &begins[0], &members[0]
         fields = ("norm2", 0.0, False), ("rest", 0.0, False), ("left", 0.0, False), ("round", -1.0, False)
         self.norms = Table(fields, self.classes)
         self.norms.grow(max(1, len(groups)))
@@ -140,7 +145,7 @@ cdef class GroupDual(Lazy):
 
     # ---- a round
 
-    cdef const double* left(self, Py_ssize_t g) noexcept nogil:
+    cdef inline const double* left(self, Py_ssize_t g) noexcept nogil:
         """[1 - t lambda sqrt(d_g) / |c^g|]+ of a group, one number a class."""
         cdef double* r = self.norms.data + g * self.norms.width
         if r[3 * self.classes] != self.now:
@@ -148,22 +153,25 @@ cdef class GroupDual(Lazy):
             r[3 * self.classes] = self.now
         return r + 2 * self.classes
 
-    cdef void measure_group(self, Py_ssize_t g, double* r) noexcept nogil:
-        cdef double* left = r + 2 * self.classes
-        cdef const double* G
-        cdef Py_ssize_t i, j, k
-        cdef Py_ssize_t begin = g * self.block if self.block else (&self.begins[0])[g]
-        cdef Py_ssize_t end = begin + self.block if self.block else (&self.begins[0])[g + 1]
-        for k in range(self.classes):
-            left[k] = 0 if self.threshold > 0 else r[k] + r[self.classes + k]
-        if self.threshold > 0:    # c has moved with t, all over the group
-            for i in range(begin, end):
-                j = 1 + (i if self.block else (&self.listed[0])[i])
-                G = self.table.data + j * self.table.width
-                for k in range(self.classes if j < self.table.rows else 0):
-                    left[k] += (UNIT * soft(G[k], self.threshold)) ** 2
-        for k in range(self.classes):
-            left[k] = left_of(left[k], self.cut * sqrt(<double> (end - begin)))
+    cdef inline void measure_group(self, Py_ssize_t g, double* r) noexcept nogil:
+        cdef Py_ssize_t k, classes = self.classes
+        cdef Py_ssize_t begin = g * self.block if self.block else self.begins[g]
+        cdef Py_ssize_t end = begin + self.block if self.block else self.begins[g + 1]
+        cdef double norm2, cut2 = (end - begin) * (UNIT * self.cut) ** 2
+        for k in range(classes):
+            norm2 = r[k] + r[classes + k] if self.threshold == 0 else self.beyond(begin, end, k)
+            r[2 * classes + k] = left_of(norm2, cut2)
+
+    cdef double beyond(self, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t column) noexcept nogil:
+        """|UNIT c^g|^2, anew: c has moved with t, all over the group."""
+        cdef const double* G = self.table.data + column
+        cdef double norm2 = 0
+        cdef Py_ssize_t i, j
+        for i in range(begin, end):
+            j = 1 + (i if self.block else self.listed[i])
+            if j < self.table.rows:
+                norm2 += (UNIT * soft(G[j * self.table.width], self.threshold)) ** 2
+        return norm2
 
     cdef void products(self, const Row* x, Py_ssize_t column, int n, double* out) noexcept nogil:
         if n == 8:
@@ -201,7 +209,7 @@ cdef class GroupDual(Lazy):
 
     cdef void measure(self) noexcept nogil:
         """The norms from the sums themselves."""
-        cdef Py_ssize_t f, i, k, classes = self.classes
+        cdef Py_ssize_t i, k, classes = self.classes
         cdef double* r
         for i in range(self.norms.rows):
             for k in range(classes):
@@ -281,9 +289,9 @@ class GroupRDA(Grouped):
     epsilon : of the epsilon-insensitive loss, at least 0.
 
     >>> from seriatim import GroupRDA, data, evaluate
-    >>> run = evaluate.progressive(GroupRDA(8, lam=0.3, gamma=100), *data.load("digits"))    # the rows of the picture
+    >>> run = evaluate.progressive(GroupRDA(8, lam=0.1, gamma=100), *data.load("digits"))    # the rows of the picture
     >>> run.mistakes, run.model.n_nonzero_
-    (0, 0)
+    (310, 402)
 
     Yang, Xu, King and Lyu, "Online learning for group lasso", ICML 2010.
     """
@@ -304,11 +312,17 @@ class GroupRDA(Grouped):
 
 VARIANTS = ("iMTFS", "aMTFS", "MTFTS")
 
+cdef enum Variant:
+    INDIVIDUAL
+    ACROSS
+    BOTH
 
+
+@cython.final
 cdef class TaskDual(Lazy):
     """W_j. = -[1 - t lambda / |U_j.|]+ U_j. / (gamma sqrt(t)), U = soft(G, t lambda r); a column of G a task.
 
-    iMTFS is the l1 penalty instead. A record has the sums of the tasks, the squared norm of these, and its rest.
+    iMTFS is the l1 penalty instead. A record has the sums of the tasks and, for aMTFS, their squared norm and its rest.
     """
 
     cdef int variant
@@ -324,24 +338,25 @@ cdef class TaskDual(Lazy):
         self.tasks, self.variant, self.told = tasks, VARIANTS.index(variant), None
         self.lam, self.gamma, self.within = lam, gamma, within
 
-    cdef double dual(self, const double* G) noexcept nogil:
+    cdef inline double dual(self, const double* G) noexcept nogil:
         """What is left of a record, for the task."""
-        cdef double by, norm2 = 0
+        cdef double by, norm2 = 0, cut2 = (UNIT * self.cut) ** 2
         cdef Py_ssize_t q
-        if self.variant == 0:
+        if self.variant == INDIVIDUAL:
             return soft(G[self.task], self.cut)
-        if self.variant == 1:
-            return G[self.task] * left_of(G[self.tasks] + G[self.tasks + 1], self.cut)
+        if self.variant == ACROSS:
+            return G[self.task] * left_of(G[self.tasks] + G[self.tasks + 1], cut2)
         by = self.within * self.cut
         for q in range(self.tasks):
             norm2 += (UNIT * soft(G[q], by)) ** 2
-        return soft(G[self.task], by) * left_of(norm2, self.cut)
+        return soft(G[self.task], by) * left_of(norm2, cut2)
 
     cdef void products(self, const Row* x, Py_ssize_t column, int n, double* out) noexcept nogil:
-        cdef Py_ssize_t i
-        cdef double sum = 0
-        for i in range(-1, x.n):
-            sum += value(x, i) * self.dual(self.table.data + record(x, i) * self.table.width)
+        cdef Py_ssize_t i, width = self.table.width
+        cdef const double* G = self.table.data
+        cdef double sum = x.constant * self.dual(G)
+        for i in range(x.n):
+            sum += x.value[i] * self.dual(G + ((i if x.index == NULL else x.index[i]) + 1) * width)
         out[0] = self.factor * sum
 
     cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
@@ -354,7 +369,8 @@ cdef class TaskDual(Lazy):
                 G = self.table.data + record(x, i) * self.table.width
                 old = G[self.task]
                 G[self.task] = old + g
-                move_square(G + self.tasks, G + self.tasks + 1, old, old + g)
+                if self.variant == ACROSS:
+                    move_square(G + self.tasks, G + self.tasks + 1, old, old + g)
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
         if self.told is not None:
@@ -446,9 +462,10 @@ class MultiTaskRDA(MultiTask):
 
     >>> from seriatim import MultiTaskRDA, data
     >>> X, y = data.load("digits")
-    >>> model = MultiTaskRDA(2, lam=0.5, gamma=100)    # which digits are odd, of those below 5 and of the others
-    >>> model.partial_fit(X, y % 2, y // 5).score(X, y % 2, tasks=y // 5)
-    >>> (model.coef_ != 0).sum(axis=1)
+    >>> odd, half = y % 2, y // 5    # which digits are odd: of those below 5, and of the others
+    >>> model = MultiTaskRDA(2, lam=0.3, gamma=100).partial_fit(X, odd, half)
+    >>> round(model.score(X, odd, tasks=half), 3), (model.coef_ != 0).sum(axis=1).tolist()
+    (0.935, [20, 20])
 
     Yang, Lyu and King, "Efficient online learning for multitask feature selection", TKDD 7 (2013).
     """

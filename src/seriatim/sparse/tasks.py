@@ -34,7 +34,10 @@ class Tasks(Coded):
 
 
 class MultiTask(Classifier):
-    """A classifier that is told with each example which of its tasks it belongs to; if it is not told, to task 0."""
+    """A classifier that is told with each example which of its tasks it belongs to; if it is not told, to task 0.
+
+    The tasks stand beside the labels, before what is seldom told: where another classifier takes the classes.
+    """
 
     binary = True
     fixed = (*Classifier.fixed, "n_tasks")
@@ -54,12 +57,14 @@ class MultiTask(Classifier):
 
     # ---- arrays
 
-    def fit(self, X: Any, y: Any, tasks: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, tasks: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
         """Forget all and learn from these rows, in one pass; all else is as for `partial_fit`."""
         fresh = type(self)(**self.get_params())
         return self._become(fresh._learn_array(X, Given(y, tasks), sample_weight))
 
-    def partial_fit(self, X: Any, y: Any, tasks: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(  # type: ignore[override]
+        self, X: Any, y: Any, tasks: Any = None, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Learn from these rows, one after another, where the last call ended; all of them or, if one is bad, none.
 
         `tasks` are the numbers, from 0 on, of the tasks that the rows belong to; without them all belong to task 0.
