@@ -39,8 +39,9 @@ cdef inline void move_square(double* sum, double* rest, double old, double new) 
 
 
 cdef inline double left_of(double norm2, double cut2) noexcept nogil:
-    """[1 - cut / |c|]+, of squares; 0 where c = 0."""
-    return 1 - sqrt(cut2 / norm2) if norm2 > cut2 else cut2 == 0
+    """[1 - cut / |c|]+, of squares; 0 where c = 0, which makes it NaN. Nobody could foretell a branch here."""
+    cdef double left = 1 - sqrt(cut2 / norm2)
+    return left if left > 0 else 0.0
 
 
 cdef inline void several(GroupDual self, const Row* x, Py_ssize_t column, double* out, int n) noexcept nogil:
@@ -49,7 +50,7 @@ cdef inline void several(GroupDual self, const Row* x, Py_ssize_t column, double
     cdef const double* G = self.table.data + column
     cdef const double* r
     cdef const double* left
-    cdef const Py_ssize_t* place = self.place
+    cdef const int* place = self.place
     cdef double threshold = self.threshold, alone = self.alone
     cdef Py_ssize_t i, j, k, width = self.table.width
     for k in range(n):
@@ -88,7 +89,7 @@ cdef class GroupDual(Lazy):
     cdef const Py_ssize_t* listed    # their columns, one group after another,
     cdef const Py_ssize_t* begins    # where each begins,
     cdef Py_ssize_t[::1] columns, owners    # and the columns, ascending, with their groups
-    cdef Py_ssize_t* place       # the group of each record; -1 for one by itself
+    cdef int* place              # the group of each record; -1 for one by itself
     cdef Py_ssize_t room, known  # records that this has room for and knows
     cdef Py_ssize_t placed       # columns that have been given theirs
 
@@ -133,13 +134,13 @@ cdef class GroupDual(Lazy):
         if block > 1:
             self.norms.grow((rows - 2) // block + 1)
         if rows > self.room:
-            if resize(<void**> &self.place, self.table.capacity, sizeof(Py_ssize_t)) < 0:
+            if resize(<void**> &self.place, self.table.capacity, sizeof(int)) < 0:
                 raise MemoryError(f"no memory for {self.table.capacity} features")
             self.room = self.table.capacity
         for i in range(self.known, rows):
-            self.place[i] = (i - 1) // block if block > 1 and i > 0 else -1
+            self.place[i] = <int> ((i - 1) // block) if block > 1 and i > 0 else -1
         while self.placed < len(self.columns) and self.columns[self.placed] < rows - 1:
-            self.place[self.columns[self.placed] + 1] = self.owners[self.placed]
+            self.place[self.columns[self.placed] + 1] = <int> self.owners[self.placed]
             self.placed += 1
         self.known = rows
 
