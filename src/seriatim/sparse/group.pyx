@@ -389,9 +389,9 @@ cdef class TaskDual(Lazy):
         self.told = tasks
 
     def learn_rows(self, rows, y, out=None, start=0, delay=0):
-        if self.told is not None and len(self.told) != len(y):
-            raise ValueError("rows and tasks differ in length")
         try:
+            if self.told is not None and len(self.told) != len(y):
+                raise ValueError("rows and tasks differ in length")
             Learner.learn_rows(self, rows, y, out, start, delay)
         finally:
             self.told, self.task = None, 0
@@ -404,7 +404,8 @@ cdef class TaskDual(Lazy):
         cdef const Py_ssize_t[::1] tasks = self.told
         cdef Row x
         cdef Py_ssize_t i
-        self.told = None
+        if len(tasks) != rows.n:
+            raise ValueError("rows and tasks differ in length")
         with nogil:
             for i in range(rows.n):
                 rows.get(i, self.constant, &x)

@@ -91,9 +91,11 @@ class MultiTask(Classifier):
         rows = self._rows(X).check()
         numbers = None if tasks is None else self._numbers(tasks, rows.n)
         with self._lock:
-            if numbers is not None:
-                self._learner.tell(numbers)
-            return self.scores_of(rows)
+            self._learner.tell(numbers)
+            try:
+                return self.scores_of(rows)
+            finally:
+                self._learner.tell(None)
 
     def decision_function(self, X: Any, tasks: Any = None) -> np.ndarray:
         """The score of each row, by the weights of its task: positive for the higher of the two labels."""
