@@ -25,7 +25,9 @@ ALL = f"n_features={FEATURES}"  # weights that are there from the beginning
 VARIANTS: dict[str, tuple[tuple[str, ...], ...]] = {  # parameters other than the defaults
     "pa": (("average=true",),),
     "eg": ((ALL,),),
+    "group-rda": (("groups=10",),),
     "mirror-descent": ((), ("mirror=entropy", ALL), ("mirror=pnorm", "p=4")),
+    "multi-task-rda": (("n_tasks=1",),),
 }
 QUADRATIC = ("voted-perceptron",)  # on the head of the file only
 

@@ -29,6 +29,8 @@ REQUIRED_ARGUMENTS = {
     "OFS": {"k": 3},
     "PET": {"k": 3},
     "SOFS": {"k": 3},
+    "GroupRDA": {"groups": [[0, 3, "x0", "x3"], [1, 2, 4, "x1", "x2", "x4"], [5, "x5"]]},  # for columns and names
+    "MultiTaskRDA": {"n_tasks": 2},
     "HomogeneousOTL": {"source": SOURCE},
     "HeterogeneousOTL": {"source": SOURCE},
     "TruncatedGradient": {"theta": 0.05},  # if it rounds
@@ -40,6 +42,8 @@ SETTINGS = {
     "FOBOS": [{"penalty": "l2", "lam": 1.0}],
     "OFS": [{"k": 1, "lam": 0.5}, {"k": 100, "lam": 0.0}],
     "SOFS": [{"k": 1}, {"k": 100}],
+    "GroupRDA": [{"groups": 6}, {"within": 0.5}, {"within": 0.5, "rho": 0.1}, {"lam": 0.1}],
+    "MultiTaskRDA": [{"lam": 0.1}],
     "RDA": [{"rho": 0.1}],
     "TruncatedGradient": [{"theta": None, "period": 5, "schedule": "sqrt"}],
     "TruncatedGradientRegressor": [{"theta": None, "period": 5}],

@@ -124,6 +124,7 @@ def test_run_takes_every_algorithm(good, rows, name):
         needed = ["-p", "source=old.model"]
     if "k" in seriatim.algorithms()[name].parameters:
         needed = ["-p", "k=2"]
+    needed += {"GroupRDA": ["-p", "groups=2"], "MultiTaskRDA": ["-p", "n_tasks=1"]}.get(name, [])
     for spelling in (command, name, name.lower()):
         found = json.loads(good("run", rows, "-a", spelling, *needed, "--json"))
         assert list(found) == KEYS
