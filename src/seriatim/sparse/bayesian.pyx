@@ -13,6 +13,7 @@ from seriatim.core.memory cimport resize
 from seriatim.core.row cimport Row, dot, record, value
 from seriatim.sparse.lazy cimport soft
 
+from seriatim.core.normal import standard_normal
 from seriatim.errors import LimitError, ModelError
 from seriatim.estimator import Classifier
 from seriatim.parameters import Choice, Number, powers
@@ -343,15 +344,6 @@ cdef class Posterior(Linear):
                 raise ModelError("a curvature is below 0")
 
 
-def standard_normal(double[::1] z):
-    """Phi of each number.
-
-    >>> standard_normal(np.array([0.0, 1.0])).round(4).tolist()
-    [0.5, 0.8413]
-    """
-    return np.array([erfc(-z[i] * 0.7071067811865476) / 2 for i in range(z.shape[0])])
-
-
 class BayesianSparse(Classifier):
     """The mode of the posterior of a logistic or probit model under a Laplace prior, each likelihood a quadratic form.
 
@@ -379,7 +371,9 @@ class BayesianSparse(Classifier):
     ----------
     gamma : the scale of the prior, at least 0; the larger, the sparser. With 0 weights may grow without end; none grows
         beyond 1e100.
-    link : logit or probit. A run judges the probit by the hinge loss.
+    link : logit or probit. A run judges the probit by the hinge loss. In a row that is taken for the other label with
+        great confidence the logit has next to no curvature, as the paper has it, and a feature of such rows alone goes
+        far: values should be scaled, or not far above gamma. The probit has a curvature of 1 there.
     sweeps : at most so many each round, at least 1; the one that changes no weight ends it. As long as there are too
         few to reach the mode, the order of the columns matters.
     memory : the most features that are active, at least 1; None for all.
@@ -387,7 +381,7 @@ class BayesianSparse(Classifier):
     >>> from seriatim import BayesianSparse, data, evaluate
     >>> run = evaluate.progressive(BayesianSparse(features={"normalize": "max"}), *data.load("spam"))
     >>> run.mistakes, run.model.n_nonzero_
-    (0, 0)
+    (827, 50)
 
     Balakrishnan and Madigan, "Algorithms for sparse linear classifiers in the massive data setting", JMLR 9 (2008).
     """
@@ -398,15 +392,16 @@ class BayesianSparse(Classifier):
     fixed = (*Classifier.fixed, "memory")
     gamma = Number(1.0, least=0, search=powers(-4, 6))
     link = Choice("logit", LINKS)
-    sweeps = Number(10, least=1, most=2**31, integer=True)
-    memory = Number(None, least=1, most=2**31, integer=True, optional=True)
+    sweeps = Number(10, least=1, integer=True)
+    memory = Number(None, least=1, integer=True, optional=True)
 
     @property
     def loss(self):
         return "logistic" if self.link == "logit" else "hinge"
 
     def build(self):
-        return Posterior(self.gamma, self.link, self.sweeps, self.memory or 0)
+        sweeps, memory = (min(int(number or 0), 2**31) for number in (self.sweeps, self.memory))
+        return Posterior(self.gamma, self.link, sweeps, memory)
 
     @contextmanager
     def another_pass(self):
