@@ -23,11 +23,12 @@ MANY = 4.0  # classes: 20 scores a row instead of one
 
 ALL = f"n_features={FEATURES}"  # weights that are there from the beginning
 VARIANTS: dict[str, tuple[tuple[str, ...], ...]] = {  # parameters other than the defaults
+    "bayesian-sparse": (("memory=100",),),  # a matrix of all features would be beyond its limit
     "pa": (("average=true",),),
     "eg": ((ALL,),),
     "mirror-descent": ((), ("mirror=entropy", ALL), ("mirror=pnorm", "p=4")),
 }
-QUADRATIC = ("voted-perceptron",)  # on the head of the file only
+QUADRATIC = ("voted-perceptron", "bayesian-sparse")  # on the head of the file only
 
 
 @dataclass(frozen=True)

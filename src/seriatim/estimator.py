@@ -65,6 +65,7 @@ class Estimator:
     _scaler: Scaler | None = None
     _schema: dict[str, str] | None = None  # of tables: the kind of each column
     _plan: Any = None  # of dicts, where they need one
+    _sparse: bool = False  # how weights are shown
 
     def __init_subclass__(cls) -> None:
         if "__init__" in vars(cls):
@@ -200,7 +201,13 @@ class Estimator:
         pass
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to a file, whole or not at all."""
+        """Write the model to a file, whole or not at all.
+
+        The file holds what it takes to go on learning to the bit. Zeros take no room in it: of an array that is mostly
+        zeros, such as the weights of a sparse model, the others are stored with their places. RDA, FTRL and what is
+        like them go on from sums of gradients, not from weights; these have been summed for all features seen, and the
+        file holds them, also where the weight is zero.
+        """
         from seriatim import modelfile
 
         modelfile.save(self, path)
@@ -254,6 +261,30 @@ class Estimator:
         """The share of weights that are exactly zero, the intercept's left out."""
         weights = self._weights()[1:]
         return 1 - np.count_nonzero(weights) / weights.size if weights.size else 0.0
+
+    def sparsify(self) -> Self:
+        """Show `coef_` as a SciPy CSR matrix, made anew whenever it is asked for, until `densify`.
+
+        That is a matter of this object's looks, as in scikit-learn: it predicts, learns and is saved as before, and
+        copies and loaded models begin dense. Of a regressor the matrix has one row.
+        """
+        self._weights()
+        self._sparse = True
+        return self
+
+    def densify(self) -> Self:
+        """Show `coef_` as an array again."""
+        self._weights()
+        self._sparse = False
+        return self
+
+    def _shown(self, coef: np.ndarray) -> Any:
+        """Weights over features as `coef_` shows them."""
+        if not self._sparse:
+            return coef
+        from scipy.sparse import csr_matrix
+
+        return csr_matrix(np.atleast_2d(coef))
 
     # ---- arrays
 
@@ -623,9 +654,9 @@ class Classifier(Estimator):
         return label_array(self._labels)
 
     @property
-    def coef_(self) -> np.ndarray:
-        """Weights, of shape (1, features) for two labels, else (classes, features)."""
-        return self._weights()[1:].T
+    def coef_(self) -> Any:
+        """Weights, of shape (1, features) for two labels, else (classes, features); see also `sparsify`."""
+        return self._shown(self._weights()[1:].T)
 
     @property
     def intercept_(self) -> np.ndarray:
@@ -731,9 +762,9 @@ class Regressor(Estimator):
     task = "regression"
 
     @property
-    def coef_(self) -> np.ndarray:
-        """Weights, one a feature."""
-        return self._weights()[1:, 0]
+    def coef_(self) -> Any:
+        """Weights, one a feature; see also `sparsify`."""
+        return self._shown(self._weights()[1:, 0])
 
     @property
     def intercept_(self) -> float:
@@ -788,9 +819,9 @@ class Detector(Estimator):
     radius_: float
 
     @property
-    def coef_(self) -> np.ndarray:
-        """The centre, one number a feature."""
-        return self._weights()[1:, 0]
+    def coef_(self) -> Any:
+        """The centre, one number a feature; see also `sparsify`."""
+        return self._shown(self._weights()[1:, 0])
 
     @property
     def intercept_(self) -> float:
@@ -837,6 +868,12 @@ class Detector(Estimator):
     def score_one(self, x: dict[str, Any]) -> float:
         with self._lock:
             return self._score_one(x)
+
+
+def dense_coef(model: Any) -> np.ndarray:
+    """`coef_` as an array, however it is shown."""
+    coef = model.coef_
+    return coef.toarray() if hasattr(coef, "toarray") else coef
 
 
 def mean(values: np.ndarray, weights: Any) -> float:

@@ -13,7 +13,16 @@ import seriatim
 from seriatim import OGD
 from seriatim.errors import DataError, LimitError, ModelError, ParameterError
 from tests.learners import by_rows, difference, has_no_signed_zero, joint, learner, never_better, real_stream
-from tests.linear.test_reference import PAPERS, WAYS, compare, generic_streams, name_of, random_stream, some_ways, transcription
+from tests.linear.test_reference import (
+    PAPERS,
+    WAYS,
+    compare,
+    generic_streams,
+    name_of,
+    random_stream,
+    some_ways,
+    transcription,
+)
 from tests.reference import sparse
 from tests.reference.linear import BY_MARGIN, SCHEDULES
 from tests.reference.sparse import soft
@@ -700,7 +709,7 @@ def test_bayesian_has_two_labels():
 
 
 def optimality(X, y, w, gamma, link):
-    """How far w is from the mode of the posterior itself: w_j = 0 needs |slope_j| <= gamma, else slope_j = gamma sgn."""
+    """How far w is from the mode of the posterior: w_j = 0 needs |slope_j| <= gamma, else slope_j = gamma sgn w_j."""
     signed = np.column_stack([X, np.ones(len(X))]) * np.where(y > 0, 1, -1)[:, None]
     s = signed @ w
     slope = signed.T @ (np.exp(-np.logaddexp(0, s)) if link == "logit" else np.exp(norm.logpdf(s) - norm.logcdf(s)))

@@ -90,7 +90,9 @@ cdef class Posterior(Linear):
         Linear.__init__(self, companions=companions)
         self.gamma, self.probit, self.sweeps, self.memory = gamma, link == "probit", sweeps, memory
         self.weighted = True
-        self.make_room(memory + 1 if memory else 4)
+        if memory:
+            self.expect_room(memory + 1)
+        self.make_room(min(memory + 1, 4) if memory else 4)
         self.grow(1)
 
     def __dealloc__(self):
@@ -104,14 +106,18 @@ cdef class Posterior(Linear):
 
     # ---- room
 
-    cdef int make_room(self, Py_ssize_t capacity) except -1:
-        cdef Py_ssize_t k, s
-        cdef double* larger
+    cdef int expect_room(self, Py_ssize_t capacity) except -1:
         if capacity > MAX_BYTES // 8 // capacity:
             raise LimitError(
                 f"the matrix Psi of {capacity - 1} features would need {capacity * capacity * 8.0 / 2**30:.1f} GiB; "
                 f"the limit is {MAX_BYTES / 2**30:g} GiB. memory= bounds the features that it is kept of"
             )
+        return 0
+
+    cdef int make_room(self, Py_ssize_t capacity) except -1:
+        cdef Py_ssize_t k, s
+        cdef double* larger
+        self.expect_room(capacity)
         if (
             resize(<void**> &self.rest, capacity, sizeof(double)) < 0
             or resize(<void**> &self.present, capacity, sizeof(double)) < 0
@@ -131,11 +137,12 @@ cdef class Posterior(Linear):
         return 0
 
     cdef int grow(self, Py_ssize_t rows) except -1:
-        if not self.memory and rows > self.capacity:
+        cdef Py_ssize_t most = self.memory + 1 if self.memory else rows + self.capacity
+        if min(rows, most) > self.capacity:
             try:    # half as many again, so that a stream of new features costs no more than its last matrix
-                self.make_room(max(rows, self.capacity * 3 // 2))
+                self.make_room(min(max(rows, self.capacity * 3 // 2), most))
             except LimitError:
-                self.make_room(rows)
+                self.make_room(min(rows, most))
         self.table.grow(rows)
         if self.table.rows > self.places:
             if resize(<void**> &self.slot_of, max(self.table.rows, 2 * self.places), sizeof(Py_ssize_t)) < 0:
@@ -259,11 +266,11 @@ cdef class Posterior(Linear):
 
     cdef void shoot(self) noexcept nogil:
         """w_j = S(theta_j - sum_{k != j} Psi_jk w_k, gamma) / Psi_jj, for one feature after another."""
-        cdef Py_ssize_t sweep, i, s
+        cdef Py_ssize_t _sweep, i, s
         cdef double curvature, old, new
         cdef double* w
         cdef bint moved
-        for sweep in range(self.sweeps):
+        for _sweep in range(self.sweeps):
             moved = False
             for i in range(self.active):
                 s = self.order[i]
