@@ -230,7 +230,7 @@ def test_an_example_that_changes_while_it_is_read():
 
 
 @pytest.mark.parametrize("labels", [2, 3])
-def test_sparsify(labels):
+def test_sparsify(labels, tmp_path):
     """`coef_` is another kind of matrix, and nothing else is different."""
     X, y = examples(labels=labels, d=20)
     model, twin = FOBOS(lam=0.05).partial_fit(X, y), FOBOS(lam=0.05).partial_fit(X, y)
@@ -247,7 +247,11 @@ def test_sparsify(labels):
     assert (model.coef_.toarray() == twin.coef_).all()
     run = evaluate.progressive(model, X, y)
     assert run.nonzeros == model.n_nonzero_
-    assert isinstance(pickle.loads(pickle.dumps(model)).coef_, np.ndarray)
+    assert isspmatrix_csr(pickle.loads(pickle.dumps(model)).coef_)
+    model.save(tmp_path / "model")
+    assert isinstance(seriatim.load(tmp_path / "model").coef_, np.ndarray)
+    with pytest.raises(DataError):
+        model.partial_fit(X * np.nan, y)
     assert isspmatrix_csr(model.coef_)
     assert isinstance(model.densify().coef_, np.ndarray)
 

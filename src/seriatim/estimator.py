@@ -181,12 +181,15 @@ class Estimator:
                 "state": None if self._learner is None else self._learner.state(),
                 "scaling": None if self._scaler is None else self._scaler.state(),
                 "schema": dict(self._schema or {}),
+                **({"sparse": True} if self._sparse else {}),
             }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).clear()
         vars(self).update(state["parameters"])
         self._columns = state["columns"]
+        if state.get("sparse"):
+            self._sparse = True
         if state["names"] is not None:
             self._vocabulary = Vocabulary(state["names"])
         if state["state"] is not None:
@@ -265,8 +268,8 @@ class Estimator:
     def sparsify(self) -> Self:
         """Show `coef_` as a SciPy CSR matrix, made anew whenever it is asked for, until `densify`.
 
-        That is a matter of this object's looks, as in scikit-learn: it predicts, learns and is saved as before, and
-        copies and loaded models begin dense. Of a regressor the matrix has one row.
+        As in scikit-learn that is a matter of looks: the model predicts and learns as before, and so do its copies. A
+        file does not hold it: a loaded model is dense at first. Of a regressor the matrix has one row.
         """
         self._weights()
         self._sparse = True

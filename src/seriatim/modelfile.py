@@ -35,6 +35,7 @@ def save(model: Estimator, path: str | os.PathLike[str]) -> None:
     from safetensors.numpy import save_file
 
     state = model.__getstate__()
+    state.pop("sparse", None)  # how the weights are shown
     given = [(name, model.parameters[name], value) for name, value in state["parameters"].items()]
     state["parameters"] = {name: parameter.plain(value) for name, parameter, value in given}
     names, learned, scaling = state.pop("names"), state.pop("state") or {}, state.pop("scaling") or {}
