@@ -371,7 +371,7 @@ class BayesianSparse(Classifier):
     seen the model is that of no bound. This online form is ours; over passes it is the paper's (RMMP).
 
     Time and memory are not those of the non-zeros: with d features, or k, of which m are in the row and n have a
-    weight, an example costs O(m^2 + d n) and each sweep O(d n) or less; Psi takes 8 d^2 bytes, at most 1 GiB (11,585
+    weight, an example costs O(m^2 + d n) and each sweep O(d n) or less; Psi takes 8 d^2 bytes, at most 1 GiB (11,584
     features), and a LimitError says so before. Prediction costs the non-zeros of the row.
 
     Parameters
