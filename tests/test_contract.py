@@ -24,6 +24,8 @@ REGRESSORS = {name: cls for name, cls in ALGORITHMS.items() if cls.task == "regr
 # What an algorithm cannot be made without, and settings beyond its choices and flags that lead to other code.
 SOURCE = {"x0": 0.5, "x1": -0.25, "x3": 1.0, "x5": -0.75, 0: 0.5, 1: -0.25, 3: 1.0, 5: -0.75}  # for names and columns
 REQUIRED_ARGUMENTS = {
+    # To the mode, else the order matters in which features come; and a matrix of 1000 features takes its time.
+    "BayesianSparse": {"sweeps": 200, "memory": 6},
     "EG": {"n_features": 1000},  # if on the simplex
     "MirrorDescent": {"n_features": 1000},
     "OFS": {"k": 3},
@@ -39,6 +41,7 @@ REQUIRED_ARGUMENTS = {
 SETTINGS = {
     "AdaFOBOS": [{"lam": 0.1}],
     "AdaRDA": [{"lam": 0.1}],
+    "BayesianSparse": [{"memory": 3}],
     "FOBOS": [{"penalty": "l2", "lam": 1.0}],
     "OFS": [{"k": 1, "lam": 0.5}, {"k": 100, "lam": 0.0}],
     "SOFS": [{"k": 1}, {"k": 100}],

@@ -664,6 +664,26 @@ class AdaRDA(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
+class BayesianSparse(Classifier):
+    gamma: float
+    link: Literal["logit", "probit"]
+    sweeps: int
+    memory: int | None
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        gamma: float = ...,
+        link: Literal["logit", "probit"] = ...,
+        sweeps: int = ...,
+        memory: int | None = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
 class FOBOS(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
     penalty: Literal["l1", "l2", "l2_squared", "linf"]

@@ -79,6 +79,7 @@ class Estimator:
     _scaler: Scaler | None = None
     _schema: dict[str, str] | None = None  # of tables: the kind of each column
     _plan: Any = None  # of dicts, where they need one
+    _sparse: bool = False  # how weights are shown
 
     def __init_subclass__(cls) -> None:
         if "__init__" in vars(cls):
@@ -189,12 +190,15 @@ class Estimator:
                 "state": None if self._learner is None else self._learner.state(),
                 "scaling": None if self._scaler is None else self._scaler.state(),
                 "schema": dict(self._schema or {}),
+                **({"sparse": True} if self._sparse else {}),
             }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).clear()
         vars(self).update(state["parameters"])
         self._columns = state["columns"]
+        if state.get("sparse"):
+            self._sparse = True
         if state["names"] is not None:
             self._vocabulary = Vocabulary(state["names"])
         if state["state"] is not None:
@@ -209,7 +213,13 @@ class Estimator:
         pass
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to a file, whole or not at all."""
+        """Write the model to a file, whole or not at all.
+
+        The file holds what it takes to go on learning to the bit. Zeros take no room in it: of an array that is mostly
+        zeros, such as the weights of a sparse model, the others are stored with their places. RDA, FTRL and what is
+        like them go on from sums of gradients, not from weights; these have been summed for all features seen, and the
+        file holds them, also where the weight is zero.
+        """
         from seriatim import modelfile
 
         modelfile.save(self, path)
@@ -263,6 +273,30 @@ class Estimator:
         """The share of weights that are exactly zero, the intercept's left out."""
         weights = self._weights()[1:]
         return 1 - np.count_nonzero(weights) / weights.size if weights.size else 0.0
+
+    def sparsify(self) -> Self:
+        """Show `coef_` as a SciPy CSR matrix, made anew whenever it is asked for, until `densify`.
+
+        As in scikit-learn that is a matter of looks: the model predicts and learns as before, and so do its copies. A
+        file does not hold it: a loaded model is dense at first. Of a regressor the matrix has one row.
+        """
+        self._weights()
+        self._sparse = True
+        return self
+
+    def densify(self) -> Self:
+        """Show `coef_` as an array again."""
+        self._weights()
+        self._sparse = False
+        return self
+
+    def _shown(self, coef: np.ndarray) -> Any:
+        """Weights over features as `coef_` shows them."""
+        if not self._sparse:
+            return coef
+        from scipy.sparse import csr_matrix
+
+        return csr_matrix(np.atleast_2d(coef))
 
     # ---- arrays
 
@@ -632,9 +666,9 @@ class Classifier(Estimator):
         return label_array(self._labels)
 
     @property
-    def coef_(self) -> np.ndarray:
-        """Weights, of shape (1, features) for two labels, else (classes, features)."""
-        return self._weights()[1:].T
+    def coef_(self) -> Any:
+        """Weights, of shape (1, features) for two labels, else (classes, features); see also `sparsify`."""
+        return self._shown(self._weights()[1:].T)
 
     @property
     def intercept_(self) -> np.ndarray:
@@ -740,9 +774,9 @@ class Regressor(Estimator):
     task = "regression"
 
     @property
-    def coef_(self) -> np.ndarray:
-        """Weights, one a feature."""
-        return self._weights()[1:, 0]
+    def coef_(self) -> Any:
+        """Weights, one a feature; see also `sparsify`."""
+        return self._shown(self._weights()[1:, 0])
 
     @property
     def intercept_(self) -> float:
@@ -797,9 +831,9 @@ class Detector(Estimator):
     radius_: float
 
     @property
-    def coef_(self) -> np.ndarray:
-        """The centre, one number a feature."""
-        return self._weights()[1:, 0]
+    def coef_(self) -> Any:
+        """The centre, one number a feature; see also `sparsify`."""
+        return self._shown(self._weights()[1:, 0])
 
     @property
     def intercept_(self) -> float:
@@ -846,6 +880,12 @@ class Detector(Estimator):
     def score_one(self, x: dict[str, Any]) -> float:
         with self._lock:
             return self._score_one(x)
+
+
+def dense_coef(model: Any) -> np.ndarray:
+    """`coef_` as an array, however it is shown."""
+    coef = model.coef_
+    return coef.toarray() if hasattr(coef, "toarray") else coef
 
 
 def mean(values: np.ndarray, weights: Any) -> float:

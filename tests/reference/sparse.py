@@ -348,6 +348,7 @@ class BayesianSparse(Classifier):
         super().__init__(*args, **kwargs)
         self.gamma, self.link, self.sweeps = gamma, link, sweeps
         self.Psi, self.theta = np.zeros((len(self.w), len(self.w))), np.zeros(len(self.w))
+        self.farthest = 0.0  # the largest weight of all rounds
 
     def taylor(self, s):
         if self.link == "logit":
@@ -367,6 +368,7 @@ class BayesianSparse(Classifier):
             for j in constant_first(len(self.w)):
                 rest = self.theta[j] - self.Psi[j] @ self.w + self.Psi[j, j] * self.w[j]
                 self.w[j] = soft(rest, self.gamma) / self.Psi[j, j] if self.Psi[j, j] > 0 else 0
+        self.farthest = max(self.farthest, np.abs(self.w).max())
 
     def reshape(self, change):
         if np.ndim(change(self.w)) > 1:
