@@ -15,7 +15,7 @@ from functools import cache
 from itertools import groupby, product
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from rich.console import Console
@@ -290,19 +290,23 @@ class Lecture(Protocol):
 class Ranking(Protocol):
     """The table of online AUC maximisation in the SDM tutorial: the AUC of a part of the rows, learned from the rest.
 
-    What is not printed: the class that is told from the rest, here the one that a linear model ranks worst; the
-    features, here from -1 to 1 and rows then of length 1, without which satimage and segment are far from the figures;
-    the size of the buffers, 100; the costs and C, and how they were chosen. Here each of 20 splits, 4/5 to learn and
-    1/5 to rank, has parameters of its own: those that rank the first fifth of what is to be learned best, when the
-    other four have been learned; all combinations, of equals the first. OAM_inf is sequential.
+    Not printed are the class that is told from the rest, the scale of the features, the size of the buffers, the costs,
+    C, and how they were chosen. Class and scale are here what brings OAM's figures near those printed: the class that
+    a linear model ranks worst; features from -1 to 1, then rows of length 1. Buffers are of 100. Each of 20 splits,
+    4/5 to learn and 1/5 to rank, has parameters of its own: those that rank the first fifth of what is to be learned
+    best when the rest of it has been learned; all combinations, of equals the first. OAM_inf is sequential.
+
+    The order is that of learning without an intercept, which OAM does not need: with one, PA-I and CPA come close.
     """
 
     permutations = 20
     held = 5  # one in so many: of all rows to test, of the others to find parameters
     summary = (
         "AUC of a fifth of the rows, learned from the rest, over 20 splits; parameters by the AUC of the first fifth "
-        "of what is to be learned; buffers of 100; no intercept, rows of length 1"
+        "of what is to be learned; buffers of 100; no intercept; the class, and that rows are of length 1, are not "
+        "printed and chosen to fit OAM's figures"
     )
+    with_intercept: ClassVar = {"segment": 0.937, "letter": 0.778, "satimage": 0.904}  # measured by the same splits
 
     def __init__(self) -> None:
         self.digits = {"AUC": 3}
@@ -362,9 +366,11 @@ class Ranking(Protocol):
                 return "not all measured"
             return f"{min(oam):.3f}, {min(cpa):.3f} to {max(cpa):.3f}, {max(others):.3f}"
 
+        dataset = rows[0].dataset
         return (
-            f"the worst of OAM, CPA, the best of the others: {ends(lambda row: row.ours)}; "
-            f"printed: {ends(lambda row: row.printed)}"
+            f"class {ONE_CLASS[dataset][1]} against the rest; the worst of OAM, CPA, the best of the others: "
+            f"{ends(lambda row: row.ours)} (printed: {ends(lambda row: row.printed)}); "
+            f"with an intercept PA-I has {self.with_intercept[dataset]}, and CPA_ML within 0.001 of that"
         )
 
 
@@ -401,6 +407,7 @@ REASONS: dict[tuple[str, ...], str] = {
         "in SOL all ten labels compete from the first row on, where the steps are largest, here each from its first "
         "row on; with all ten, eta = 0.5 gives 0.8944 and 0.9165"
     ),
+    ("lecture-oam-auc", "CPA_ML"): "the costs are not printed, nor is the class",
 }
 
 
