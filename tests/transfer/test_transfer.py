@@ -266,6 +266,27 @@ def test_two_labels(name):
         model.partial_fit(X, y + 1)
 
 
+@eithers
+def test_a_model_is_described_in_short(name):
+    """A model file's source has as many weights as there were features."""
+    cls = learner(name)
+    assert repr(cls([1.0, 2.0])).startswith(f"{name}(") and "source=[1.0, 2.0]" in repr(cls([1.0, 2.0]))
+    assert "source=<5,000 weights>" in repr(cls(np.ones(5000)))
+    assert "source=<5,000 weights>" in repr(cls((dict.fromkeys(range(5000), 1.0), 2.0)))
+
+
+@pytest.mark.parametrize("d", [5, 50])
+def test_sources_are_told_apart(d):
+    """As many weights, yet others: in a comparison these are two algorithms, and are run each for itself."""
+    cls = learner("HomogeneousOTL")
+    truth = np.random.default_rng(12).standard_normal(d)
+    X, y = stream(12, n=400, d=d, truth=truth)
+    models = [cls(sign * truth, fit_intercept=False) for sign in (1, -1)]
+    best, other = evaluate.compare((X, y), models, permutations=1).standings()
+    assert best.label != other.label
+    assert best.figures["mistake rate"][0] < other.figures["mistake rate"][0]
+
+
 # ---- reviews of four kinds of things
 
 
