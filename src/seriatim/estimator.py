@@ -143,8 +143,12 @@ class Estimator:
         return self._become(changed)
 
     def __repr__(self) -> str:
-        shown = {name: value for name, value in self.get_params().items() if value is not None}
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+        shown = [
+            f"{name}={parameter.shown(value)}"
+            for name, parameter in self.parameters.items()
+            if (value := getattr(self, name)) is not None or parameter.default is not None
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def _check_parameters(self) -> None:
         for name, parameter in self.parameters.items():
@@ -407,6 +411,10 @@ class Estimator:
                     learned = self._learner.learned
                     if observe is not None and scores is not None and learned:
                         observe(targets[:learned], scores[:learned], fresh)
+
+    def _for_columns(self, names: list[str] | None) -> Estimator:
+        """The same for examples that have column numbers in place of these names."""
+        return self
 
     def _expect_weighted(self) -> None:
         """Refuse weights where it is not said what they mean."""
