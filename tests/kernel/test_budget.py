@@ -109,7 +109,8 @@ def stream(seed, labels, n=120, d=4, empty=True):
     """Rows of which some values are absent, no two alike, one of zeros among them; labels that a curve tells apart."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.8)
-    X[~X.any(axis=1)] = rng.standard_normal(d)
+    bare = ~X.any(axis=1)
+    X[bare] = rng.standard_normal((bare.sum(), d))
     if empty:
         X[n // 3] = 0
     curved = np.column_stack([X, X**2 - 0.8, X[:, :1] * X[:, 1:2]])
@@ -184,7 +185,7 @@ def test_other_kernels(name, labels, kernel):
         compare((name, {"eta": 0.1}), X / 4, y, kernel)  # k(x, x) below 1: the step may have to stop at 1
 
 
-@pytest.mark.parametrize("spec", [spec for spec in SEVERAL if spec[1].get("seed", 0) == 0], ids=name_of)
+@pytest.mark.parametrize("spec", SEVERAL, ids=name_of)
 def test_labels_that_arrive_one_after_another(spec):
     """The third label finds a model of two, which is shared out; so is the budget's bookkeeping."""
     rng = np.random.default_rng(3)
@@ -209,7 +210,8 @@ def test_labels_declared_beforehand(name):
     d=st.integers(2, 6),
 )
 def test_generated_streams(spec, seed, labels, n, d):
-    compare(spec, *stream(seed, range(2 if spec[0] in BINARY else labels), n, d))
+    X, y = stream(seed, range(2 if spec[0] in BINARY else labels), n, d)
+    compare(spec, 3 * X if spec[0].startswith("Projectron") else X, y)  # apart, or the last bits of K^-1 decide
 
 
 REAL = [
@@ -289,7 +291,7 @@ ENDLESS = [
 @pytest.mark.skipif(not STATM.exists(), reason="the memory of a process is read from /proc")
 @pytest.mark.parametrize("spec", ENDLESS, ids=name_of)
 def test_memory_does_not_grow(spec):
-    """100,000 rows, most of them mistakes; endurance.py has more. A row kept of each tenth would be a megabyte."""
+    """100,000 rows, half of them mistakes, of which to keep every second would be more than is allowed."""
     name, case = spec
     rows = Rows()
     model = Ours(name, "narrow", **case).model
@@ -299,7 +301,7 @@ def test_memory_does_not_grow(spec):
         model.partial_fit(X, y)
         sizes.append(resident())
     assert model.t_ == 100_000
-    assert sizes[-1] - sizes[5] < 1_000_000
+    assert sizes[-1] - sizes[5] < 500_000
     assert np.isfinite(model.decision_function(X)).all()
 
 
