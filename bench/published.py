@@ -310,6 +310,8 @@ class KOL(Protocol):
 
         run = evaluate.progressive(model, data.X, data.y)
         return [100 * (1 - (run.mistake_rate or 0.0)), run.updates, 100 * model.score(data.X_test, data.y_test)]
+
+
 class Ranking(Protocol):
     """The table of online AUC maximisation in the SDM tutorial: the AUC of a part of the rows, learned from the rest.
 

@@ -11,6 +11,7 @@ from seriatim.estimator import Classifier, Detector, Regressor
 from seriatim.features import Features as Features
 from seriatim.modelfile import load as load
 from seriatim.sparse.selector import Selector
+from seriatim.sparse.tasks import MultiTask
 
 __version__: str
 
@@ -94,6 +95,98 @@ class AveragedKernelPerceptron(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
+class BOGD(Classifier):
+    eta: float
+    lam: float
+    gamma: float
+    sampling: Literal["uniform", "weighted"]
+    seed: int
+    budget: int
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        eta: float = ...,
+        lam: float = ...,
+        gamma: float = ...,
+        sampling: Literal["uniform", "weighted"] = ...,
+        seed: int = ...,
+        budget: int = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class BudgetPA(Classifier):
+    C: float
+    budget: int
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        C: float = ...,
+        budget: int = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class FOGD(Classifier):
+    sigma: float
+    n_components: int
+    eta: float
+    seed: int
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        sigma: float = ...,
+        n_components: int = ...,
+        eta: float = ...,
+        seed: int = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class Forgetron(Classifier):
+    variant: Literal["self_tuned", "basic"]
+    budget: int
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        variant: Literal["self_tuned", "basic"] = ...,
+        budget: int = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
 class KernelOGD(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
     eta: float
@@ -154,6 +247,130 @@ class KernelPerceptron(Classifier):
     def __init__(
         self,
         *,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class NOGD(Classifier):
+    budget: int
+    rank: int | None
+    eta: float
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        budget: int = ...,
+        rank: int | None = ...,
+        eta: float = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class OM2(Classifier):
+    kernels: Any
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        kernels: Any = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class OMKC(Classifier):
+    update: Literal["deterministic", "stochastic"]
+    combination: Literal["deterministic", "stochastic"]
+    beta: float
+    delta: float
+    seed: int
+    kernels: Any
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        update: Literal["deterministic", "stochastic"] = ...,
+        combination: Literal["deterministic", "stochastic"] = ...,
+        beta: float = ...,
+        delta: float = ...,
+        seed: int = ...,
+        kernels: Any = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class Projectron(Classifier):
+    eta: float
+    budget: int | None
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        eta: float = ...,
+        budget: int | None = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class ProjectronPP(Classifier):
+    eta: float
+    budget: int | None
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        eta: float = ...,
+        budget: int | None = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class RBP(Classifier):
+    seed: int
+    budget: int
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        seed: int = ...,
+        budget: int = ...,
         kernel: Any = ...,
         sigma: float = ...,
         degree: int = ...,
@@ -726,6 +943,58 @@ class FTRL(Classifier):
         beta: float = ...,
         l1: float = ...,
         l2: float = ...,
+        epsilon: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class GroupRDA(Classifier):
+    loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
+    lam: float
+    gamma: float
+    rho: float
+    within: float
+    epsilon: float
+    groups: Any
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        groups: Any,
+        *,
+        loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"] = ...,
+        lam: float = ...,
+        gamma: float = ...,
+        rho: float = ...,
+        within: float = ...,
+        epsilon: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class MultiTaskRDA(MultiTask):
+    variant: Literal["iMTFS", "aMTFS", "MTFTS"]
+    loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
+    lam: float
+    gamma: float
+    within: float
+    epsilon: float
+    n_tasks: int
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        n_tasks: int,
+        *,
+        variant: Literal["iMTFS", "aMTFS", "MTFTS"] = ...,
+        loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"] = ...,
+        lam: float = ...,
+        gamma: float = ...,
+        within: float = ...,
         epsilon: float = ...,
         classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,

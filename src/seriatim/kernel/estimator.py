@@ -16,7 +16,6 @@ class SupportVectors(Estimator):
     """A model over the support vectors among the rows that it has seen. It has no constant feature."""
 
     fit_intercept = False
-    fixed = (*Estimator.fixed, "kernel", "sigma", "degree", "c")
 
     @property
     def n_support_(self) -> int:
@@ -40,6 +39,7 @@ class SupportVectors(Estimator):
 class OneKernel(SupportVectors):
     """With one kernel, given by name, as an object or as a function."""
 
+    fixed = (*Estimator.fixed, "kernel", "sigma", "degree", "c")
     kernel: Any = KernelChoice("gaussian", positional=True)
     sigma: Any = Width(1.0, above=0, search=powers(-3, 6))
     degree: Any = Number(3, least=1, most=100, integer=True)

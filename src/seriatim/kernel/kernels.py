@@ -183,6 +183,13 @@ def as_plain(kernel: Kernel) -> dict[str, Any]:
     return {"kernel": kernel.name, **{name: value if isinstance(value, str) else float(value) for name, value in given}}
 
 
+def plain_kernel(kernel: Any) -> dict[str, Any]:
+    """The same, and an error for a function."""
+    if not isinstance(kernel, Kernel):
+        raise ParameterError("a kernel that is a function cannot be saved; use one of seriatim.kernel")
+    return as_plain(kernel)
+
+
 def from_plain(plain: Any) -> Kernel:
     """The reverse of `as_plain`; a ParameterError for what is no kernel."""
     given = dict(plain) if isinstance(plain, dict) else {}
@@ -209,11 +216,7 @@ class KernelChoice(Parameter):
         return None if (isinstance(value, str) and value in NAMES) or callable(value) else self.range
 
     def plain(self, value: Any) -> Any:
-        if isinstance(value, Kernel):
-            return as_plain(value)
-        if callable(value):
-            raise ParameterError("a kernel that is a function cannot be saved; use one of this package")
-        return value
+        return value if isinstance(value, str) else plain_kernel(value)
 
     def restored(self, plain: Any, arrays: dict[str, np.ndarray]) -> Any:
         return from_plain(plain) if isinstance(plain, dict) else plain
@@ -234,11 +237,12 @@ class KernelList(Parameter):
         except (ValueError, ParameterError):
             return text
 
-    def of(self, value: Any) -> list[Kernel]:
+    def of(self, value: Any) -> list[Any]:
         if value is None:
             return paper_kernels()
         kernels = list(value)
-        expect(bool(kernels) and all(isinstance(one, Kernel) and not one.waits for one in kernels), "no kernels")
+        known = (callable(one) and not isinstance(one, Sum) and not getattr(one, "waits", False) for one in kernels)
+        expect(bool(kernels) and all(known), "not a list of kernels of known width")
         return kernels
 
     def problem(self, value: Any) -> str | None:
@@ -249,7 +253,7 @@ class KernelList(Parameter):
         return None
 
     def plain(self, value: Any) -> Any:
-        return None if value is None else [as_plain(one) for one in self.of(value)]
+        return None if value is None else [plain_kernel(one) for one in value]
 
     def restored(self, plain: Any, arrays: dict[str, np.ndarray]) -> Any:
         return None if plain is None else [from_plain(one) for one in plain]
@@ -292,10 +296,13 @@ def chosen(kernel: Any, sigma: Any, degree: int, c: float) -> dict[str, Any]:
     """What a machine is told of its kernel."""
     if isinstance(kernel, str):
         kernel = named(kernel, sigma, degree, c)
-    if not isinstance(kernel, Kernel):
-        return {"kernels": [("callable", kernel, 1)]}
-    summed = isinstance(kernel, Sum)
-    return {"kernels": kernel.forms(), "summed": summed, "waiting": kernel.name if kernel.waits else None}
+    waits = isinstance(kernel, Kernel) and kernel.waits
+    return {"kernels": forms_of(kernel), "summed": isinstance(kernel, Sum), "waiting": kernel.name if waits else None}
+
+
+def forms_of(kernel: Any) -> list[Form]:
+    """What the support set is told of a kernel, or of a function of two rows."""
+    return kernel.forms() if isinstance(kernel, Kernel) else [("callable", kernel, 1)]
 
 
 def named(name: str, sigma: Any, degree: int, c: float) -> Kernel:

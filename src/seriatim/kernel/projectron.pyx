@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from libc.math cimport INFINITY, fmax, fmin, log, sqrt
+from libc.math cimport INFINITY, fmin, log, sqrt
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 

@@ -35,8 +35,8 @@ cdef class Support:
     cdef bint summed             # the forms are terms of one kernel
     cdef Py_ssize_t terms
     cdef double* term            # one of them
-    cdef object function         # a kernel in Python
-    cdef readonly object error   # what it has raised
+    cdef list functions          # kernels in Python; the degree of such a form is its place
+    cdef readonly object error   # what one has raised
     cdef bint broken             # and that there is one
 
     cdef int grow(self, Py_ssize_t columns) except -1
@@ -60,7 +60,7 @@ cdef class Support:
     cdef int _list(self, Column* column) noexcept nogil
     cdef int _spread(self, Column* column, Py_ssize_t room) noexcept nogil
     cdef void _clear(self, Py_ssize_t j, Py_ssize_t slot) noexcept nogil
-    cdef void _ask(self, const Row* x, double* out) noexcept with gil
-    cdef void _ask_itself(self, const Row* x, double* out) noexcept with gil
-    cdef double _call(self, x, z) except? -1
+    cdef void _ask(self, int function, const Row* x, double* out) noexcept with gil
+    cdef void _ask_itself(self, int function, const Row* x, double* out) noexcept with gil
+    cdef double _call(self, function, x, z) except? -1
     cdef object _array(self, const Row* x)

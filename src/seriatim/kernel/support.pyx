@@ -97,6 +97,7 @@ cdef class Support:
 
     def __cinit__(self, kernels, bint summed=False):
         self.rows = Reservoir()
+        self.functions = []
         self.terms = len(kernels)
         self.summed = summed
         self.kernels = 1 if summed else self.terms
@@ -106,7 +107,8 @@ cdef class Support:
         for i, (kind, number, degree) in enumerate(kernels):
             self.forms[i].kind = KINDS.index(kind)
             if kind == "callable":
-                self.function = number
+                self.forms[i].degree = <int> len(self.functions)
+                self.functions.append(number)
             else:
                 self.forms[i].g, self.forms[i].degree = number, degree
 
@@ -314,12 +316,12 @@ cdef class Support:
         cdef Py_ssize_t i
         cdef int pairing, paired = -1
         cdef double norm1 = 0
-        if self.forms[0].kind == CALLABLE:
-            self._ask(x, out)
-            return
         if self.summed:
             memset(out, 0, self.n * sizeof(double))
         for i in range(self.terms):
+            if self.forms[i].kind == CALLABLE:
+                self._ask(self.forms[i].degree, x, out + i * stride)
+                continue
             pairing = pairing_of(self.forms[i].kind)
             if pairing != paired:    # kernels of the same sums share them
                 self._pair(x, pairing)
@@ -444,8 +446,8 @@ cdef class Support:
         """k(x, x)."""
         cdef double total = 0
         cdef Py_ssize_t i
-        if self.forms[0].kind == CALLABLE:
-            self._ask_itself(x, &total)
+        if self.forms[kernel].kind == CALLABLE:
+            self._ask_itself(self.forms[kernel].degree, x, &total)
             return total
         if not self.summed:
             return itself(&self.forms[kernel], x.norm2)
@@ -455,7 +457,7 @@ cdef class Support:
 
     # ---- a kernel in Python
 
-    cdef void _ask(self, const Row* x, double* out) noexcept with gil:
+    cdef void _ask(self, int function, const Row* x, double* out) noexcept with gil:
         cdef Py_ssize_t s
         cdef Row z
         memset(out, 0, self.n * sizeof(double))
@@ -465,21 +467,21 @@ cdef class Support:
             ours = self._array(x)
             for s in range(self.n):
                 z = self.row(s)
-                out[s] = self._call(ours, self._array(&z))
+                out[s] = self._call(self.functions[function], ours, self._array(&z))
         except BaseException as error:
             self.error, self.broken = error, True
 
-    cdef void _ask_itself(self, const Row* x, double* out) noexcept with gil:
+    cdef void _ask_itself(self, int function, const Row* x, double* out) noexcept with gil:
         if self.broken:
             return
         try:
             ours = self._array(x)
-            out[0] = self._call(ours, ours.copy())
+            out[0] = self._call(self.functions[function], ours, ours.copy())
         except BaseException as error:
             self.error, self.broken = error, True
 
-    cdef double _call(self, x, z) except? -1:
-        cdef double value = self.function(x, z)
+    cdef double _call(self, function, x, z) except? -1:
+        cdef double value = function(x, z)
         if not fabs(value) <= 1e200:
             raise DataError(f"the kernel gave {value!r} for two rows; it must be a finite number")
         return value
