@@ -33,10 +33,6 @@ EXPECTED = {
         "a step of 1 with the squared loss overshoots on ten standardised features, as the docstring says; the check "
         "knows no way to choose a smaller one.",
     ),
-    "VotedPerceptron-check_sparsify_coefficients": (
-        "has no weights over features",
-        "it keeps the examples of its mistakes and no weights; that shows when it has learned, as with `coef_`.",
-    ),
     "check_all_zero_sample_weights_error": (
         "Did not raise",
         "a row of weight 0 is a round without a step, and so are any number of them.",

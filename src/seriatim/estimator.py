@@ -39,6 +39,13 @@ ONE = 1.0
 Observer = Callable[[np.ndarray, np.ndarray, bool], None]
 
 
+class Absent:
+    """An attribute that a kind of model does not have, though its base does."""
+
+    def __get__(self, model: Any, cls: type) -> Any:
+        raise AttributeError(f"{cls.__name__} has no weights over features")
+
+
 def signature_of(parameters: dict[str, Parameter]) -> inspect.Signature:
     """Of a class with these parameters: those without a default first, then those that need no name, then the rest."""
     by_place, by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY

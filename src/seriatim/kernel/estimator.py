@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from seriatim.core.rows import Rows
-from seriatim.estimator import Classifier, Estimator
+from seriatim.estimator import Absent, Classifier, Estimator
 from seriatim.kernel.kernels import KernelChoice, Width, chosen
 from seriatim.parameters import Number, powers
 
@@ -16,6 +16,7 @@ class SupportVectors(Estimator):
     """A model over the support vectors among the rows that it has seen. It has no constant feature."""
 
     fit_intercept = False
+    sparsify = densify = Absent()
 
     @property
     def n_support_(self) -> int:
@@ -69,4 +70,4 @@ class BudgetClassifier(KernelClassifier):
     """A classifier with one kernel and at most so many support vectors."""
 
     fixed = (*KernelClassifier.fixed, "budget")
-    budget: Any = Number(100, least=1, most=1 << 30, integer=True, positional=True)
+    budget: Any = Number(100, least=1, integer=True, positional=True)

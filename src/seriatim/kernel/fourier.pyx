@@ -12,8 +12,8 @@ from seriatim.core.random cimport random_bits
 from seriatim.core.row cimport Row
 from seriatim.kernel.support cimport add_multiple, weighted_sum
 
-from seriatim.errors import LimitError, ModelError, ParameterError
-from seriatim.estimator import Classifier
+from seriatim.errors import LimitError, ModelError
+from seriatim.estimator import Absent, Classifier
 from seriatim.parameters import Number, powers
 
 cdef Py_ssize_t MAX_BYTES = 1 << 32
@@ -34,8 +34,9 @@ cdef class FourierDescent(Learner):
 
     cdef double sigma, eta
     cdef Py_ssize_t half             # frequencies
+    cdef Py_ssize_t length           # components: a cosine of each, and a sine of each but perhaps the last
     cdef unsigned long long seed
-    cdef double* w                   # one stretch of 2 x half a class
+    cdef double* w                   # one stretch of `length` a class
     cdef double* z
     cdef double** frequency          # of each column that has had a value: the component of every u; else NULL
     cdef Py_ssize_t columns, columns_room, drawn
@@ -43,7 +44,8 @@ cdef class FourierDescent(Learner):
     cdef bint crowded
 
     def __init__(self, double sigma, Py_ssize_t components, double eta, unsigned long long seed):
-        self.sigma, self.half, self.eta, self.seed = sigma, components // 2, eta, seed
+        self.sigma, self.eta, self.seed = sigma, eta, seed
+        self.half, self.length = (components + 1) // 2, components
         self.records = 1
         self.weighted = True
         self.z = <double*> calloc(components, sizeof(double))
@@ -87,7 +89,9 @@ cdef class FourierDescent(Learner):
             add_multiple(self.half, x.value[i], self.frequency[j], self.z)
         for i in range(self.half):
             phase = self.z[i]
-            self.z[i], self.z[self.half + i] = cos(phase), sin(phase)
+            self.z[i] = cos(phase)
+            if self.half + i < self.length:
+                self.z[self.half + i] = sin(phase)
         return 0
 
     cdef int draw(self, Py_ssize_t j) noexcept nogil:
@@ -114,7 +118,7 @@ cdef class FourierDescent(Learner):
         if self.features(x) < 0:
             self.failed = True
         for c in range(self.classes):
-            out[c] = weighted_sum(2 * self.half, self.w + c * 2 * self.half, self.z)
+            out[c] = weighted_sum(self.length, self.w + c * self.length, self.z)
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
         cdef double f = 0
@@ -122,7 +126,7 @@ cdef class FourierDescent(Learner):
         if self.failed:
             self.t -= 1
         elif y * f < 1:
-            add_multiple(2 * self.half, self.eta * y * self.weight, self.z, self.w)
+            add_multiple(self.length, self.eta * y * self.weight, self.z, self.w)
             self.updates += self.weight > 0
         return f
 
@@ -133,8 +137,8 @@ cdef class FourierDescent(Learner):
         if self.failed:
             self.t -= 1
         elif s >= 0 and out[y] - out[s] < 1:
-            add_multiple(2 * self.half, self.eta * self.weight, self.z, self.w + y * 2 * self.half)
-            add_multiple(2 * self.half, -self.eta * self.weight, self.z, self.w + s * 2 * self.half)
+            add_multiple(self.length, self.eta * self.weight, self.z, self.w + y * self.length)
+            add_multiple(self.length, -self.eta * self.weight, self.z, self.w + s * self.length)
             self.updates += self.weight > 0
 
     def check_memory(self):
@@ -146,22 +150,22 @@ cdef class FourierDescent(Learner):
     def coefficients(self):
         """The weights of the features, a row a class."""
         cdef Py_ssize_t c, i
-        array = np.empty((self.classes, 2 * self.half))
+        array = np.empty((self.classes, self.length))
         cdef double[:, ::1] out = array
         for c in range(self.classes):
-            for i in range(2 * self.half):
-                out[c, i] = self.w[c * 2 * self.half + i]
+            for i in range(self.length):
+                out[c, i] = self.w[c * self.length + i]
         return array
 
     def set_coefficients(self, const double[:, ::1] coefficients):
         cdef Py_ssize_t c, i
         for c in range(self.classes):
-            for i in range(2 * self.half):
-                self.w[c * 2 * self.half + i] = coefficients[c, i]
+            for i in range(self.length):
+                self.w[c * self.length + i] = coefficients[c, i]
 
     def reclass(self, list source, list factor):
         old = self.coefficients()
-        changed = np.zeros((len(source), 2 * self.half))
+        changed = np.zeros((len(source), self.length))
         for k, place in enumerate(source):
             if place >= 0:
                 changed[k] = factor[k] * old[place] + 0.0
@@ -178,7 +182,7 @@ cdef class FourierDescent(Learner):
 
     def restore(self, state):
         Learner.restore(self, state)
-        if self.records < 1 or state["z_weights"].shape != (self.classes, 2 * self.half):
+        if self.records < 1 or state["z_weights"].shape != (self.classes, self.length):
             raise ModelError("the weights are not those of so many components and classes")
         self.grow(self.records)
         self.set_coefficients(np.ascontiguousarray(state["z_weights"], dtype=np.float64))
@@ -191,19 +195,20 @@ class FOGD(Classifier):
     z(x).z(x') / H is near exp(-|x - x'|^2 / (2 sigma^2)). Where the margin is below 1, w += eta y z(x); with several
     classes w_y += eta z(x) and w_s -= eta z(x), s being the strongest wrong class. There are no support vectors: an
     example costs n_components times its non-zeros, and memory n_components times the features met. The frequencies of
-    a feature come from its number and the seed. The importance of an example multiplies its step.
+    a feature come from its number, that of its column or of its name's first appearance, and the
+    seed. The importance of an example multiplies its step.
 
     Parameters
     ----------
     sigma : width of the kernel, above 0.
-    n_components : 2 H, an even number.
+    n_components : 2 H, at least 1; of an odd number the last sine is left out.
     eta : the step, above 0.
     seed : of the frequencies, a whole number from 0 on.
 
     >>> from seriatim import FOGD, data, evaluate
     >>> run = evaluate.progressive(FOGD(sigma=20), *data.load("digits"))
     >>> run.mistakes
-    0
+    115
 
     Lu, Hoi, Wang, Zhao and Liu, "Large scale online kernel learning", JMLR 17 (2016).
     """
@@ -212,13 +217,12 @@ class FOGD(Classifier):
     paper = "Lu et al. (2016)"
     loss = "hinge"
     fit_intercept = False
+    sparsify = densify = Absent()
     fixed = (*Classifier.fixed, "sigma", "n_components", "seed")
     sigma = Number(1.0, above=0, search=powers(-3, 6))
-    n_components = Number(400, least=2, most=1 << 24, integer=True)
+    n_components = Number(400, least=1, integer=True)
     eta = Number(0.001, above=0, search=powers(-14, 0))
     seed = Number(0, least=0, integer=True)
 
     def build(self):
-        if self.n_components % 2:
-            raise ParameterError(f"FOGD: n_components={self.n_components}: must be even, a cosine and a sine each")
         return FourierDescent(self.sigma, self.n_components, self.eta, int(self.seed) % 2**64)

@@ -125,9 +125,9 @@ class NOGD(BudgetClassifier):
     eta : the step, above 0.
 
     >>> from seriatim import NOGD, data, evaluate
-    >>> run = evaluate.progressive(NOGD("gaussian", 200, sigma=20), *data.load("digits"))
+    >>> run = evaluate.progressive(NOGD("gaussian", 200, sigma=20, rank=100), *data.load("digits"))
     >>> run.mistakes, run.model.n_support_
-    (0, 0)
+    (168, 200)
 
     Lu, Hoi, Wang, Zhao and Liu, "Large scale online kernel learning", JMLR 17 (2016).
     """
