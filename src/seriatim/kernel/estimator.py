@@ -65,3 +65,10 @@ class KernelClassifier(OneKernel, Classifier):
     """A classifier with one kernel."""
 
     fixed = (*OneKernel.fixed, "classes")
+
+
+class BudgetClassifier(KernelClassifier):
+    """A classifier with one kernel and at most so many support vectors."""
+
+    fixed = (*KernelClassifier.fixed, "budget")
+    budget: Any = Number(100, least=1, most=1 << 30, integer=True, positional=True)
