@@ -14,6 +14,9 @@ from seriatim.parameters import Choice, Number, powers
 
 VARIANTS = ("I", "II")
 
+# Steps within the bounds leave margins at what is asked for up to rounding, and the last bit is not to decide a run.
+cdef double NOTHING = 1e-9
+
 cdef enum Field:                 # what a support vector has beside its coefficient
     ALPHA
     F                            # f(x_i), up to date
@@ -97,20 +100,30 @@ cdef class Double(Machine):
         """The largest coefficient for a label, times an importance."""
         return self.C * (y * (1 if self.in_margin else self.cost) if y > 0 else -y)
 
+    cdef double loss(self, Py_ssize_t s) noexcept nogil:
+        """That of a support vector; negative beyond the margin."""
+        cdef double label = self.alpha[LABEL * self.room + s], f = self.alpha[F * self.room + s]
+        return self.wanted(label) - (f if label > 0 else -f)
+
     cdef void update(self, const Row* x, double margin, double own) noexcept nogil:
         cdef double y = self.sign, la = self.wanted(y) - margin, C = self.bound(y * self.weight), least = 0, w
         cdef double* f = self.alpha + F * self.room
         cdef double* label = self.alpha + LABEL * self.room
         cdef Py_ssize_t s, slot, b = -1
         cdef Pair step
-        if la <= 0 or C <= 0:
+        if la <= NOTHING or C <= 0:
             return
         for s in range(self.support.n):
+            if self.loss(s) >= -NOTHING:
+                w = self.k[s] * (y if label[s] > 0 else -y)
+                if b < 0 or w < least:
+                    b, least = s, w
+        for s in range(b + 1, self.support.n):    # the last of those that rounding might have put first
             w = self.k[s] * (y if label[s] > 0 else -y)
-            if (b < 0 or w <= least) and (f[s] if label[s] > 0 else -f[s]) <= self.wanted(label[s]) + 1e-9:
-                b, least = s, w
+            if w <= least + NOTHING and self.loss(s) >= -NOTHING:
+                b = s
         if b >= 0 and least <= -self.rho:
-            step = self.pair(b, la, own, least, C)
+            step = self.pair(b, la, own, self.k[b] * (y if label[b] > 0 else -y), C)
         else:
             step.a, step.b, b = fmin(C, la / own), 0, -1
         if self.support.broken or self.failed:
@@ -132,7 +145,6 @@ cdef class Double(Machine):
         """The steps of x and of support vector b, whose kernels are then in `others`."""
         cdef double label = self.alpha[LABEL * self.room + b]
         cdef double y = 1 if label > 0 else -1
-        cdef double lb = self.wanted(label) - y * self.alpha[F * self.room + b]
         cdef double now = y * self.alpha[b]
         cdef Row z = self.support.row(b)
         if self.others_room <= self.support.n:
@@ -143,7 +155,8 @@ cdef class Double(Machine):
                 self.others_room = 2 * self.room
         if not self.failed:
             self.support.against(b, self.others, self.room)
-        return solve(la, lb, own, self.support.itself(&z, 0), w, C, -now, self.bound(label) - now)
+        return solve(la, fmax(0, self.loss(b)), own, self.support.itself(&z, 0), w, C, -now,
+                     fmax(0, self.bound(label) - now))
 
     def restore(self, state):
         Machine.restore(self, state)
@@ -155,7 +168,7 @@ class DUOL(KernelClassifier):
     """Double updating: where an example has a loss, the support vector that it contradicts most takes a step as well.
 
     With F_i = y_i f(x_i), kept up to date for all support vectors: if l = [1 - y f(x)]+ > 0, let b be the one with the
-    smallest w = y_b y k(x_b, x) among those with F_b <= 1. If w <= -rho, the coefficients of both change together:
+    smallest w = y_b y k(x_b, x), the last of them, among those with F_b <= 1; 1e-9 more or less is the same. If w <= -rho, the coefficients of both change together:
     f += g y k(x, .) + D y_b k(x_b, .), where (g, D) maximise l g + (1 - F_b) D - k(x, x) g^2 / 2 - k(x_b, x_b) D^2 / 2
     - w g D with 0 <= g <= C and 0 <= gamma_b + D <= C, which has a closed form of four cases. Otherwise
     f += min(C, l / k(x, x)) y k(x, .), as `KernelPA` does. For two labels. Every example with a loss becomes a support

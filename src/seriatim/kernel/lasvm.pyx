@@ -5,7 +5,7 @@ from math import isqrt
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport fabs, fmax, fmin
+from libc.math cimport INFINITY, fabs, fmax, fmin
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
@@ -19,6 +19,8 @@ from seriatim.parameters import Choice, Number, powers
 
 MAX_BYTES = 1 << 32              # of the kernels between support vectors
 SELECTIONS = ("random", "gradient", "margin")
+cdef double NOTHING = 1e-9       # what gradients that are equal differ by
+
 cdef enum:
     SEED_ROWS = 5                # of each label, before the first step
 
@@ -73,7 +75,7 @@ cdef class Lasvm(Machine):
         if slot < 0:
             return 0
         f = y - self.alpha[G * self.room + slot] + self.b
-        if self.weight == 0 or self.kernel(slot, slot) <= 0:
+        if self.weight == 0:
             self.leave(slot)
             return f
         if self.is_known(slot):
@@ -85,46 +87,41 @@ cdef class Lasvm(Machine):
                 return f
             slot = self.best_candidate()
         if self.seeded:
-            if slot < self.support.n:
-                self.process(slot)
-            self.reprocess()
+            self.reprocess(slot < self.support.n and self.process(slot))
             self.updates = min(self.updates, updates + 1)
         else:
             self.seeded = self.balanced()
         return f
 
-    cdef void process(self, Py_ssize_t slot) noexcept nogil:
-        """A row comes into the set, and takes a step with the one that it violates the optimality most with."""
+    cdef bint process(self, Py_ssize_t slot) noexcept nogil:
+        """A row comes into the set, and takes a step with the one that it violates the optimality most with, if any."""
         cdef Extremes most
         if self.alpha[WAITS * self.room + slot]:
             self.alpha[WAITS * self.room + slot] = 0
             self.waiting_rows -= 1
         most = self.extremes()
         if self.alpha[LABEL * self.room + slot] > 0:
-            self.step(slot, most.j)
-        else:
-            self.step(most.i, slot)
+            return self.step(slot, most.j)
+        return self.step(most.i, slot)
 
-    cdef double reprocess(self) noexcept nogil:
-        """A step of the pair that violates the optimality most; what has no say any more leaves. Returns g_i - g_j."""
+    cdef bint reprocess(self, bint processed) noexcept nogil:
+        """A step of the pair that violates the optimality most, if there is one; what has no say any more leaves."""
         cdef Extremes most = self.extremes()
         cdef double high, low
-        cdef double* g = self.alpha + G * self.room
+        cdef const double* g = self.alpha + G * self.room
         cdef const double* label = self.alpha + LABEL * self.room
         cdef Py_ssize_t s
         cdef bint moved = self.step(most.i, most.j)
-        if moved:
-            most = self.extremes()
-        if most.i < 0 or most.j < 0:
-            return 0
+        if not (moved or processed):
+            return False
+        most = self.extremes()
         high, low = g[most.i], g[most.j]
         self.b = (high + low) / 2
-        if moved:
-            for s in range(self.support.n - 1, -1, -1):
-                if (self.alpha[s] == 0 and not self.alpha[WAITS * self.room + s]
-                        and (g[s] >= high if label[s] < 0 else g[s] <= low)):
-                    self.leave(s)
-        return high - low
+        for s in range(self.support.n - 1 if moved else -1, -1, -1):
+            if (self.alpha[s] == 0 and not self.alpha[WAITS * self.room + s]
+                    and (g[s] >= high if label[s] < 0 else g[s] <= low)):
+                self.leave(s)
+        return moved
 
     cdef bint step(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
         """alpha_i += lambda and alpha_j -= lambda, with the best lambda, if they violate the optimality by tau."""
@@ -139,11 +136,9 @@ cdef class Lasvm(Machine):
         if not (up > 0 and down > 0):
             return False
         curvature = self.kernel(i, i) + self.kernel(j, j) - 2 * self.kernel(i, j)
-        change = fmin(up, down)
-        if curvature > 0:
-            change = fmin(change, (g[i] - g[j]) / curvature)
-        self.alpha[i] = self.highest(i) if change == up else self.alpha[i] + change
-        self.alpha[j] = self.lowest(j) if change == down else self.alpha[j] - change
+        change = fmin(fmin(up, down), (g[i] - g[j]) / fmax(curvature, 1e-12))
+        self.alpha[i] = self.highest(i) if self.reaches(i, up - change) else self.alpha[i] + change
+        self.alpha[j] = self.lowest(j) if self.reaches(j, down - change) else self.alpha[j] - change
         ki, kj = self.matrix + i * self.side, self.matrix + j * self.side
         for s in range(self.support.n):
             g[s] -= change * (ki[s] - kj[s])
@@ -151,22 +146,34 @@ cdef class Lasvm(Machine):
         return True
 
     cdef Extremes extremes(self) noexcept nogil:
-        """The largest g where alpha may grow, the smallest where it may shrink; the older row on a tie."""
+        """The largest g where alpha may grow, the smallest where it may shrink; of those within 1e-9 the oldest.
+
+        A step within the bounds makes two gradients equal up to rounding, and the last bit is not to decide a run.
+        """
         cdef Extremes most
         cdef Py_ssize_t s
+        cdef double high = -INFINITY, low = INFINITY
         cdef const double* g = self.alpha + G * self.room
+        cdef const double* waits = self.alpha + WAITS * self.room
         cdef const double* born = self.alpha + BORN * self.room
         most.i = most.j = -1
         for s in range(self.support.n):
-            if self.alpha[WAITS * self.room + s]:
-                continue
-            if self.alpha[s] < self.highest(s) and (
-                    most.i < 0 or g[s] > g[most.i] or (g[s] == g[most.i] and born[s] < born[most.i])):
+            if g[s] > high and self.alpha[s] < self.highest(s) and not waits[s]:
+                high = g[s]
+            if g[s] < low and self.alpha[s] > self.lowest(s) and not waits[s]:
+                low = g[s]
+        for s in range(self.support.n):
+            if (g[s] >= high - NOTHING and self.alpha[s] < self.highest(s) and not waits[s]
+                    and (most.i < 0 or born[s] < born[most.i])):
                 most.i = s
-            if self.alpha[s] > self.lowest(s) and (
-                    most.j < 0 or g[s] < g[most.j] or (g[s] == g[most.j] and born[s] < born[most.j])):
+            if (g[s] <= low + NOTHING and self.alpha[s] > self.lowest(s) and not waits[s]
+                    and (most.j < 0 or born[s] < born[most.j])):
                 most.j = s
         return most
+
+    cdef bint reaches(self, Py_ssize_t s, double rest) noexcept nogil:
+        """Whether alpha is at its bound, but for rounding."""
+        return rest <= 1e-12 * (self.highest(s) - self.lowest(s))
 
     cdef double highest(self, Py_ssize_t s) noexcept nogil:
         return fmax(0, self.C * self.alpha[LABEL * self.room + s])
@@ -197,23 +204,20 @@ cdef class Lasvm(Machine):
 
     def finish(self):
         """The candidates that wait, one after another; then steps until the optimality is violated by tau at most."""
-        cdef Py_ssize_t slot, n, most = max(10**7, 100 * self.support.n)
-        cdef Py_ssize_t updates = self.updates
-        cdef double violation = self.tau + 1
+        cdef Py_ssize_t n, updates = self.updates, most = max(10**7, 100 * self.support.n)
+        cdef bint moved = True
         self.learn_matrix()
         if self.failed:
             self.check_memory()
         while self.waiting_rows:
             PyErr_CheckSignals()
-            slot = self.best_candidate()
-            self.process(slot)
-            self.reprocess()
-        while most > 0 and violation > self.tau:
+            self.reprocess(self.process(self.best_candidate()))
+        while moved and most > 0:
             PyErr_CheckSignals()
             with nogil:
                 for n in range(10_000):
-                    violation = self.reprocess()
-                    if violation <= self.tau:
+                    moved = self.reprocess(False)
+                    if not moved:
                         break
             most -= 10_000
         self.updates = updates    # they count rounds
@@ -384,14 +388,15 @@ class LASVM(KernelClassifier):
     those whose alpha may shrink, if y = 1, else with the one of the largest g among those whose alpha may grow.
     REPROCESS: the pair (i, j) of the largest g where alpha may grow and the smallest where it may shrink. In either, if
     g_i - g_j > tau, alpha_i += lambda and alpha_j -= lambda with lambda = min((g_i - g_j) / (k_ii + k_jj - 2 k_ij), and
-    what the bounds leave). After REPROCESS b = (g_i + g_j) / 2 of the new extremes, and rows of alpha = 0 leave that
-    lie beyond them, y_s = -1 and g_s >= g_i or y_s = 1 and g_s <= g_j. Each row is one PROCESS and one REPROCESS.
+    what the bounds leave). After a step of REPROCESS b = (g_i + g_j) / 2 of the new extremes, and rows of alpha = 0
+    leave that lie beyond them, y_s = -1 and g_s >= g_i or y_s = 1 and g_s <= g_j. Each row is one PROCESS and one
+    REPROCESS; if only the former takes a step, b is found anew as well.
 
     The first rows, until there are 5 of each label, come into the set without a step. A row that equals one of the set,
     label and all, is that one, as in a second epoch, and is only followed by a REPROCESS. `finish()` does REPROCESS
     until no pair violates g_i - g_j <= tau. For two labels. The kernels between all support vectors are kept, 8 n^2
-    bytes and 4 GiB at most; a round costs one evaluation of all support vectors and O(n). A row with k(x, x) = 0 takes
-    no step. The importance of an example multiplies its C.
+    bytes and 4 GiB at most; a round costs one evaluation of all support vectors and O(n). The importance of an example
+    multiplies its C.
 
     Parameters
     ----------

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from libc.math cimport fabs, fmax, fmin
+from libc.math cimport fabs, fmin
 
 from seriatim.core.loss cimport rate
 from seriatim.core.row cimport Row
 from seriatim.kernel.machine cimport Machine
 
 from seriatim.core.loss import SCHEDULES
-from seriatim.errors import ModelError
+from seriatim.errors import ModelError, ParameterError
 from seriatim.estimator import Detector, Regressor
 from seriatim.kernel.estimator import KernelClassifier, OneKernel
 from seriatim.parameters import Choice, Number, powers
@@ -34,6 +34,8 @@ cdef class Norma(Machine):
 
     def __init__(self, kernel, double eta, double lam, str schedule, double given, nu, truncate):
         Machine.__init__(self, **kernel, room=min(truncate or 0, 1 << 16))
+        if not eta * lam < 1:
+            raise ParameterError(f"eta={eta:g} and lam={lam:g}: their product, by which f decays, must be below 1")
         self.eta, self.lam, self.schedule = eta, lam, SCHEDULES.index(schedule)
         self.given, self.adapts, self.nu = given, nu is not None, nu or 0
         self.truncate = truncate or 0
@@ -51,14 +53,15 @@ cdef class Norma(Machine):
         return self.given + self.shift
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
-        cdef double a, f, step = rate(self.schedule, self.eta, self.t)
+        cdef double a, f, own, step = rate(self.schedule, self.eta, self.t)
         self.scores(x, &f)
-        if self.lam > 0:
-            self.shrink(fmax(0, 1 - step * self.lam))
-        if self.weight > 0 and self.support.itself(x, 0) > 0 and not self.support.broken:
+        own = self.support.itself(x, 0)
+        a = self.asks(f, y)
+        if not self.support.broken:
+            if self.lam > 0:
+                self.shrink(1 - step * self.lam)
             step = fmin(step * self.weight, 1e100)
-            a = self.asks(f, y)
-            if a == 0 or self.take(x, a * step) >= 0:
+            if a == 0 or step == 0 or own <= 0 or self.take(x, a * step) >= 0:
                 if self.adapts:
                     self.adapt(a, step)
         self.failed = self.failed or self.support.broken
@@ -110,13 +113,13 @@ class NORMA(KernelClassifier):
     [rho - y (f(x) + b)]+ - nu rho, the score is f(x) + b and rho is learned: with sigma = 1 where y (f(x) + b) <= rho,
     else 0, b += eta_t sigma y and rho += eta_t (nu - sigma), so that in the long run a share of about nu of the rows
     is not beyond the margin. The older a term the smaller it is; `truncate` forgets all but the last so many, and
-    bounds memory and the cost of an example, which otherwise grow with the terms. Where k(x, x) = 0 there is no step.
+    bounds memory and the cost of an example, which otherwise grow with the terms. Where k(x, x) = 0 there is no term.
     The importance of an example multiplies its loss.
 
     Parameters
     ----------
     eta : the step, above 0.
-    lam : lambda of the penalty, at least 0; f becomes 0 where eta_t lambda is 1 or more.
+    lam : lambda of the penalty, at least 0; eta lambda must be below 1.
     rho : the margin that is asked for, at least 0; with nu, the one to begin with.
     nu : the share of margin errors, above 0 and at most 1; None for a fixed margin without an intercept.
     truncate : terms to keep, at least 1; None for all.
@@ -137,8 +140,8 @@ class NORMA(KernelClassifier):
     loss = "hinge"
     binary = True
     fixed = (*KernelClassifier.fixed, "truncate")
-    eta = Number(0.3, above=0, search=powers(-8, 4))
-    lam = Number(0.01, least=0, search=powers(-16, 0, 2))
+    eta = Number(0.3, above=0, search=powers(-8, 1))
+    lam = Number(0.01, least=0, search=powers(-16, -2, 2))
     rho = Number(1.0, least=0)
     nu = Number(None, above=0, most=1, optional=True)
     truncate = Number(None, least=1, integer=True, optional=True)
@@ -181,7 +184,7 @@ class NORMARegressor(OneKernel, Regressor):
     Parameters
     ----------
     eta : the step, above 0.
-    lam : lambda of the penalty, at least 0; f becomes 0 where eta_t lambda is 1 or more.
+    lam : lambda of the penalty, at least 0; eta lambda must be below 1.
     epsilon : the error that costs nothing, at least 0; with nu, the one to begin with.
     nu : the share of rows outside the tube, above 0 and at most 1; None for a fixed tube.
     truncate : terms to keep, at least 1; None for all.
@@ -202,8 +205,8 @@ class NORMARegressor(OneKernel, Regressor):
     paper = "Kivinen et al. (2004)"
     loss = "epsilon_insensitive"
     fixed = (*OneKernel.fixed, "truncate")
-    eta = Number(0.3, above=0, search=powers(-8, 4))
-    lam = Number(0.01, least=0, search=powers(-16, 0, 2))
+    eta = Number(0.3, above=0, search=powers(-8, 1))
+    lam = Number(0.01, least=0, search=powers(-16, -2, 2))
     epsilon = Number(0.1, least=0)
     nu = Number(None, above=0, most=1, optional=True)
     truncate = Number(None, least=1, integer=True, optional=True)
@@ -242,7 +245,7 @@ class NORMANovelty(OneKernel, Detector):
     Parameters
     ----------
     eta : the step, above 0.
-    lam : lambda of the penalty, at least 0; f becomes 0 where eta_t lambda is 1 or more.
+    lam : lambda of the penalty, at least 0; eta lambda must be below 1.
     rho : the threshold to begin with, at least 0.
     nu : the share of rows that are taken for new, above 0 and at most 1.
     truncate : terms to keep, at least 1; None for all.
@@ -261,8 +264,8 @@ class NORMANovelty(OneKernel, Detector):
     paper = "Kivinen et al. (2004)"
     loss = "hinge"
     fixed = (*OneKernel.fixed, "truncate")
-    eta = Number(0.3, above=0, search=powers(-8, 4))
-    lam = Number(0.01, least=0, search=powers(-16, 0, 2))
+    eta = Number(0.3, above=0, search=powers(-8, 1))
+    lam = Number(0.01, least=0, search=powers(-16, -2, 2))
     rho = Number(1.0, least=0)
     nu = Number(0.1, above=0, most=1)
     truncate = Number(None, least=1, integer=True, optional=True)
