@@ -45,6 +45,11 @@ SETTINGS = {
     "OGDRegressor": [{"radius": 1.0}],
     "PA": [{"variant": "hard", "fit_intercept": False}],
     "PARegressor": [{"variant": "hard", "fit_intercept": False}],
+    "NORMA": [{"nu": 0.3}, {"truncate": 10}],
+    "NORMARegressor": [{"nu": 0.3}, {"truncate": 10}],
+    "NORMANovelty": [{"truncate": 10}],
+    "CSDUOL": [{"cost": 3.0}],
+    "LASVM": [{"selection": "margin", "candidates": 5}],
 }
 
 every = pytest.mark.parametrize("make", [pytest.param(cls, id=name) for name, cls in ALGORITHMS.items()])
