@@ -93,6 +93,128 @@ class AveragedKernelPerceptron(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
+class BOGD(Classifier):
+    eta: float
+    lam: float
+    gamma: float
+    sampling: Literal["uniform", "weighted"]
+    seed: int
+    budget: int
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        eta: float = ...,
+        lam: float = ...,
+        gamma: float = ...,
+        sampling: Literal["uniform", "weighted"] = ...,
+        seed: int = ...,
+        budget: int = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class BudgetPA(Classifier):
+    C: float
+    budget: int
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        C: float = ...,
+        budget: int = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class CSDUOL(Classifier):
+    C: float
+    rho: float
+    cost: float
+    variant: Literal["I", "II"]
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        C: float = ...,
+        rho: float = ...,
+        cost: float = ...,
+        variant: Literal["I", "II"] = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class DUOL(Classifier):
+    C: float
+    rho: float
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        C: float = ...,
+        rho: float = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class Forgetron(Classifier):
+    variant: Literal["self_tuned", "basic"]
+    budget: int
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        variant: Literal["self_tuned", "basic"] = ...,
+        budget: int = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
 class KernelOGD(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
     eta: float
@@ -153,6 +275,184 @@ class KernelPerceptron(Classifier):
     def __init__(
         self,
         *,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class LASVM(Classifier):
+    C: float
+    tau: float
+    selection: Literal["random", "gradient", "margin"]
+    candidates: int
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        C: float = ...,
+        tau: float = ...,
+        selection: Literal["random", "gradient", "margin"] = ...,
+        candidates: int = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class NORMA(Classifier):
+    eta: float
+    lam: float
+    rho: float
+    nu: float | None
+    truncate: int | None
+    schedule: Literal["constant", "sqrt", "inverse"]
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        eta: float = ...,
+        lam: float = ...,
+        rho: float = ...,
+        nu: float | None = ...,
+        truncate: int | None = ...,
+        schedule: Literal["constant", "sqrt", "inverse"] = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class NORMANovelty(Detector):
+    eta: float
+    lam: float
+    rho: float
+    nu: float
+    truncate: int | None
+    schedule: Literal["constant", "sqrt", "inverse"]
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        eta: float = ...,
+        lam: float = ...,
+        rho: float = ...,
+        nu: float = ...,
+        truncate: int | None = ...,
+        schedule: Literal["constant", "sqrt", "inverse"] = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class NORMARegressor(Regressor):
+    eta: float
+    lam: float
+    epsilon: float
+    nu: float | None
+    truncate: int | None
+    schedule: Literal["constant", "sqrt", "inverse"]
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        eta: float = ...,
+        lam: float = ...,
+        epsilon: float = ...,
+        nu: float | None = ...,
+        truncate: int | None = ...,
+        schedule: Literal["constant", "sqrt", "inverse"] = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class Projectron(Classifier):
+    eta: float
+    budget: int | None
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        eta: float = ...,
+        budget: int | None = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class ProjectronPP(Classifier):
+    eta: float
+    budget: int | None
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        eta: float = ...,
+        budget: int | None = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class RBP(Classifier):
+    seed: int
+    budget: int
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        seed: int = ...,
+        budget: int = ...,
         kernel: Any = ...,
         sigma: float = ...,
         degree: int = ...,

@@ -168,12 +168,14 @@ class DUOL(KernelClassifier):
     """Double updating: where an example has a loss, the support vector that it contradicts most takes a step as well.
 
     With F_i = y_i f(x_i), kept up to date for all support vectors: if l = [1 - y f(x)]+ > 0, let b be the one with the
-    smallest w = y_b y k(x_b, x), the last of them, among those with F_b <= 1; 1e-9 more or less is the same. If w <= -rho, the coefficients of both change together:
-    f += g y k(x, .) + D y_b k(x_b, .), where (g, D) maximise l g + (1 - F_b) D - k(x, x) g^2 / 2 - k(x_b, x_b) D^2 / 2
-    - w g D with 0 <= g <= C and 0 <= gamma_b + D <= C, which has a closed form of four cases. Otherwise
-    f += min(C, l / k(x, x)) y k(x, .), as `KernelPA` does. For two labels. Every example with a loss becomes a support
-    vector; a round costs two evaluations of all support vectors where it has a loss, else one. The importance of an
-    example multiplies its C.
+    smallest w = y_b y k(x_b, x), the last of them on a tie, among those with F_b <= 1. If w <= -rho, the coefficients
+    of both change together: f += g y k(x, .) + D y_b k(x_b, .), where (g, D) maximise l g + (1 - F_b) D - k(x, x)
+    g^2 / 2 - k(x_b, x_b) D^2 / 2 - w g D with 0 <= g <= C and 0 <= gamma_b + D <= C, gamma_b = y_b alpha_b, which has a
+    closed form of four cases. Otherwise f += min(C, l / k(x, x)) y k(x, .), as `KernelPA` does. Differences of up to
+    1e-9 count as none, here and in l, as steps leave margins at 1 up to rounding.
+
+    For two labels. Every example with a loss becomes a support vector; a round costs two evaluations of all support
+    vectors where it has a loss, else one. The importance of an example multiplies its C.
 
     Parameters
     ----------
@@ -182,9 +184,9 @@ class DUOL(KernelClassifier):
     kernel, sigma, degree, c : as for `KernelPerceptron`.
 
     >>> from seriatim import DUOL, data, evaluate
-    >>> run = evaluate.progressive(DUOL(kernel="gaussian", sigma=0.5, features={"normalize": "max"}), *data.load("spam"))
-    >>> run.mistakes
-    0
+    >>> run = evaluate.progressive(DUOL(sigma=0.3, features={"normalize": "max"}), *data.load("spam"))
+    >>> run.mistakes, run.model.n_support_
+    (484, 1861)
 
     Zhao, Hoi and Jin, "Double updating online learning", JMLR 12 (2011).
     """
@@ -277,9 +279,9 @@ cdef class Costly(Double):
 class CSDUOL(KernelClassifier):
     """Cost-sensitive double updating: `DUOL` in which the higher label counts `cost` times.
 
-    With c = cost for the higher of two labels and 1 for the lower: "I" asks for a margin of c, so that l = [c - y f(x)]+
-    and the old support vector must have F_b <= c_b; "II" asks for a margin of 1 and bounds a coefficient by c C. Else
-    all is as for `DUOL`. Which of the two the paper calls I was not checked.
+    With c = cost for the higher of two labels and 1 for the lower: "I" asks for a margin of c, so that l = [c -
+    y f(x)]+ and the old support vector must have F_b <= c_b; "II" asks for a margin of 1 and bounds a coefficient by
+    c C. Else all is as for `DUOL`. Which of the two the paper calls I was not checked.
 
     Parameters
     ----------
@@ -290,10 +292,10 @@ class CSDUOL(KernelClassifier):
     kernel, sigma, degree, c : as for `KernelPerceptron`.
 
     >>> from seriatim import CSDUOL, data, evaluate
-    >>> model = CSDUOL(kernel="gaussian", sigma=0.5, cost=3.0, features={"normalize": "max"})
+    >>> model = CSDUOL(C=1.0, sigma=0.5, cost=3.0, features={"normalize": "max"})
     >>> run = evaluate.progressive(model, *data.load("spam"), metrics=["sensitivity", "specificity"])
     >>> round(run.figures["sensitivity"], 3), round(run.figures["specificity"], 3)
-    (0.0, 0.0)
+    (0.902, 0.869)
 
     Zhao and Hoi, "Cost-sensitive double updating online learning and its application to online anomaly detection", SDM
     2013.

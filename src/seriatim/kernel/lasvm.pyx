@@ -204,7 +204,7 @@ cdef class Lasvm(Machine):
 
     def finish(self):
         """The candidates that wait, one after another; then steps until the optimality is violated by tau at most."""
-        cdef Py_ssize_t n, updates = self.updates, most = max(10**7, 100 * self.support.n)
+        cdef Py_ssize_t _, updates = self.updates, most = max(10**7, 100 * self.support.n)
         cdef bint moved = True
         self.learn_matrix()
         if self.failed:
@@ -215,7 +215,7 @@ cdef class Lasvm(Machine):
         while moved and most > 0:
             PyErr_CheckSignals()
             with nogil:
-                for n in range(10_000):
+                for _ in range(10_000):
                     moved = self.reprocess(False)
                     if not moved:
                         break
@@ -409,9 +409,9 @@ class LASVM(KernelClassifier):
     kernel, sigma, degree, c : as for `KernelPerceptron`.
 
     >>> from seriatim import LASVM, data, evaluate
-    >>> run = evaluate.progressive(LASVM(kernel="gaussian", sigma=0.5, features={"normalize": "max"}), *data.load("spam"))
-    >>> run.mistakes
-    0
+    >>> run = evaluate.progressive(LASVM(C=10.0, features={"normalize": "max"}), *data.load("spam"))
+    >>> run.mistakes, run.model.n_support_
+    (409, 1264)
 
     Bordes, Ertekin, Weston and Bottou, "Fast kernel classifiers with online and active learning", JMLR 6 (2005).
     """

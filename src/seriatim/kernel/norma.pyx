@@ -127,10 +127,10 @@ class NORMA(KernelClassifier):
     kernel, sigma, degree, c : as for `KernelPerceptron`.
 
     >>> from seriatim import NORMA, data, evaluate
-    >>> model = NORMA(kernel="gaussian", sigma=0.5, truncate=500, features={"normalize": "max"})
+    >>> model = NORMA(sigma=0.3, lam=0.001, schedule="constant", truncate=1000, features={"normalize": "max"})
     >>> run = evaluate.progressive(model, *data.load("spam"))
     >>> run.mistakes, run.model.n_support_
-    (0, 500)
+    (517, 1000)
 
     Kivinen, Smola and Williamson, "Online learning with kernels", IEEE Transactions on Signal Processing 52 (2004).
     """
@@ -191,12 +191,13 @@ class NORMARegressor(OneKernel, Regressor):
     schedule : constant, sqrt (eta / sqrt(t)) or inverse (eta / t).
     kernel, sigma, degree, c : as for `KernelPerceptron`.
 
-    >>> from seriatim import NORMARegressor, data, evaluate
-    >>> X, y = data.load("abalone")
-    >>> model = NORMARegressor(kernel="gaussian", sigma=0.5, eta=3.0, lam=0.0)
-    >>> run = evaluate.progressive(model, X, y)
-    >>> round(run.figures["MAE"], 2)
-    0.0
+    >>> from math import sin
+    >>> from seriatim import NORMARegressor
+    >>> model = NORMARegressor(sigma=0.5, truncate=200)
+    >>> for i in range(1000):
+    ...     model = model.learn_one({"x": i * 0.1 % 6}, sin(i * 0.1 % 6))
+    >>> round(model.predict_one({"x": 1.5}), 1), round(model.predict_one({"x": 4.5}), 1)
+    (0.9, -0.9)
 
     Kivinen, Smola and Williamson, "Online learning with kernels", IEEE Transactions on Signal Processing 52 (2004).
     """
