@@ -67,6 +67,11 @@ SETTINGS = {
     "OGDRegressor": [{"radius": 1.0}],
     "PA": [{"variant": "hard", "fit_intercept": False}],
     "PARegressor": [{"variant": "hard", "fit_intercept": False}],
+    "NORMA": [{"nu": 0.3}, {"truncate": 10}],
+    "NORMARegressor": [{"nu": 0.3}, {"truncate": 10}],
+    "NORMANovelty": [{"truncate": 10}],
+    "CSDUOL": [{"cost": 3.0}],
+    "LASVM": [{"selection": "margin", "candidates": 5}],
 }
 
 # Random numbers that go by the number of a feature; names have theirs in the order in which they come.

@@ -21,6 +21,11 @@ def settings(weighted):
     return pytest.mark.parametrize(("cls", "parameters"), chosen)
 
 
+def learns_from_zeros(cls, parameters):
+    """Whether there is an intercept or a threshold beside what is learned of the features."""
+    return cls.__name__ in ("LASVM", "NORMANovelty") or parameters.get("nu") is not None
+
+
 def weights_of(n, seed=5):
     """Small and large ones, with ones and zeros among them."""
     rng = np.random.default_rng(seed)
@@ -79,7 +84,8 @@ def test_a_weight_of_zero_is_a_round_without_a_step(cls, parameters, labels):
     parameters = {**parameters, **({"kernel": "linear"} if "kernel" in cls.parameters else {"fit_intercept": False})}
     nothing = np.where(g[:, None] == 0, 0.0, X)
     model = cls(**parameters).partial_fit(X, y, sample_weight=g)
-    assert_same_state(model, cls(**parameters).partial_fit(nothing, y, sample_weight=np.where(g == 0, 1, g)))
+    if not learns_from_zeros(cls, parameters):
+        assert_same_state(model, cls(**parameters).partial_fit(nothing, y, sample_weight=np.where(g == 0, 1, g)))
     before = model.updates_
     model.partial_fit(X, y, sample_weight=np.zeros(90))
     assert (model.t_, model.updates_) == (180, before)

@@ -3,6 +3,9 @@
 Tests of a transcription alone stand beside those of the learner, so that an error is found on the side where it is.
 """
 
+import pickle
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -12,13 +15,13 @@ from sklearn.svm import SVC
 
 import seriatim
 from seriatim import evaluate
-from seriatim.errors import DataError, ParameterError
+from seriatim.errors import DataError, LimitError, ParameterError
 from tests.conftest import shared
 from tests.kernel.comparison import KERNELS, WAYS, compare, dense, kernel_class, learn_dicts, ours, suited, theirs
 from tests.learners import learner, real_stream
 from tests.linear.test_reference import close, generic_streams, name_of, random_stream
 from tests.reference import kernel as papers
-from tests.test_contract import Unchanged
+from tests.test_contract import Unchanged, assert_same_state
 
 MULTICLASS = ("KernelPerceptron", "AveragedKernelPerceptron", "VotedKernelPerceptron", "KernelPA", "KernelOGD")
 BINARY = ("NORMA", "DUOL", "CSDUOL", "LASVM")
@@ -629,6 +632,67 @@ def test_selection(selection):
     in_box(alpha, y, 1.0)
     assert svm_dual(alpha, y, K) >= 0.999 * best
     assert np.abs(model.decision_function(X) - scores).max() < 2e-2
+
+
+def test_lasvm_has_a_limit(monkeypatch):
+    """The kernels between its support vectors; a row too many is refused, and the model is what it was."""
+    module = pytest.importorskip("seriatim.kernel.lasvm")
+    monkeypatch.setattr(module, "MAX_BYTES", 8 * 40 * 40)
+    X, y = svm_problem("waves", 200)
+    model = learner("LASVM")(kernel=ours("gaussian", sigma=0.1))
+    with Unchanged(model), pytest.raises(LimitError, match="40 support vectors"):
+        model.partial_fit(X, y)
+    for t in range(40):
+        model.partial_fit(X[t : t + 1], y[t : t + 1])
+    assert model.n_support_ == 40
+    with Unchanged(model), pytest.raises(LimitError, match="40 support vectors"):
+        model.partial_fit(X[40:], y[40:])
+    model.finish()
+
+
+@pytest.mark.parametrize("kernel", ["laplacian", "chi_square"])
+@pytest.mark.parametrize("selection", ["random", "margin"])
+def test_kernels_between_support_vectors_after_a_resume(kernel, selection):
+    """They are not in a model file; those that are made again have the same bits, though k(x, z) is not k(z, x)."""
+    X, y = svm_problem("waves", 150)
+    X = np.abs(X)
+    make = partial(learner("LASVM"), kernel=ours(kernel), selection=selection, candidates=20)
+    model, again = make().partial_fit(X, y), make()
+    for begin in range(0, 150, 30):
+        again = pickle.loads(pickle.dumps(again.partial_fit(X[begin : begin + 30], y[begin : begin + 30])))
+    assert_same_state(again.finish(), model.finish())
+
+
+def test_rows_that_wait_are_learned_in_the_end():
+    """Until then they are no support vectors."""
+    X, y = svm_problem("waves", 60)
+    model = learner("LASVM")(kernel=ours("gaussian"), selection="gradient").partial_fit(X, y)
+    assert model.n_support_ == dense(model.support_vectors_).shape[0] == model.dual_coef_.shape[1] < 20
+    assert not model.dual_coef_.any()
+    model.finish()
+    assert model.n_support_ > 20
+    assert model.score(X, y) > 0.8
+
+
+@pytest.mark.parametrize("name", ["DUOL", "CSDUOL", "LASVM", "NORMA"])
+def test_a_kernel_that_fails(name):
+    """One of a user; the block is not learned, nor is the example."""
+    X, y = random_stream(60, (-1, 1))
+    calls = []
+
+    def kernel(x, z):
+        calls.append(1)
+        if len(calls) in troubles:
+            raise ValueError("no kernel today")
+        return float(np.exp(-np.sum((x - z) ** 2)))
+
+    for trouble in (3, 40, 41, 150, 333):
+        troubles = {trouble}
+        calls.clear()
+        model = learner(name)(kernel=kernel)
+        with Unchanged(model), pytest.raises(DataError, match="no kernel today"):
+            model.partial_fit(X, y)
+        model.partial_fit(X, y)
 
 
 # ---- published

@@ -275,7 +275,8 @@ class CSDUOL(DUOL):
     """Zhao and Hoi (2013), with a weight c_y, `cost` for the higher label and 1 for the lower.
 
     I asks for a margin of c_y, II bounds the coefficients by C c_y. Which of the two the paper calls I is not verified.
-    The support vectors that may move are those whose margin is at most what is asked of them.
+    The support vectors that may move are those whose margin is at most what is asked of them. Which label is the higher
+    is known when there are two; if the first was taken for the other, its rows are learned anew.
     """
 
     CASES = grid(C=(5.0, 0.3), cost=(0.4, 3.0), variant=("I", "II")) + grid(rho=(0.1,), cost=(2.0,))
@@ -283,6 +284,17 @@ class CSDUOL(DUOL):
     def __init__(self, *args, cost=1.0, variant="I", **kwargs):
         super().__init__(*args, **kwargs)
         self.cost, self.variant = cost, variant
+        self.first = []
+
+    def step(self, i, label):
+        if len(self.labels) == 1:
+            self.first.append((i, label))
+        super().step(i, label)
+
+    def reshape(self, change):
+        self.w = np.zeros_like(self.w)
+        for i, label in self.first:
+            super().step(i, label)
 
     def weight(self, y):
         return np.where(np.asarray(y) > 0, self.cost, 1.0)
@@ -301,8 +313,9 @@ class LASVM(Machine):
     """Bordes, Ertekin, Weston and Bottou (2005), with signed alpha between A = min(0, C y) and B = max(0, C y).
 
     Until S holds 5 rows of each label a row is put into S with alpha = 0, and nothing else happens; from the next row
-    on each is PROCESSed, then one REPROCESS. S is in the order in which rows came into it. b = (g_i + g_j) / 2 by the
-    present gradients, after every round, and 0 as long as i or j is missing. A row whose values and label are those of
+    on each is PROCESSed, then one REPROCESS. S is in the order in which rows came into it. b = (g_i + g_j) / 2 is that
+    of the extremes after the last step, before rows leave S: of what leaves it is true that it needs no alpha at this
+    b. A row whose values and label are those of
     a row in S is that row (here: has its number), so that a second epoch does not give an example a second alpha.
 
     What the last bit would decide: of gradients within 1e-9 of the extreme the first in S is taken, as a step inside
@@ -315,38 +328,39 @@ class LASVM(Machine):
     def __init__(self, *args, C=1.0, tau=1e-3, **kwargs):
         super().__init__(*args, **kwargs)
         self.C, self.tau = C, tau
-        self.S, self.label, self.seeded = [], {}, False
+        self.S, self.label, self.seeded, self.b = [], {}, False, 0.0
 
     def step(self, i, label):
         self.label[i] = label
         if self.seeded:
-            self.process(i)
-            self.reprocess()
+            self.reprocess(self.process(i))
         else:
             if i not in self.S:
                 self.S.append(i)
             self.seeded = min(np.sum(self.sides() > 0), np.sum(self.sides() < 0)) >= 5
 
     def process(self, i):
+        """Whether there was a step."""
         if i in self.S:
-            return
+            return False
         self.S.append(i)
         up, down = self.extremes()
         if self.sides()[-1] > 0:
             up = len(self.S) - 1
         else:
             down = len(self.S) - 1
-        self.move(up, down)
+        return self.move(up, down)
 
-    def reprocess(self):
-        """Whether there was a pair to improve."""
-        if not self.move(*self.extremes()):
-            return False
-        y, g, (up, down) = self.sides(), self.gradients(), self.extremes()
-        if up is not None and down is not None:
-            useless = ((y < 0) & (g >= g[up])) | ((y > 0) & (g <= g[down]))
-            self.S = [s for s, k in zip(self.S, useless, strict=True) if self.w[s] != 0 or not k]
-        return True
+    def reprocess(self, moved=False):
+        """Whether there was a pair to improve; `moved` tells that PROCESS found one."""
+        again = self.move(*self.extremes())
+        if moved or again:
+            y, g, (up, down) = self.sides(), self.gradients(), self.extremes()
+            self.b = (g[up] + g[down]) / 2
+            if again:
+                useless = ((y < 0) & (g >= g[up])) | ((y > 0) & (g <= g[down]))
+                self.S = [s for s, k in zip(self.S, useless, strict=True) if self.w[s] != 0 or not k]
+        return again
 
     def finish(self):
         while self.reprocess():
@@ -380,13 +394,6 @@ class LASVM(Machine):
         self.w[i] = B if to_B <= step + 1e-12 * self.C else self.w[i] + step
         self.w[j] = A if to_A <= step + 1e-12 * self.C else self.w[j] - step
         return True
-
-    @property
-    def b(self):
-        if not self.S:
-            return 0.0
-        g, (up, down) = self.gradients(), self.extremes()
-        return 0.0 if up is None or down is None else (g[up] + g[down]) / 2
 
     def score(self, column):
         return self.w @ column + self.b

@@ -68,7 +68,7 @@ WIDE static double sum_of_products(Py_ssize_t n, const double *restrict a, const
 WIDE static void scale_all(Py_ssize_t n, double factor, double *restrict x)
 {
     for (Py_ssize_t s = 0; s < n; s++)
-        x[s] *= factor;
+        x[s] = factor * x[s] + 0.0; /* a zero has no sign */
 }
 
 /* exp(-g |x - z|^2) from the products x.z and the squared norms. */

@@ -1,0 +1,318 @@
+"""Double updating: a new support vector, and a step of the old one that it contradicts most."""
+
+from libc.math cimport fmax, fmin
+from libc.stdlib cimport free
+
+from seriatim.core.memory cimport resize
+from seriatim.core.row cimport Row
+from seriatim.kernel.machine cimport Machine
+from seriatim.kernel.support cimport add_multiple
+
+from seriatim.errors import ModelError
+from seriatim.kernel.estimator import KernelClassifier
+from seriatim.parameters import Choice, Number, powers
+
+VARIANTS = ("I", "II")
+
+# Steps within the bounds leave margins at what is asked for up to rounding, and the last bit is not to decide a run.
+cdef double NOTHING = 1e-9
+
+cdef enum Field:                 # what a support vector has beside its coefficient
+    ALPHA
+    F                            # f(x_i), up to date
+    LABEL                        # y_i times its importance
+
+cdef struct Pair:
+    double a, b                  # the new coefficient, and the change of the old one
+
+
+cdef inline double value(double la, double lb, double ka, double kb, double w, Pair at) noexcept nogil:
+    return la * at.a + lb * at.b - ka * at.a * at.a / 2 - kb * at.b * at.b / 2 - w * at.a * at.b
+
+
+cdef inline Pair solve(double la, double lb, double ka, double kb, double w, double C, double low,
+                       double high) noexcept nogil:
+    """The two coefficients: four cases, and an edge where rounding, or a box that was another, fits none of them."""
+    cdef Pair at, edge
+    cdef double rest, best
+    cdef int i
+    if ka * C + w * high - la < 0 and kb * high + w * C - lb < 0:           # both at their bounds
+        at.a, at.b = C, high
+        return at
+    at.a, at.b = C, (lb - w * C) / kb                                      # the new one
+    if la - ka * C - w * at.b > 0 and low <= at.b <= high:
+        return at
+    at.a, at.b = (la - w * high) / ka, high                                # the old one
+    if 0 <= at.a <= C and lb - kb * high - w * at.a > 0:
+        return at
+    rest = ka - w / kb * w                                                 # neither
+    at.a = (la - w / kb * lb) / rest
+    at.b = (lb - w * at.a) / kb
+    if rest > 0 and 0 <= at.a <= C and low <= at.b <= high:
+        return at
+    best = 0
+    for i in range(4):
+        if i < 2:
+            edge.a = 0 if i == 0 else C
+            edge.b = fmin(fmax((lb - w * edge.a) / kb, low), high)
+        else:
+            edge.b = low if i == 2 else high
+            edge.a = fmin(fmax((la - w * edge.b) / ka, 0), C)
+        if i == 0 or value(la, lb, ka, kb, w, edge) > best:
+            at, best = edge, value(la, lb, ka, kb, w, edge)
+    return at
+
+
+def two_variables(double la, double lb, double ka, double kb, double wab, double Ca, double low_b, double high_b):
+    """(g, D) of the largest la g + lb D - ka g^2 / 2 - kb D^2 / 2 - wab g D, 0 <= g <= Ca and low_b <= D <= high_b.
+
+    >>> two_variables(1.0, 0.5, 1.0, 1.0, -0.5, 5.0, 0.0, 5.0)
+    (1.6666666666666667, 1.3333333333333335)
+    """
+    cdef Pair at = solve(la, lb, ka, kb, wab, Ca, low_b, high_b)
+    return at.a, at.b
+
+
+cdef class Double(Machine):
+    """f += g y k(x, .) + D y_b k(x_b, .), b being the support vector that x contradicts most.
+
+    A positive example counts `cost` times, in its margin (variant I) or in the bound of its coefficient (II).
+    """
+
+    cdef double C, rho, cost
+    cdef bint in_margin
+    cdef double* others          # the kernels of the old one with all
+    cdef Py_ssize_t others_room
+
+    def __init__(self, kernel, double C, double rho, double cost=1, str variant="I"):
+        Machine.__init__(self, **kernel, fields=3)
+        self.C, self.rho, self.cost, self.in_margin = C, rho, cost, variant == "I"
+        self.weighted = True
+
+    def __dealloc__(self):
+        free(self.others)
+
+    cdef double wanted(self, double y) noexcept nogil:
+        """The margin that this label asks for."""
+        return self.cost if self.in_margin and y > 0 else 1
+
+    cdef double bound(self, double y) noexcept nogil:
+        """The largest coefficient for a label, times an importance."""
+        return self.C * (y * (1 if self.in_margin else self.cost) if y > 0 else -y)
+
+    cdef double loss(self, Py_ssize_t s) noexcept nogil:
+        """That of a support vector; negative beyond the margin."""
+        cdef double label = self.alpha[LABEL * self.room + s], f = self.alpha[F * self.room + s]
+        return self.wanted(label) - (f if label > 0 else -f)
+
+    cdef void update(self, const Row* x, double margin, double own) noexcept nogil:
+        cdef double y = self.sign, la = self.wanted(y) - margin, C = self.bound(y * self.weight), least = 0, w
+        cdef double* f = self.alpha + F * self.room
+        cdef double* label = self.alpha + LABEL * self.room
+        cdef Py_ssize_t s, slot, b = -1
+        cdef Pair step
+        if la <= NOTHING or C <= 0:
+            return
+        for s in range(self.support.n):
+            if self.loss(s) >= -NOTHING:
+                w = self.k[s] * (y if label[s] > 0 else -y)
+                if b < 0 or w < least:
+                    b, least = s, w
+        for s in range(b + 1, self.support.n):    # the last of those that rounding might have put first
+            w = self.k[s] * (y if label[s] > 0 else -y)
+            if w <= least + NOTHING and self.loss(s) >= -NOTHING:
+                b = s
+        if b >= 0 and least <= -self.rho:
+            step = self.pair(b, la, own, self.k[b] * (y if label[b] > 0 else -y), C)
+        else:
+            step.a, step.b, b = fmin(C, la / own), 0, -1
+        if self.support.broken or self.failed:
+            return
+        slot = self.add(x, step.a)
+        if slot < 0:
+            return
+        f, label = self.alpha + F * self.room, self.alpha + LABEL * self.room    # they may have moved
+        f[slot], label[slot] = y * margin, y * self.weight
+        self.k[slot] = own
+        add_multiple(slot + 1, y * step.a, self.k, f)
+        if b >= 0:
+            self.others[slot] = self.k[b]
+            step.b *= 1 if label[b] > 0 else -1
+            self.alpha[b] += step.b
+            add_multiple(slot + 1, step.b, self.others, f)
+
+    cdef Pair pair(self, Py_ssize_t b, double la, double own, double w, double C) noexcept nogil:
+        """The steps of x and of support vector b, whose kernels are then in `others`."""
+        cdef double label = self.alpha[LABEL * self.room + b]
+        cdef double y = 1 if label > 0 else -1
+        cdef double now = y * self.alpha[b]
+        cdef Row z = self.support.row(b)
+        if self.others_room <= self.support.n:
+            if resize(<void**> &self.others, 2 * self.room, sizeof(double)) < 0:
+                self.failed = True
+                self.t -= 1
+            else:
+                self.others_room = 2 * self.room
+        if not self.failed:
+            self.support.against(b, self.others, self.room)
+        return solve(la, fmax(0, self.loss(b)), own, self.support.itself(&z, 0), w, C, -now,
+                     fmax(0, self.bound(label) - now))
+
+    def restore(self, state):
+        Machine.restore(self, state)
+        if (state["alpha"][:, LABEL] == 0).any():
+            raise ModelError("a support vector without a label")
+
+
+class DUOL(KernelClassifier):
+    """Double updating: where an example has a loss, the support vector that it contradicts most takes a step as well.
+
+    With F_i = y_i f(x_i), kept up to date for all support vectors: if l = [1 - y f(x)]+ > 0, let b be the one with the
+    smallest w = y_b y k(x_b, x), the last of them on a tie, among those with F_b <= 1. If w <= -rho, the coefficients
+    of both change together: f += g y k(x, .) + D y_b k(x_b, .), where (g, D) maximise l g + (1 - F_b) D - k(x, x)
+    g^2 / 2 - k(x_b, x_b) D^2 / 2 - w g D with 0 <= g <= C and 0 <= gamma_b + D <= C, gamma_b = y_b alpha_b, which has a
+    closed form of four cases. Otherwise f += min(C, l / k(x, x)) y k(x, .), as `KernelPA` does. Differences of up to
+    1e-9 count as none, here and in l, as steps leave margins at 1 up to rounding.
+
+    For two labels. Every example with a loss becomes a support vector; a round costs two evaluations of all support
+    vectors where it has a loss, else one. The importance of an example multiplies its C.
+
+    Parameters
+    ----------
+    C : the largest coefficient, above 0; the paper has 5 and, later, 10.
+    rho : how much two examples must contradict each other, from 0 on.
+    kernel, sigma, degree, c : as for `KernelPerceptron`.
+
+    >>> from seriatim import DUOL, data, evaluate
+    >>> run = evaluate.progressive(DUOL(sigma=0.3, features={"normalize": "max"}), *data.load("spam"))
+    >>> run.mistakes, run.model.n_support_
+    (484, 1861)
+
+    Zhao, Hoi and Jin, "Double updating online learning", JMLR 12 (2011).
+    """
+
+    family = "kernel"
+    paper = "Zhao et al. (2011)"
+    loss = "hinge"
+    binary = True
+    C = Number(5.0, above=0, search=powers(-4, 6))
+    rho = Number(0.0, least=0)
+
+    def build(self):
+        return Double(self._kernel(), self.C, self.rho)
+
+
+cdef class Costly(Double):
+    """Double updating in which it matters which label is the higher one.
+
+    As long as one label is known nobody can say whether it is. Until then there are two machines, for either case, and
+    what is learned does not depend on what labels are called.
+    """
+
+    NUMBERS = (*Double.NUMBERS, "turned_updates")
+    ROWS = ("row_start", "row_index", "row_value", "alpha")
+
+    cdef Double turned           # what is learned if the label seen so far is the other one of the two
+    cdef bint told               # which of them is the higher is known, and the other machine is empty
+    cdef object make
+
+    def __init__(self, *arguments):
+        Double.__init__(self, *arguments)
+        self.make = lambda: Double(*arguments)
+        self.turned = self.make()
+
+    @property
+    def turned_updates(self):
+        return self.turned.updates
+
+    @turned_updates.setter
+    def turned_updates(self, updates):
+        self.turned.updates = updates
+
+    cdef int grow(self, Py_ssize_t rows) except -1:
+        Double.grow(self, rows)
+        return 0 if self.told else self.turned.grow(rows)
+
+    def take_width(self, rows):
+        Double.take_width(self, rows)
+        self.turned.take_width(rows)
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        cdef double f = Double.learn(self, x, y)
+        if not self.told and not self.failed:
+            self.turned.t, self.turned.weight = self.t, self.weight
+            self.turned.learn(x, -y)
+            self.failed = self.turned.failed
+        return f
+
+    def check_memory(self):
+        if self.turned.failed:
+            self.failed = False
+            self.turned.check_memory()
+        Double.check_memory(self)
+
+    def tell(self):
+        """Which label is the higher one is known from now on."""
+        self.told = True
+        self.turned = self.make()
+
+    def reclass(self, list source, list factor):
+        """The label seen so far is the other one."""
+        self.support, self.turned.support = self.turned.support, self.support
+        self.k, self.turned.k = self.turned.k, self.k
+        self.alpha, self.turned.alpha = self.turned.alpha, self.alpha
+        self.room, self.turned.room = self.turned.room, self.room
+        self.updates, self.turned.updates = self.turned.updates, self.updates
+
+    def state(self):
+        turned = self.turned.state()
+        return {**Double.state(self), **{f"turned_{name}": turned[name] for name in self.ROWS}}
+
+    def restore(self, state):
+        turned = {name: state[f"turned_{name}"] for name in self.ROWS}
+        if self.told and (len(turned["alpha"]) or state["turned_updates"]):
+            raise ModelError("what is learned of a label that is not known, where both are")
+        Double.restore(self, state)
+        self.turned.restore({**state, **turned, "updates": state["turned_updates"]})
+
+
+class CSDUOL(KernelClassifier):
+    """Cost-sensitive double updating: `DUOL` in which the higher label counts `cost` times.
+
+    With c = cost for the higher of two labels and 1 for the lower: "I" asks for a margin of c, so that l = [c -
+    y f(x)]+ and the old support vector must have F_b <= c_b; "II" asks for a margin of 1 and bounds a coefficient by
+    c C. Else all is as for `DUOL`. Which of the two the paper calls I was not checked.
+
+    Parameters
+    ----------
+    C : the largest coefficient, above 0; in variant II times the cost.
+    rho : how much two examples must contradict each other, from 0 on.
+    cost : of a mistake on the higher label, above 0; one on the lower costs 1.
+    variant : I or II.
+    kernel, sigma, degree, c : as for `KernelPerceptron`.
+
+    >>> from seriatim import CSDUOL, data, evaluate
+    >>> model = CSDUOL(C=1.0, sigma=0.5, cost=3.0, features={"normalize": "max"})
+    >>> run = evaluate.progressive(model, *data.load("spam"), metrics=["sensitivity", "specificity"])
+    >>> round(run.figures["sensitivity"], 3), round(run.figures["specificity"], 3)
+    (0.902, 0.869)
+
+    Zhao and Hoi, "Cost-sensitive double updating online learning and its application to online anomaly detection", SDM
+    2013.
+    """
+
+    family = "kernel"
+    paper = "Zhao and Hoi (2013)"
+    loss = "hinge"
+    binary = True
+    C = Number(5.0, above=0, search=powers(-4, 6))
+    rho = Number(0.0, least=0)
+    cost = Number(1.0, above=0, search=powers(-2, 6))
+    variant = Choice("I", VARIANTS)
+
+    def build(self):
+        return Costly(self._kernel(), self.C, self.rho, self.cost, self.variant)
+
+    def _labels_changed(self):
+        if len(self._labels) == 2:
+            self._learner.tell()

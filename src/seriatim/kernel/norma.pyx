@@ -1,0 +1,285 @@
+"""NORMA: stochastic gradient descent on a regularised risk, in classification, regression and novelty detection."""
+
+import numpy as np
+
+from libc.math cimport fabs, fmin
+
+from seriatim.core.loss cimport rate
+from seriatim.core.row cimport Row
+from seriatim.kernel.machine cimport Machine
+
+from seriatim.core.loss import SCHEDULES
+from seriatim.errors import ModelError, ParameterError
+from seriatim.estimator import Detector, Regressor
+from seriatim.kernel.estimator import KernelClassifier, OneKernel
+from seriatim.parameters import Choice, Number, powers
+
+
+cdef class Norma(Machine):
+    """f <- (1 - eta_t lambda) f + eta_t a k(x, .), a = -dl/df being -1, 0 or 1; the last `truncate` terms are kept.
+
+    A subclass gives a, and what else descends: an intercept b, and the level of the loss, rho or epsilon, which is the
+    one given and a shift.
+    """
+
+    NUMBERS = (*Machine.NUMBERS, "b", "shift", "oldest")
+
+    cdef int schedule
+    cdef double eta, lam, nu
+    cdef double given                       # rho or epsilon, as the user has it
+    cdef bint adapts
+    cdef Py_ssize_t truncate                # 0: all terms are kept
+    cdef public double b, shift
+    cdef public Py_ssize_t oldest           # the slot of the oldest term, once there are `truncate` of them
+
+    def __init__(self, kernel, double eta, double lam, str schedule, double given, nu, truncate):
+        Machine.__init__(self, **kernel, room=min(truncate or 0, 1 << 16))
+        if not eta * lam < 1:
+            raise ParameterError(f"eta={eta:g} and lam={lam:g}: their product, by which f decays, must be below 1")
+        self.eta, self.lam, self.schedule = eta, lam, SCHEDULES.index(schedule)
+        self.given, self.adapts, self.nu = given, nu is not None, nu or 0
+        self.truncate = truncate or 0
+        self.weighted = True
+
+    cdef double asks(self, double f, double y) noexcept nogil:
+        """-dl/df: -1, 0 or 1."""
+        return 0
+
+    cdef void adapt(self, double a, double step) noexcept nogil:
+        """Descend in b and in the level."""
+
+    cdef double level(self) noexcept nogil:
+        """rho or epsilon, as it is now."""
+        return self.given + self.shift
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        cdef double a, f, own, step = rate(self.schedule, self.eta, self.t)
+        self.scores(x, &f)
+        own = self.support.itself(x, 0)
+        a = self.asks(f, y)
+        if not self.support.broken:
+            if self.lam > 0:
+                self.shrink(1 - step * self.lam)
+            step = fmin(step * self.weight, 1e100)
+            if a == 0 or step == 0 or own <= 0 or self.take(x, a * step) >= 0:
+                if self.adapts:
+                    self.adapt(a, step)
+        self.failed = self.failed or self.support.broken
+        return f
+
+    cdef Py_ssize_t take(self, const Row* x, double alpha) noexcept nogil:
+        """A new term, in the place of the oldest where there are enough; -1 if there is no room."""
+        cdef Py_ssize_t slot = self.oldest
+        self.up, self.down, self.sign = 0, -1, 1
+        if self.truncate == 0 or self.support.n < self.truncate:
+            return self.add(x, alpha)
+        if self.replace(slot, x, alpha) < 0:
+            return -1
+        self.oldest = slot + 1 if slot + 1 < self.truncate else 0
+        return slot
+
+    cdef void all_scores(self, double* out) noexcept nogil:
+        Machine.all_scores(self, out)
+        out[0] += self.b
+
+    def level_now(self):
+        return self.level()
+
+    def reclass(self, list source, list factor):
+        Machine.reclass(self, source, factor)
+        self.b = factor[0] * self.b + 0.0
+
+    def restore(self, state):
+        Machine.restore(self, state)
+        if self.truncate and self.support.n > self.truncate or not 0 <= self.oldest < max(self.truncate, 1):
+            raise ModelError(f"{self.support.n} terms, of which number {self.oldest} is the oldest")
+
+
+cdef class Margins(Norma):
+    """[rho - y (f + b)]+ - nu rho."""
+
+    cdef double asks(self, double f, double y) noexcept nogil:
+        return y if y * f <= self.level() else 0
+
+    cdef void adapt(self, double a, double step) noexcept nogil:
+        self.b += step * a
+        self.shift += step * (self.nu - fabs(a))
+
+
+class NORMA(KernelClassifier):
+    """NORMA for two labels: gradient descent on [rho - y f(x)]+ + lambda/2 |f|^2, with few or with all terms.
+
+    f <- (1 - eta_t lambda) f, and where y f(x) <= rho before that, f += eta_t y k(x, .). With nu, of which the loss is
+    [rho - y (f(x) + b)]+ - nu rho, the score is f(x) + b and rho is learned: with sigma = 1 where y (f(x) + b) <= rho,
+    else 0, b += eta_t sigma y and rho += eta_t (nu - sigma), so that in the long run a share of about nu of the rows
+    is not beyond the margin. The older a term the smaller it is; `truncate` forgets all but the last so many, and
+    bounds memory and the cost of an example, which otherwise grow with the terms. Where k(x, x) = 0 there is no term.
+    The importance of an example multiplies its loss.
+
+    Parameters
+    ----------
+    eta : the step, above 0.
+    lam : lambda of the penalty, at least 0; eta lambda must be below 1.
+    rho : the margin that is asked for, at least 0; with nu, the one to begin with.
+    nu : the share of margin errors, above 0 and at most 1; None for a fixed margin without an intercept.
+    truncate : terms to keep, at least 1; None for all.
+    schedule : constant, sqrt (eta / sqrt(t)) or inverse (eta / t).
+    kernel, sigma, degree, c : as for `KernelPerceptron`.
+
+    >>> from seriatim import NORMA, data, evaluate
+    >>> model = NORMA(sigma=0.3, lam=0.001, schedule="constant", truncate=1000, features={"normalize": "max"})
+    >>> run = evaluate.progressive(model, *data.load("spam"))
+    >>> run.mistakes, run.model.n_support_
+    (517, 1000)
+
+    Kivinen, Smola and Williamson, "Online learning with kernels", IEEE Transactions on Signal Processing 52 (2004).
+    """
+
+    family = "kernel"
+    paper = "Kivinen et al. (2004)"
+    loss = "hinge"
+    binary = True
+    fixed = (*KernelClassifier.fixed, "truncate")
+    eta = Number(0.3, above=0, search=powers(-8, 1))
+    lam = Number(0.01, least=0, search=powers(-16, -2, 2))
+    rho = Number(1.0, least=0)
+    nu = Number(None, above=0, most=1, optional=True)
+    truncate = Number(None, least=1, integer=True, optional=True)
+    schedule = Choice("sqrt", SCHEDULES)
+
+    def build(self):
+        return Margins(self._kernel(), self.eta, self.lam, self.schedule, self.rho, self.nu, self.truncate)
+
+    @property
+    def intercept_(self):
+        """b, which the score has beside the support vectors; 0 without nu."""
+        return np.array([self._fitted().b])
+
+    @property
+    def rho_(self):
+        """The margin that is asked for now."""
+        return self._fitted().level_now()
+
+
+cdef class Tube(Norma):
+    """[|y - f| - epsilon]+ + nu epsilon."""
+
+    cdef double asks(self, double f, double y) noexcept nogil:
+        if fabs(y - f) <= self.level():
+            return 0
+        return (y > f) - <double> (y < f)
+
+    cdef void adapt(self, double a, double step) noexcept nogil:
+        self.shift += step * (fabs(a) - self.nu)
+
+
+class NORMARegressor(OneKernel, Regressor):
+    """NORMA for regression: gradient descent on [|y - f(x)| - epsilon]+ + lambda/2 |f|^2, with few or with all terms.
+
+    f <- (1 - eta_t lambda) f, and where |y - f(x)| > epsilon before that, f += eta_t sgn(y - f(x)) k(x, .). With nu,
+    of which the loss is [|y - f(x)| - epsilon]+ + nu epsilon, epsilon is learned: epsilon += eta_t (sigma - nu), sigma
+    being 1 where |y - f(x)| > epsilon, else 0, so that in the long run a share of about nu of the rows is outside the
+    tube. A term is at most eta_t in size, so targets are to be scaled. The rest is as for `NORMA`.
+
+    Parameters
+    ----------
+    eta : the step, above 0.
+    lam : lambda of the penalty, at least 0; eta lambda must be below 1.
+    epsilon : the error that costs nothing, at least 0; with nu, the one to begin with.
+    nu : the share of rows outside the tube, above 0 and at most 1; None for a fixed tube.
+    truncate : terms to keep, at least 1; None for all.
+    schedule : constant, sqrt (eta / sqrt(t)) or inverse (eta / t).
+    kernel, sigma, degree, c : as for `KernelPerceptron`.
+
+    >>> from math import sin
+    >>> from seriatim import NORMARegressor
+    >>> model = NORMARegressor(sigma=0.5, truncate=200)
+    >>> for i in range(1000):
+    ...     model = model.learn_one({"x": i * 0.1 % 6}, sin(i * 0.1 % 6))
+    >>> round(model.predict_one({"x": 1.5}), 1), round(model.predict_one({"x": 4.5}), 1)
+    (0.9, -0.9)
+
+    Kivinen, Smola and Williamson, "Online learning with kernels", IEEE Transactions on Signal Processing 52 (2004).
+    """
+
+    family = "kernel"
+    paper = "Kivinen et al. (2004)"
+    loss = "epsilon_insensitive"
+    fixed = (*OneKernel.fixed, "truncate")
+    eta = Number(0.3, above=0, search=powers(-8, 1))
+    lam = Number(0.01, least=0, search=powers(-16, -2, 2))
+    epsilon = Number(0.1, least=0)
+    nu = Number(None, above=0, most=1, optional=True)
+    truncate = Number(None, least=1, integer=True, optional=True)
+    schedule = Choice("sqrt", SCHEDULES)
+
+    def build(self):
+        return Tube(self._kernel(), self.eta, self.lam, self.schedule, self.epsilon, self.nu, self.truncate)
+
+    @property
+    def epsilon_(self):
+        """The error that costs nothing now."""
+        return self._fitted().level_now()
+
+
+cdef class Quantile(Norma):
+    """[rho - f]+ - nu rho; the score is f - rho."""
+
+    cdef double asks(self, double f, double y) noexcept nogil:
+        return f < 0
+
+    cdef void adapt(self, double a, double step) noexcept nogil:
+        self.shift += step * (self.nu - a)
+
+    cdef void all_scores(self, double* out) noexcept nogil:
+        Machine.all_scores(self, out)
+        out[0] -= self.level()
+
+
+class NORMANovelty(OneKernel, Detector):
+    """NORMA for novelty detection: f(x) is large where there is much data, and what lies below rho is new.
+
+    f <- (1 - eta_t lambda) f, and where f(x) < rho before that, f += eta_t k(x, .); then rho += eta_t (nu - sigma),
+    sigma being 1 where f(x) < rho, else 0, so that in the long run a share of about nu of the rows is found new. The
+    loss is [rho - f(x)]+ - nu rho + lambda/2 |f|^2; the score is f(x) - rho. The rest is as for `NORMA`.
+
+    Parameters
+    ----------
+    eta : the step, above 0.
+    lam : lambda of the penalty, at least 0; eta lambda must be below 1.
+    rho : the threshold to begin with, at least 0.
+    nu : the share of rows that are taken for new, above 0 and at most 1.
+    truncate : terms to keep, at least 1; None for all.
+    schedule : constant, sqrt (eta / sqrt(t)) or inverse (eta / t).
+    kernel, sigma, degree, c : as for `KernelPerceptron`.
+
+    >>> from seriatim import NORMANovelty
+    >>> model = NORMANovelty(sigma=2.0).partial_fit([[3.0, 4.0], [3.5, 4.0], [2.5, 4.5], [3.0, 3.5]] * 50)
+    >>> model.predict([[3.0, 4.0], [-3.0, 4.0]]).tolist()
+    [1, -1]
+
+    Kivinen, Smola and Williamson, "Online learning with kernels", IEEE Transactions on Signal Processing 52 (2004).
+    """
+
+    family = "kernel"
+    paper = "Kivinen et al. (2004)"
+    loss = "hinge"
+    fixed = (*OneKernel.fixed, "truncate")
+    eta = Number(0.3, above=0, search=powers(-8, 1))
+    lam = Number(0.01, least=0, search=powers(-16, -2, 2))
+    rho = Number(1.0, least=0)
+    nu = Number(0.1, above=0, most=1)
+    truncate = Number(None, least=1, integer=True, optional=True)
+    schedule = Choice("sqrt", SCHEDULES)
+
+    def build(self):
+        return Quantile(self._kernel(), self.eta, self.lam, self.schedule, self.rho, self.nu, self.truncate)
+
+    @property
+    def offset_(self):
+        """rho, which decision_function has taken from score_samples."""
+        return self._fitted().level_now()
+
+    def score_samples(self, X):
+        """f of each row."""
+        return self.decision_function(X) + self.offset_
