@@ -147,6 +147,54 @@ class BudgetPA(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
+class CSDUOL(Classifier):
+    C: float
+    rho: float
+    cost: float
+    variant: Literal["I", "II"]
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        C: float = ...,
+        rho: float = ...,
+        cost: float = ...,
+        variant: Literal["I", "II"] = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class DUOL(Classifier):
+    C: float
+    rho: float
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        C: float = ...,
+        rho: float = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
 class FOGD(Classifier):
     sigma: float
     n_components: int
@@ -255,6 +303,32 @@ class KernelPerceptron(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
+class LASVM(Classifier):
+    C: float
+    tau: float
+    selection: Literal["random", "gradient", "margin"]
+    candidates: int
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        C: float = ...,
+        tau: float = ...,
+        selection: Literal["random", "gradient", "margin"] = ...,
+        candidates: int = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
 class NOGD(Classifier):
     budget: int
     rank: int | None
@@ -276,6 +350,92 @@ class NOGD(Classifier):
         degree: int = ...,
         c: float = ...,
         classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class NORMA(Classifier):
+    eta: float
+    lam: float
+    rho: float
+    nu: float | None
+    truncate: int | None
+    schedule: Literal["constant", "sqrt", "inverse"]
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        eta: float = ...,
+        lam: float = ...,
+        rho: float = ...,
+        nu: float | None = ...,
+        truncate: int | None = ...,
+        schedule: Literal["constant", "sqrt", "inverse"] = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class NORMANovelty(Detector):
+    eta: float
+    lam: float
+    rho: float
+    nu: float
+    truncate: int | None
+    schedule: Literal["constant", "sqrt", "inverse"]
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        eta: float = ...,
+        lam: float = ...,
+        rho: float = ...,
+        nu: float = ...,
+        truncate: int | None = ...,
+        schedule: Literal["constant", "sqrt", "inverse"] = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class NORMARegressor(Regressor):
+    eta: float
+    lam: float
+    epsilon: float
+    nu: float | None
+    truncate: int | None
+    schedule: Literal["constant", "sqrt", "inverse"]
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        eta: float = ...,
+        lam: float = ...,
+        epsilon: float = ...,
+        nu: float | None = ...,
+        truncate: int | None = ...,
+        schedule: Literal["constant", "sqrt", "inverse"] = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
