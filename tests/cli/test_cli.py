@@ -323,6 +323,17 @@ def test_inspect_several_labels_and_a_model_without_weights(good):
     assert "heaviest" not in good("inspect", "m")
 
 
+def test_inspect_a_model_with_support_vectors(good):
+    assert "support vectors" in good("run", "spam", "--limit", "200", "-a", "rbp", "-p", "budget=20")
+    good("train", "spam", "--limit", "200", "-a", "omkc", "-p", "kernels=gaussian:4,polynomial:2", "-o", "m")
+    about = json.loads(good("inspect", "m", "--json"))
+    assert about["support vectors"] == seriatim.load("m").n_support_
+    assert [kernel for kernel, _ in about["kernels"]] == ["Gaussian(sigma=4.0)", "Polynomial(degree=2, c=1.0)"]
+    shown = good("inspect", "m")
+    assert "support vectors" in shown
+    assert "Gaussian(sigma=4.0)" in shown
+
+
 def test_a_wider_file_for_a_model_that_knows_names(good, seriatim_, folder):
     """Which names the columns beyond have is not known: refused, and the model stays as it was."""
     wide = folder / "wide.svm"

@@ -29,10 +29,17 @@ def command(model_file: str, features: int, as_json: bool) -> None:
         click.echo(json.dumps(about))
         return
     click.secho(about["model"], bold=True)
-    for name in ("examples", "updates", "features", "nonzeros", "labels", "intercept"):
-        if about.get(name) is not None:
-            value = about[name]
-            click.echo(f"  {name:<10} {', '.join(map(str, value)) if isinstance(value, list) else f'{value:,}'}")
+    shown = ("examples", "updates", "features", "nonzeros", "support vectors", "labels", "intercept")
+    known = [name for name in shown if about.get(name) is not None]
+    width = max(map(len, known))
+    for name in known:
+        value = about[name]
+        click.echo(f"  {name:<{width}} {', '.join(map(str, value)) if isinstance(value, list) else f'{value:,}'}")
+    if "kernels" in about:
+        click.secho("\n  weights of the kernels", bold=True)
+        width = max(len(kernel) for kernel, _ in about["kernels"])
+        for kernel, weight in sorted(about["kernels"], key=lambda pair: -pair[1]):
+            click.echo(f"    {kernel:<{width}} {weight:>14.6g}")
     titles = {label: f" of {label}" for label in about["weights"]}
     if len(titles) == 1:
         titles = {label: label and f" towards {label} (away from it where negative)" for label in titles}
@@ -50,9 +57,13 @@ def describe(model: Any, features: int) -> dict[str, Any]:
         "examples": model.t_,
         "updates": model.updates_,
         "features": model.n_features_in_,
+        "support vectors": getattr(model, "n_support_", None),
         "labels": model.classes_.tolist() if model.task == "classification" else None,
         "weights": {},
     }
+    if hasattr(model, "kernel_weights_"):
+        kernels = model.parameters["kernels"].of(model.kernels)
+        about["kernels"] = [(repr(k), float(w)) for k, w in zip(kernels, model.kernel_weights_, strict=True)]
     try:
         coef = np.atleast_2d(model.coef_)
     except AttributeError:

@@ -165,6 +165,7 @@ def show(run: Any, name: str, collisions: dict[str, float]) -> None:
     figures += [
         ("mean loss", f"{run.mean_loss:.6g}"),
         ("updates", f"{run.updates:,}"),
+        *((("support vectors", f"{kept:,}"),) if (kept := getattr(run.model, "n_support_", None)) is not None else ()),
         ("seconds", f"{run.seconds:.3f}"),
         ("examples/s", f"{run.examples / max(run.seconds, 1e-9):,.0f}"),
         ("values/s", f"{run.values / max(run.seconds, 1e-9):,.0f}"),
