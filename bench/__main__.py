@@ -29,6 +29,7 @@ from bench import (
     startup,
     vowpal_wabbit,
     words,
+    zeros,
 )
 from bench.data import prepare
 from bench.measure import ROOT, Bench, BenchError, Line
@@ -48,6 +49,7 @@ COMPARISONS = {
     "startup": startup.compare,
     "algorithms": algorithms.compare,
     "dimension": dimension.compare,
+    "zeros": zeros.compare,
     "evaluation": evaluation.compare,
 }
 OURS = ("numpy", "scipy", "pyarrow", "isal")

@@ -23,11 +23,14 @@ MANY = 4.0  # classes: 20 scores a row instead of one
 
 ALL = f"n_features={FEATURES}"  # weights that are there from the beginning
 VARIANTS: dict[str, tuple[tuple[str, ...], ...]] = {  # parameters other than the defaults
+    "bayesian-sparse": (("memory=100",),),  # a matrix of all features would be beyond its limit
     "pa": (("average=true",),),
     "eg": ((ALL,),),
+    "group-rda": (("groups=10",),),
     "mirror-descent": ((), ("mirror=entropy", ALL), ("mirror=pnorm", "p=4")),
+    "multi-task-rda": (("n_tasks=1",),),
 }
-QUADRATIC = ("voted-perceptron",)  # on the head of the file only
+QUADRATIC = ("voted-perceptron", "bayesian-sparse")  # on the head of the file only
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from seriatim.data.libsvm import parse, use_vectors
 from seriatim.data.lines import PADDING, InOrder, Ranges, Records
 from seriatim.data.source import Blocks, Source
 from seriatim.errors import DataError, ModelError, ParseError, SeriatimError
+from seriatim.estimator import Estimator
 from tests.reference import libsvm as reference
 from tests.test_contract import default, most_labels
 
@@ -278,11 +279,17 @@ def model_files(folder: Path) -> list[tuple[str, bytes]]:
             models.append(default(cls, features={"normalize": "standard", "text": ["t"], "cross": [["a", "t"]]}))
             for x, target in zip(X[:5], y.tolist(), strict=False):
                 models[-1].learn_one({"a": x[0], "t": "one two"}, target)
-            for model in models:
-                path = folder / "seed"
-                model.save(path)
-                files.append((name, path.read_bytes()))
+            files += [(name, saved(model, folder)) for model in models]
+    wide = np.zeros((30, 700))
+    wide[:, [3, 500, 699]] = X[:, :3]
+    for cls in (seriatim.PA, seriatim.SoftSVM):  # arrays of which the non-zeros are stored
+        files += [(cls.__name__, saved(cls().partial_fit(wide, rng.integers(0, 3, 30)), folder)) for _ in range(12)]
     return files
+
+
+def saved(model: Estimator, folder: Path) -> bytes:
+    model.save(folder / "seed")
+    return (folder / "seed").read_bytes()
 
 
 def model_case(rng: random.Random, files: list[tuple[str, bytes]], path: Path) -> tuple[bytes, Callable[[], None]]:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from seriatim import catalogue
 from seriatim.parameters import REQUIRED, Choice, FeatureChoice, Flag, Labels, Number, Parameter
+from seriatim.sparse.selector import Selector
+from seriatim.sparse.tasks import MultiTask
 
 FILE = Path(__file__).parent.parent / "src" / "seriatim" / "__init__.pyi"
 
@@ -23,6 +25,8 @@ from seriatim.catalogue import algorithms as algorithms
 from seriatim.estimator import Classifier, Detector, Regressor
 from seriatim.features import Features as Features
 from seriatim.modelfile import load as load
+from seriatim.sparse.selector import Selector
+from seriatim.sparse.tasks import MultiTask
 
 __version__: str
 """
@@ -64,6 +68,8 @@ def stub() -> str:
         lines += ["        *,", *(wrapped(f"        {n}: {kind(p)} = ...,") for n, p in optional.items())]
         lines += ["    ) -> None: ..."]
         base = {"classification": "Classifier", "regression": "Regressor", "novelty": "Detector"}[cls.task]
+        base = f"Selector, {base}" if issubclass(cls, Selector) else base
+        base = "MultiTask" if issubclass(cls, MultiTask) else base  # whose methods take one argument more
         parts.append(f"\nclass {name}({base}):\n" + "\n".join(lines) + "\n")
     return "".join(parts)
 

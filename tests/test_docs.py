@@ -2,14 +2,19 @@
 
 import doctest
 import importlib
+import os
 import pkgutil
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 import seriatim
 
 ALGORITHMS = seriatim.algorithms()
+EXAMPLES = Path(__file__).parents[1] / "examples"
 # Compiled modules hide their docstrings' examples from doctest's search; those of the classes are run one by one below.
 MODULES = [
     module.name
@@ -55,3 +60,14 @@ def test_module_doctests(name):
     for key, thing in vars(module).items():
         if type(thing).__name__ == "cython_function_or_method" and thing.__doc__ and ">>>" in thing.__doc__:
             run(doctest.DocTestParser().get_doctest(thing.__doc__, dict(vars(module)), f"{name}.{key}", None, None))
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+def test_example(path, tmp_path):
+    """Each runs as it is, and what it says it writes is there."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-W", "error", str(path)]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    written = tmp_path / done.stdout.splitlines()[-1]
+    assert written.stat().st_size > 10_000

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import sys
 import threading
 
 import numpy as np
 import pytest
+from scipy.sparse import isspmatrix_csr
 
 import seriatim
-from seriatim import OGD, PA, OGDRegressor, SoftSVM, VotedPerceptron, evaluate
+from seriatim import FOBOS, OGD, PA, OGDRegressor, OneClassPA, SoftSVM, VotedPerceptron, evaluate
 from seriatim.core import table
 from seriatim.data import generators
-from seriatim.errors import DataError, LimitError, ParameterError
+from seriatim.errors import DataError, LimitError, NotFittedError, ParameterError
 from seriatim.estimator import LARGE, Classifier
 
 
@@ -222,3 +224,43 @@ def test_an_example_that_changes_while_it_is_read():
     x = {"a": 1.0, "b": Number()}
     with pytest.raises(DataError, match="has changed while it was read"):
         PA().learn_one(x, 1)
+
+
+# ---- weights as a sparse matrix
+
+
+@pytest.mark.parametrize("labels", [2, 3])
+def test_sparsify(labels, tmp_path):
+    """`coef_` is another kind of matrix, and nothing else is different."""
+    X, y = examples(labels=labels, d=20)
+    model, twin = FOBOS(lam=0.05).partial_fit(X, y), FOBOS(lam=0.05).partial_fit(X, y)
+    with pytest.raises(NotFittedError):
+        FOBOS().sparsify()
+    assert model.sparsify() is model
+    assert isspmatrix_csr(model.coef_)
+    assert (model.coef_.toarray() == twin.coef_).all()
+    assert model.coef_.nnz == model.n_nonzero_ == twin.n_nonzero_
+    assert model.sparsity_ == twin.sparsity_
+    assert (model.decision_function(X) == twin.decision_function(X)).all()
+    model.partial_fit(X, y)
+    twin.partial_fit(X, y)
+    assert (model.coef_.toarray() == twin.coef_).all()
+    run = evaluate.progressive(model, X, y)
+    assert run.nonzeros == model.n_nonzero_
+    assert isspmatrix_csr(pickle.loads(pickle.dumps(model)).coef_)
+    model.save(tmp_path / "model")
+    assert isinstance(seriatim.load(tmp_path / "model").coef_, np.ndarray)
+    with pytest.raises(DataError):
+        model.partial_fit(X * np.nan, y)
+    assert isspmatrix_csr(model.coef_)
+    assert isinstance(model.densify().coef_, np.ndarray)
+
+
+def test_sparsify_of_other_kinds():
+    X, _ = examples()
+    for model in (OGDRegressor().partial_fit(X, X[:, 0]), OneClassPA().partial_fit(X)):
+        dense = model.coef_
+        assert model.sparsify().coef_.shape == (1, len(dense))
+        assert (model.coef_.toarray()[0] == dense).all()
+    with pytest.raises(AttributeError, match="no weights"):
+        VotedPerceptron().partial_fit(X, [0, 1] * (len(X) // 2)).sparsify()

@@ -15,6 +15,7 @@ import pandas
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import save as pack
+from scipy.sparse import csr_matrix
 
 import seriatim
 from seriatim import PA, OGDRegressor, Perceptron, SoftSVM, VotedPerceptron, modelfile
@@ -158,6 +159,45 @@ def test_names_that_were_told_before_their_features_came(tmp_path):
         one.learn_one({"f2999": 1.0, "f0": 1.0}, 1)
 
 
+# ---- zeros
+
+
+def test_zeros_take_no_room(tmp_path):
+    """Of 100,000 features 10 have a weight; what is loaded is the same to the bit, and goes on."""
+    X = csr_matrix((rows(columns=10).ravel(), np.tile(np.arange(10) * 10_000, 60), np.arange(61) * 10), (60, 100_000))
+    for cls, y in ((PA, [0, 1] * 30), (PA, [0, 1, 2] * 20), (OGDRegressor, X[:, 0].toarray().ravel())):
+        model = cls().partial_fit(X, y)
+        copy = returned(model, tmp_path)
+        assert (tmp_path / "model").stat().st_size < 4000
+        assert bits(copy) == bits(model)
+        assert bits(copy.partial_fit(X, y)) == bits(model.partial_fit(X, y))
+
+
+@pytest.mark.parametrize("case", ["1024 and few", "1024 and many", "1023", "all", "the last", "signed", "columns"])
+def test_what_is_mostly_zeros(case):
+    array = np.zeros(1023 if case == "1023" else 1024)
+    array[{"1024 and many": slice(257), "the last": slice(1023, None), "all": slice(0)}.get(case, slice(3))] = 1.5
+    if case == "signed":
+        array[700] = -0.0
+    array = array.reshape(256, 4)[:, ::2] if case == "columns" else array
+    array = np.vstack([array, np.zeros((256, 2))]) if case == "columns" else array
+    stored, shapes = modelfile.thinned({"w": array, "n": np.zeros(2000, dtype=np.int64)})
+    assert set(stored) == ({"w", "n"} if case in ("1024 and many", "1023") else {"w.index", "w.value", "n"})
+    again = {**stored, **modelfile.restored(shapes, stored)}["w"]
+    assert (again.shape, again.tobytes()) == (array.shape, array.tobytes())
+
+
+def test_files_of_before(tmp_path):
+    """Where all zeros are in the file, and nothing is said of sparse arrays."""
+    path = tmp_path / "model"
+    model = mostly_zeros()
+    model.save(path)
+    manifest, tensors = parts(path)
+    assert manifest.pop("sparse") == {"w": [701, 3]}
+    tensors = {"w": model.__getstate__()["state"]["w"]}
+    assert bits(seriatim.load(write(path, manifest, tensors))) == bits(model)
+
+
 # ---- saving
 
 
@@ -256,6 +296,12 @@ def averaged() -> SoftSVM:
     return SoftSVM().partial_fit(rows(), [0, 1] * 30)
 
 
+def mostly_zeros() -> PA:
+    X = np.zeros((60, 700))
+    X[:, [2, 400, 699]] = rows(columns=3)
+    return PA().partial_fit(X, np.arange(60) % 3)
+
+
 def put(*keys):
     """A change of the manifest: the last of the arguments is put where the others lead."""
 
@@ -283,6 +329,10 @@ def array(name, function):
         tensors[name] = np.ascontiguousarray(function(tensors[name]))
 
     return change
+
+
+def put_array(name, values):
+    return lambda manifest, tensors: tensors.update({name: values})
 
 
 def without(name):
@@ -314,6 +364,30 @@ def renamed(names):
 
 BIG = 2**62
 DAMAGE = {
+    # arrays of which the non-zeros are stored
+    "no places": (mostly_zeros, without("w.index"), "w.index"),
+    "no values": (mostly_zeros, without("w.value"), "w.value"),
+    "a sparse array that is dense too": (mostly_zeros, put_array("w", np.zeros((701, 3))), "twice"),
+    "places that repeat": (mostly_zeros, array("w.index", lambda w: np.sort(w // 2 * 2)), "ascend"),
+    "places that descend": (mostly_zeros, array("w.index", lambda w: w[::-1].copy()), "ascend"),
+    "a place below 0": (mostly_zeros, array("w.index", lambda w: w - 1), "ascend"),
+    "a place beyond": (mostly_zeros, array("w.index", lambda w: w + 3), "ascend"),
+    "places of another type": (mostly_zeros, array("w.index", lambda w: w.astype(np.int64)), "int64"),
+    "fewer places than values": (mostly_zeros, array("w.index", lambda w: w[1:].copy()), "places"),
+    "places of two dimensions": (mostly_zeros, array("w.index", lambda w: w[None]), "places"),
+    "values of another type": (mostly_zeros, array("w.value", lambda w: w.astype(np.float32)), "float32"),
+    "a sparse value that is not finite": (mostly_zeros, array("w.value", lambda w: w * np.nan), "finite"),
+    "no shapes of sparse arrays": (mostly_zeros, drop("sparse"), ""),
+    "shapes that are none": (mostly_zeros, put("sparse", [1]), "shapes"),
+    "a shape that is none": (mostly_zeros, put("sparse", "w", "701"), "shape"),
+    "a shape of no dimension": (mostly_zeros, put("sparse", "w", []), "shape"),
+    "a shape below 0": (mostly_zeros, put("sparse", "w", [-701, -3]), "shape"),
+    "a shape of other numbers": (mostly_zeros, put("sparse", "w", [701.0, 3]), "shape"),
+    "a shape of fewer classes": (mostly_zeros, put("sparse", "w", [2103, 1]), ""),
+    "a shape of more features": (mostly_zeros, put("sparse", "w", [2**24, 3]), "columns"),
+    "a shape that is too large": (mostly_zeros, put("sparse", "w", [2**20, 2**20]), "limit"),
+    "a shape for which there is no memory": (mostly_zeros, put("sparse", "w", [2**28, 2]), "memory"),
+    "a shape of an array that is not there": (mostly_zeros, put("sparse", "v", [5]), "v.index"),
     # the manifest
     "an unknown version": (binary, put("version", 2), "version 2"),
     "version 0": (binary, put("version", 0), "version 0"),

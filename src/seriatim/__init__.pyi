@@ -10,6 +10,8 @@ from seriatim.catalogue import algorithms as algorithms
 from seriatim.estimator import Classifier, Detector, Regressor
 from seriatim.features import Features as Features
 from seriatim.modelfile import load as load
+from seriatim.sparse.selector import Selector
+from seriatim.sparse.tasks import MultiTask
 
 __version__: str
 
@@ -193,6 +195,24 @@ class DUOL(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
+class FOGD(Classifier):
+    sigma: float
+    n_components: int
+    eta: float
+    seed: int
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        sigma: float = ...,
+        n_components: int = ...,
+        eta: float = ...,
+        seed: int = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
 class Forgetron(Classifier):
     variant: Literal["self_tuned", "basic"]
     budget: int
@@ -309,6 +329,30 @@ class LASVM(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
+class NOGD(Classifier):
+    budget: int
+    rank: int | None
+    eta: float
+    kernel: Any
+    sigma: float
+    degree: int
+    c: float
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        budget: int = ...,
+        rank: int | None = ...,
+        eta: float = ...,
+        kernel: Any = ...,
+        sigma: float = ...,
+        degree: int = ...,
+        c: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
 class NORMA(Classifier):
     eta: float
     lam: float
@@ -392,6 +436,40 @@ class NORMARegressor(Regressor):
         sigma: float = ...,
         degree: int = ...,
         c: float = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class OM2(Classifier):
+    kernels: Any
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        kernels: Any = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class OMKC(Classifier):
+    update: Literal["deterministic", "stochastic"]
+    combination: Literal["deterministic", "stochastic"]
+    beta: float
+    delta: float
+    seed: int
+    kernels: Any
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        update: Literal["deterministic", "stochastic"] = ...,
+        combination: Literal["deterministic", "stochastic"] = ...,
+        beta: float = ...,
+        delta: float = ...,
+        seed: int = ...,
+        kernels: Any = ...,
+        classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
@@ -963,6 +1041,26 @@ class AdaRDA(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
+class BayesianSparse(Classifier):
+    gamma: float
+    link: Literal["logit", "probit"]
+    sweeps: int
+    memory: int | None
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        gamma: float = ...,
+        link: Literal["logit", "probit"] = ...,
+        sweeps: int = ...,
+        memory: int | None = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
 class FOBOS(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
     penalty: Literal["l1", "l2", "l2_squared", "linf"]
@@ -1011,6 +1109,98 @@ class FTRL(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
+class GroupRDA(Classifier):
+    loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
+    lam: float
+    gamma: float
+    rho: float
+    within: float
+    epsilon: float
+    groups: Any
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        groups: Any,
+        *,
+        loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"] = ...,
+        lam: float = ...,
+        gamma: float = ...,
+        rho: float = ...,
+        within: float = ...,
+        epsilon: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class MultiTaskRDA(MultiTask):
+    variant: Literal["iMTFS", "aMTFS", "MTFTS"]
+    loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
+    lam: float
+    gamma: float
+    within: float
+    epsilon: float
+    n_tasks: int
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        n_tasks: int,
+        *,
+        variant: Literal["iMTFS", "aMTFS", "MTFTS"] = ...,
+        loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"] = ...,
+        lam: float = ...,
+        gamma: float = ...,
+        within: float = ...,
+        epsilon: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class OFS(Selector, Classifier):
+    k: int
+    eta: float
+    lam: float
+    partial: bool
+    epsilon: float
+    seed: int
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        k: int,
+        *,
+        eta: float = ...,
+        lam: float = ...,
+        partial: bool = ...,
+        epsilon: float = ...,
+        seed: int = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class PET(Selector, Classifier):
+    k: int
+    eta: float
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        k: int,
+        *,
+        eta: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
 class RDA(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
     lam: float
@@ -1028,6 +1218,22 @@ class RDA(Classifier):
         gamma: float = ...,
         rho: float = ...,
         epsilon: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class SOFS(Selector, Classifier):
+    k: int
+    r: float
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        k: int,
+        *,
+        r: float = ...,
         classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,

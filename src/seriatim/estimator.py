@@ -39,6 +39,13 @@ ONE = 1.0
 Observer = Callable[[np.ndarray, np.ndarray, bool], None]
 
 
+class Absent:
+    """An attribute that a kind of model does not have, though its base does."""
+
+    def __get__(self, model: Any, cls: type) -> Any:
+        raise AttributeError(f"{cls.__name__} has no weights over features")
+
+
 def signature_of(parameters: dict[str, Parameter]) -> inspect.Signature:
     """Of a class with these parameters: those without a default first, then those that need no name, then the rest."""
     by_place, by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
@@ -79,6 +86,7 @@ class Estimator:
     _scaler: Scaler | None = None
     _schema: dict[str, str] | None = None  # of tables: the kind of each column
     _plan: Any = None  # of dicts, where they need one
+    _sparse: bool = False  # how weights are shown
 
     def __init_subclass__(cls) -> None:
         if "__init__" in vars(cls):
@@ -142,8 +150,12 @@ class Estimator:
         return self._become(changed)
 
     def __repr__(self) -> str:
-        shown = {name: value for name, value in self.get_params().items() if value is not None}
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+        shown = [
+            f"{name}={parameter.shown(value)}"
+            for name, parameter in self.parameters.items()
+            if (value := getattr(self, name)) is not None or parameter.default is not None
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def _check_parameters(self) -> None:
         for name, parameter in self.parameters.items():
@@ -189,12 +201,15 @@ class Estimator:
                 "state": None if self._learner is None else self._learner.state(),
                 "scaling": None if self._scaler is None else self._scaler.state(),
                 "schema": dict(self._schema or {}),
+                **({"sparse": True} if self._sparse else {}),
             }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).clear()
         vars(self).update(state["parameters"])
         self._columns = state["columns"]
+        if state.get("sparse"):
+            self._sparse = True
         if state["names"] is not None:
             self._vocabulary = Vocabulary(state["names"])
         if state["state"] is not None:
@@ -209,7 +224,13 @@ class Estimator:
         pass
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to a file, whole or not at all."""
+        """Write the model to a file, whole or not at all.
+
+        The file holds what it takes to go on learning to the bit. Zeros take no room in it: of an array that is mostly
+        zeros, such as the weights of a sparse model, the others are stored with their places. RDA, FTRL and what is
+        like them go on from sums of gradients, not from weights; these have been summed for all features seen, and the
+        file holds them, also where the weight is zero.
+        """
         from seriatim import modelfile
 
         modelfile.save(self, path)
@@ -263,6 +284,30 @@ class Estimator:
         """The share of weights that are exactly zero, the intercept's left out."""
         weights = self._weights()[1:]
         return 1 - np.count_nonzero(weights) / weights.size if weights.size else 0.0
+
+    def sparsify(self) -> Self:
+        """Show `coef_` as a SciPy CSR matrix, made anew whenever it is asked for, until `densify`.
+
+        As in scikit-learn that is a matter of looks: the model predicts and learns as before, and so do its copies. A
+        file does not hold it: a loaded model is dense at first. Of a regressor the matrix has one row.
+        """
+        self._weights()
+        self._sparse = True
+        return self
+
+    def densify(self) -> Self:
+        """Show `coef_` as an array again."""
+        self._weights()
+        self._sparse = False
+        return self
+
+    def _shown(self, coef: np.ndarray) -> Any:
+        """Weights over features as `coef_` shows them."""
+        if not self._sparse:
+            return coef
+        from scipy.sparse import csr_matrix
+
+        return csr_matrix(np.atleast_2d(coef))
 
     # ---- arrays
 
@@ -373,6 +418,10 @@ class Estimator:
                     learned = self._learner.learned
                     if observe is not None and scores is not None and learned:
                         observe(targets[:learned], scores[:learned], fresh)
+
+    def _for_columns(self, names: list[str] | None) -> Estimator:
+        """The same for examples that have column numbers in place of these names."""
+        return self
 
     def _expect_weighted(self) -> None:
         """Refuse weights where it is not said what they mean."""
@@ -632,9 +681,9 @@ class Classifier(Estimator):
         return label_array(self._labels)
 
     @property
-    def coef_(self) -> np.ndarray:
-        """Weights, of shape (1, features) for two labels, else (classes, features)."""
-        return self._weights()[1:].T
+    def coef_(self) -> Any:
+        """Weights, of shape (1, features) for two labels, else (classes, features); see also `sparsify`."""
+        return self._shown(self._weights()[1:].T)
 
     @property
     def intercept_(self) -> np.ndarray:
@@ -740,9 +789,9 @@ class Regressor(Estimator):
     task = "regression"
 
     @property
-    def coef_(self) -> np.ndarray:
-        """Weights, one a feature."""
-        return self._weights()[1:, 0]
+    def coef_(self) -> Any:
+        """Weights, one a feature; see also `sparsify`."""
+        return self._shown(self._weights()[1:, 0])
 
     @property
     def intercept_(self) -> float:
@@ -797,9 +846,9 @@ class Detector(Estimator):
     radius_: float
 
     @property
-    def coef_(self) -> np.ndarray:
-        """The centre, one number a feature."""
-        return self._weights()[1:, 0]
+    def coef_(self) -> Any:
+        """The centre, one number a feature; see also `sparsify`."""
+        return self._shown(self._weights()[1:, 0])
 
     @property
     def intercept_(self) -> float:
@@ -846,6 +895,12 @@ class Detector(Estimator):
     def score_one(self, x: dict[str, Any]) -> float:
         with self._lock:
             return self._score_one(x)
+
+
+def dense_coef(model: Any) -> np.ndarray:
+    """`coef_` as an array, however it is shown."""
+    coef = model.coef_
+    return coef.toarray() if hasattr(coef, "toarray") else coef
 
 
 def mean(values: np.ndarray, weights: Any) -> float:

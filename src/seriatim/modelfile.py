@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seriatim import catalogue
-from seriatim.errors import ModelError
+from seriatim.errors import LimitError, ModelError
 from seriatim.features import Features
 from seriatim.features.encode import KINDS
 from seriatim.labels import label_order
@@ -25,12 +25,17 @@ if TYPE_CHECKING:
 
 VERSION = 1
 
+# An array of at least so many numbers, three quarters of them zeros, is stored by the places and values of the others.
+THIN = 1 << 10
+MAX_NUMBERS = 1 << 29  # in such an array; those of other arrays are in the file
+
 
 def save(model: Estimator, path: str | os.PathLike[str]) -> None:
     """Write a model: to a temporary file beside it, flushed, and renamed, so that the name never holds half of one."""
     from safetensors.numpy import save_file
 
     state = model.__getstate__()
+    state.pop("sparse", None)  # how the weights are shown
     given = [(name, model.parameters[name], value) for name, value in state["parameters"].items()]
     state["parameters"] = {name: parameter.plain(value) for name, parameter, value in given}
     names, learned, scaling = state.pop("names"), state.pop("state") or {}, state.pop("scaling") or {}
@@ -43,16 +48,56 @@ def save(model: Estimator, path: str | os.PathLike[str]) -> None:
         "numbers": {name: value for name, value in learned.items() if not isinstance(value, np.ndarray)},
     }
     learned |= {f"scaling.{name}": value for name, value in scaling.items()}
-    tensors = {name: np.ascontiguousarray(value) for name, value in learned.items() if isinstance(value, np.ndarray)}
+    for name, value in learned.items():
+        if not np.isfinite(value).all():
+            raise ModelError(f"the model has diverged and was not saved: {name} is not finite")
+    tensors, shapes = thinned({name: value for name, value in learned.items() if isinstance(value, np.ndarray)})
+    if shapes:
+        manifest["sparse"] = shapes
     for name, parameter, value in given:
         tensors |= {f"{name}.{part}": array for part, array in parameter.arrays(value).items()}
     if names is not None:
         tensors["feature_names"] = np.frombuffer(json.dumps(names).encode(), dtype=np.uint8)
-    for name, value in learned.items():
-        if not np.isfinite(value).all():
-            raise ModelError(f"the model has diverged and was not saved: {name} is not finite")
     with whole_file(path) as temporary:
         save_file(tensors, temporary, metadata={"seriatim": json.dumps(manifest, default=plain)})
+
+
+def thinned(arrays: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, list[int]]]:
+    """The arrays as they are stored, and the shapes of those of which only the non-zeros are."""
+    stored, shapes = {}, {}
+    for name, array in arrays.items():
+        array = np.ascontiguousarray(array)
+        if array.dtype == np.float64 and THIN <= array.size <= MAX_NUMBERS:
+            index = np.flatnonzero(array.reshape(-1).view(np.int64))  # by the bits: -0.0 is not 0.0
+            if 4 * len(index) <= array.size:
+                stored[f"{name}.index"], stored[f"{name}.value"] = index.astype(np.int32), array.reshape(-1)[index]
+                shapes[name] = list(array.shape)
+                continue
+        stored[name] = array
+    return stored, shapes
+
+
+def restored(shapes: Any, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays of which only the non-zeros are stored; these are taken from `tensors`."""
+    expect(isinstance(shapes, dict), "the shapes of sparse arrays are not an object")
+    arrays = {}
+    for name, shape in shapes.items():
+        whole = isinstance(shape, list) and all(type(n) is int and 0 <= n <= MAX_NUMBERS for n in shape)
+        expect(whole and 1 <= len(shape) <= 2, f"{name}: {shape!r} is no shape of a sparse array")
+        size = math.prod(shape)
+        expect(size <= MAX_NUMBERS, f"{name}: a sparse array of shape {shape}; the limit is {MAX_NUMBERS} numbers")
+        index, value = tensors.pop(f"{name}.index"), tensors.pop(f"{name}.value")
+        expect(name not in tensors, f"{name} is there twice")
+        expect(index.dtype == np.int32 and value.dtype == np.float64, f"{name}: {index.dtype} and {value.dtype}")
+        expect(index.ndim == 1 and index.shape == value.shape, f"{name}: {index.shape} places of {value.shape} values")
+        ascending = not len(index) or (index[0] >= 0 and index[-1] < size and (index[1:] > index[:-1]).all())
+        expect(ascending, f"{name}: the places of its numbers do not ascend from 0 to less than {size}")
+        try:
+            arrays[name] = np.zeros(shape)
+        except MemoryError:
+            raise ModelError(f"{name}: no memory for an array of shape {shape}") from None
+        arrays[name].reshape(-1)[index] = value
+    return arrays
 
 
 @contextmanager
@@ -117,7 +162,7 @@ def load(path: str | os.PathLike[str]) -> Estimator:
         return rebuild(json.loads(metadata["seriatim"]), tensors)
     except KeyError as error:
         raise ModelError(f"{path}: not a whole model: {error} is missing") from None
-    except (ValueError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError, IndexError, OverflowError, RecursionError, LimitError) as error:
         raise ModelError(f"{path}: {error}") from None
 
 
@@ -142,6 +187,7 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimat
     model._check_parameters()
     keys = {"version", "class", "parameters", "columns", "codes", "named", "numbers", "schema"}
     keys |= {"labels"} if model.task == "classification" else set()
+    keys |= {"sparse"} & set(manifest)
     expect(
         set(manifest) == keys, f"expected the entries {', '.join(sorted(keys))}, found {', '.join(sorted(manifest))}"
     )
@@ -158,6 +204,7 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimat
     for name, tensor in tensors.items():
         expect(tensor.dtype.kind in "fi" and tensor.dtype.itemsize in (4, 8), f"{name} has type {tensor.dtype}")
         expect(np.isfinite(tensor).all(), f"{name} holds a value that is not finite")
+    tensors |= restored(manifest.get("sparse", {}), tensors)
     columns = manifest["columns"]
     expect(type(columns) is int and 0 <= columns < 2**31, f"{columns!r} columns")
     schema = manifest["schema"]

@@ -54,9 +54,18 @@ class Parameter:
         """What the parameter may be, in words."""
         return "anything"
 
+    @property
+    def written(self) -> str:
+        """What it may be on the command line, in words."""
+        return self.range
+
     def parse(self, text: str) -> Any:
         """The value that a text of the command line stands for."""
         return text
+
+    def shown(self, value: Any) -> str:
+        """The value in the description of a model."""
+        return repr(value)
 
     def problem(self, value: Any) -> str | None:
         """What is wrong with a value, as `must be ...`; None if nothing is."""

@@ -122,6 +122,9 @@ def test_run_takes_every_algorithm(good, rows, name):
     if "source" in seriatim.algorithms()[name].parameters:
         good("train", rows, "-a", "pa", "-o", "old.model")
         needed = ["-p", "source=old.model"]
+    if "k" in seriatim.algorithms()[name].parameters:
+        needed = ["-p", "k=2"]
+    needed += {"GroupRDA": ["-p", "groups=2"], "MultiTaskRDA": ["-p", "n_tasks=1"]}.get(name, [])
     for spelling in (command, name, name.lower()):
         found = json.loads(good("run", rows, "-a", spelling, *needed, "--json"))
         assert list(found) == KEYS

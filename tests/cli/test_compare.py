@@ -233,3 +233,23 @@ def test_the_report_is_written(good):  # noqa: F811
     assert len([*Path("seriatim-results").glob("spam-*-figures/*.svg")]) == 7
     good("compare", "spam", "-a", "pa", "--permutations", 2, "--report", "mine.html")
     assert Path("mine.html").exists()
+
+
+def test_a_source_is_a_model_file(good, seriatim_):  # noqa: F811
+    """Its names are found again among those of the data, and runs with another source are other runs."""
+    for name in ("pa", "arow"):
+        good("train", "spam", "-a", name, "-o", f"{name}.model")
+    specs = [f"homogeneous-otl:source={name}.model" for name in ("pa", "arow")]
+    for spec in (*specs, "heterogeneous-otl:source=arow.model"):
+        found = json.loads(
+            good("compare", "spam", "-a", spec, "-a", "pa", "--permutations", 2, "--no-report", "--json")
+        )
+        assert {one["label"] for one in found["algorithms"]} == {spec, "pa"}
+    found = json.loads(good("compare", "spam", *(f"-a{spec}" for spec in specs), "--permutations", 2, "--json"))
+    assert [one["label"] for one in found["algorithms"]] == specs[::-1]
+    run = json.loads(good("run", "spam", "-a", "homogeneous-otl", "-p", "source=arow.model", "--json"))
+    (in_order,) = (one for one in compare("spam", [specs[1]], permutations=1).records if one["order"] is None)
+    assert in_order["mistakes"] == run["mistakes"]
+    status, _, problem = seriatim_("compare", "spam", "-a", "homogeneous-otl")
+    assert status == 2
+    assert "homogeneous-otl needs homogeneous-otl:source=...: a file with a linear model" in problem

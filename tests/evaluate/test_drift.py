@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from seriatim import AROW, PA, OGDRegressor, OneClassPA, PARegressor, Perceptron, TruncatedGradient, data
+from seriatim import AROW, PA, SOFS, OGDRegressor, OneClassPA, PARegressor, Perceptron, TruncatedGradient, data
 from seriatim.data.drift import abrupt, sea, stagger
 from seriatim.errors import DataError, ModelError, NotFittedError, ParameterError
 from seriatim.evaluate import progressive
@@ -369,7 +369,8 @@ def test_any_division_of_the_stream(wrapper, cls, labels):
         return model, total
 
     whole, total = learned(len(y))
-    assert whole.changes_ or cls is TruncatedGradient  # which forgets so fast that nothing rises
+    # One forgets so fast that nothing rises; the other may use 3 of 7 weights for 4 labels, and nothing falls.
+    assert whole.changes_ or cls is TruncatedGradient or (cls is SOFS and labels == 4)
     for size in (1, 7, 64):
         model, same = learned(size)
         assert model.changes_ == whole.changes_

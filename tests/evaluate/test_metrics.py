@@ -36,6 +36,7 @@ THEIRS = {
     "recall:micro": lambda y, p, **w: sk.recall_score(y, p, average="micro", **w),
     "f1:macro": lambda y, p, **w: sk.f1_score(y, p, average="macro", **w),
     "f1:micro": lambda y, p, **w: sk.f1_score(y, p, average="micro", **w),
+    "balanced-accuracy": sk.balanced_accuracy_score,
 }
 BINARY = {
     "precision": lambda y, p, **w: sk.precision_score(y, p, pos_label=max(y), zero_division=0, **w),

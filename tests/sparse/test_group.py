@@ -1,11 +1,14 @@
 """Dual averaging over groups and tasks: equal to the transcriptions, minimisers, whole groups at zero."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
+from seriatim.errors import DataError, ParameterError
 from tests.learners import by_rows, difference, has_no_signed_zero, joint, learner, never_better, real_stream
 from tests.linear.test_reference import PAPERS, WAYS, compare, generic_streams, random_stream, some_ways
 from tests.reference import sparse
@@ -325,3 +328,164 @@ def test_across_tasks_a_feature_is_in_all_or_in_none():
     assert set(used.tolist()) <= {0, 3}
     assert (used[:2] == 3).any()
     assert (W[:, used == 0] == 0.0).all()
+
+
+# ---- how groups are told
+
+
+def test_blocks_of_columns():
+    """A number stands for groups of so many columns in a row; those at the end count as whole ones."""
+    cls = learner("GroupRDA")
+    X, y = random_stream(14, (0, 1, 2), d=6)
+    blocks = cls(2, lam=0.05).partial_fit(X, y)
+    assert joint(blocks) == pytest.approx(joint(cls([0, 0, 1, 1, 2, 2], lam=0.05).partial_fit(X, y)), abs=1e-14)
+    late = cls(2, lam=0.05).partial_fit(X[:, :5], y)
+    told = cls([0, 0, 1, 1, 2, 2], lam=0.05).partial_fit(X[:, :5], y)  # the sixth never comes
+    assert joint(late) == pytest.approx(joint(told), abs=1e-14)
+
+
+def test_what_is_in_no_group_is_one_by_itself():
+    cls = learner("GroupRDA")
+    X, y = random_stream(15, (0, 1), d=6)
+    some = joint(cls([[1, 4]], lam=0.05).partial_fit(X, y))
+    assert some == pytest.approx(joint(cls([[0], [1, 4], [2], [3], [5]], lam=0.05).partial_fit(X, y)), abs=1e-14)
+    short = joint(cls([0, 0], lam=0.05).partial_fit(X, y))
+    assert short == pytest.approx(joint(cls([0, 0, 1, 2, 3, 4], lam=0.05).partial_fit(X, y)), abs=1e-14)
+
+
+def test_groups_of_names():
+    """In whatever order the stream brings them; and after a model file, too."""
+    cls = learner("GroupRDA")
+    X, y = random_stream(16, (0, 1, 2))
+    plain = cls([[0, 3], [1, 4]], lam=0.05, within=0.2).partial_fit(X, y)
+    named = cls([["d", "a"], ["b", "e"]], lam=0.05, within=0.2)
+    for t, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
+        named.learn_one({"edcba"[j]: x[4 - j] for j in range(5) if x[4 - j]}, label)
+        if t == 30:
+            named = pickle.loads(pickle.dumps(named))
+    order = ["abcde".index(name) for name in named.feature_names_in_]
+    assert named.coef_ == pytest.approx(plain.coef_[:, order], abs=1e-12)
+    with pytest.raises(DataError, match="names"):
+        cls([["a", "b"]]).partial_fit(X, y)
+
+
+def test_groups_that_are_none():
+    cls = learner("GroupRDA")
+    X, y = random_stream(17, (0, 1))
+    for bad in (
+        0,
+        -1,
+        1.5,
+        True,
+        None,
+        "a",
+        ["a", "b"],
+        [0, "a"],
+        [[0], [0]],
+        [[]],
+        [[0, 1.5]],
+        [[-1]],
+        {0: 1},
+        [[True]],
+    ):
+        with pytest.raises(ParameterError, match="groups"):
+            cls(bad).partial_fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("text", "groups"),
+    [("8", 8), ("0,0,1", [0, 0, 1]), ("0,2;1", [[0, 2], [1]]), ("age,sex;", [["age", "sex"]]), ("age,sex", "age,sex")],
+)
+def test_groups_on_the_command_line(text, groups):
+    assert learner("GroupRDA").parameters["groups"].parse(text) == groups
+
+
+def test_norms_are_those_of_the_sums():
+    """Kept up to date by 30,000 steps, of which most, and the largest, are taken back: as exact as if summed anew."""
+    cls = learner("GroupRDA")
+    rng = np.random.default_rng(18)
+    X = rng.standard_normal((30_000, 6)) * 10.0 ** rng.uniform(-6, 6, (30_000, 1))
+    X[1:29_900:2] = X[:29_900:2]
+    X[29_900:] = rng.standard_normal((100, 6))
+    y = np.arange(30_000) % 2
+    model = cls(3, lam=1e-3, loss="absolute").partial_fit(X, y)
+    state = model.__getstate__()["state"]
+    sums = np.zeros((6, 1))
+    sums[state["index"][state["index"] > 0] - 1] = state["G"][state["index"] > 0]
+    norms = state["norms"].sum(axis=1) * 2.0**128
+    assert norms == pytest.approx([np.sum(sums[:3] ** 2), np.sum(sums[3:] ** 2)], rel=1e-14)
+
+
+# ---- how tasks are told
+
+
+def test_one_by_one_with_tasks():
+    X, y, task = tasks_stream(19)
+    whole = multitask("aMTFS", lam=0.03).partial_fit(X, y, task)
+    model, other = multitask("aMTFS", lam=0.03), multitask("aMTFS", lam=0.03, features={"missing": "count"})
+    for x, label, k in zip(X, y.tolist(), task.tolist(), strict=True):
+        named = {f"x{j}": value for j, value in enumerate(x.tolist())}
+        assert model.learn_one(named, label, task=k) is model
+        other.learn_one(named, label, task=k)
+    for one in (model, other):
+        assert one.coef_ == pytest.approx(whole.coef_, abs=1e-12)
+        for x, k, score, label in zip(
+            X, task.tolist(), whole.decision_function(X, task), whole.predict(X, task), strict=True
+        ):
+            named = {f"x{j}": value for j, value in enumerate(x.tolist())}
+            assert one.score_one(named, task=k) == pytest.approx(score, abs=1e-12)
+            assert one.predict_one(named, task=k) == label
+
+
+def test_scores_are_by_the_weights_of_the_task():
+    X, y, task = tasks_stream(20)
+    model = multitask("MTFTS", lam=0.01).partial_fit(X, y, task)
+    by_hand = np.sum(X * model.coef_[task], axis=1) + model.intercept_[task]
+    assert model.decision_function(X, task) == pytest.approx(by_hand, abs=1e-12)
+    assert model.score(X, y, tasks=task) == np.mean(model.predict(X, task) == y) > model.score(X, y)
+    assert model.decision_function(X) == pytest.approx(X @ model.coef_[0] + model.intercept_[0], abs=1e-12)
+    likely = multitask("iMTFS", loss="logistic").partial_fit(X, y, task)
+    assert likely.predict_proba(X, task)[:, 1] == pytest.approx(1 / (1 + np.exp(-likely.decision_function(X, task))))
+
+
+def test_without_tasks_all_are_of_the_first():
+    X, y, task = tasks_stream(21)
+    plain = multitask("aMTFS", lam=0.03).partial_fit(X, y)
+    assert (plain.coef_ == multitask("aMTFS", lam=0.03).fit(X, y, 0 * task).coef_).all()
+    assert (plain.coef_[1:] == 0).all()
+    assert (plain.coef_[0] != 0).any()
+
+
+@pytest.mark.parametrize(
+    "bad", [[0, 1], 3, "a", [[0]] * 150, [0.5] * 150, [3] * 150, [-1] * 150, ["a"] * 150, [np.nan] * 150]
+)
+def test_tasks_that_are_none(bad):
+    X, y, task = tasks_stream(22)
+    for model in (multitask("aMTFS"), multitask("aMTFS").partial_fit(X, y, task)):
+        before = pickle.dumps(model)
+        with pytest.raises(DataError, match="task"):
+            model.partial_fit(X, y, bad)
+        one = bad[0] if isinstance(bad, list) and len(bad) > 2 else bad
+        with pytest.raises(DataError, match="task"):
+            multitask("aMTFS").learn_one({"a": 1.0}, 1, task=one)
+        assert pickle.dumps(model) == before
+
+
+def test_a_refused_example_of_a_task_leaves_no_trace():
+    model = multitask("aMTFS")
+    with pytest.raises(DataError):
+        model.learn_one({"a": np.nan}, 1, task=2)
+    assert not model.__sklearn_is_fitted__()
+    assert model.__getstate__()["state"] is None
+    model.learn_one({"a": 1.0}, 1, task=1).learn_one({"a": 2.0}, 0)
+    assert (model.coef_[0, 0] < 0) & (model.coef_[1, 0] > 0)
+
+
+def test_tasks_of_large_blocks_and_of_saved_models():
+    X, y, task = tasks_stream(23, n=1100, d=1000)
+    whole = multitask("aMTFS", lam=0.01).partial_fit(X, y, task)
+    model = multitask("aMTFS", lam=0.01)
+    for i in range(0, 1100, 100):
+        model.partial_fit(X[i : i + 100], y[i : i + 100], task[i : i + 100])
+        model = pickle.loads(pickle.dumps(model))
+    assert pickle.dumps(model) == pickle.dumps(whole)

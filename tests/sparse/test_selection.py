@@ -3,22 +3,27 @@
 from itertools import combinations
 
 import numpy as np
+import pandas
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from scipy.stats import chisquare
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from seriatim import AROW, OGD, data, evaluate
+from seriatim.errors import DataError, NotFittedError, ParameterError
 from tests.conftest import shared
 from tests.learners import by_rows, difference, has_no_signed_zero, joint, learner, real_stream
 from tests.linear.test_reference import PAPERS, WAYS, compare, generic_streams, name_of, random_stream, some_ways
 from tests.reference import sparse
 from tests.reference.linear import projected
 
-PAPERS.update(OFS=sparse.OFS, SOFS=sparse.SOFS)
-SPECS = [(name, case) for name in ("OFS", "SOFS") for case in PAPERS[name].CASES]
+PAPERS.update(OFS=sparse.OFS, PET=sparse.PET, SOFS=sparse.SOFS)
+SPECS = [(name, case) for name in ("OFS", "PET", "SOFS") for case in PAPERS[name].CASES]
 every = pytest.mark.parametrize("spec", SPECS, ids=name_of)
+all_three = pytest.mark.parametrize("name", ["OFS", "PET", "SOFS"])
 both = pytest.mark.parametrize("name", ["OFS", "SOFS"])
 labels_2_4 = pytest.mark.parametrize("labels", [2, 4])
 
@@ -67,7 +72,7 @@ def test_generated_streams(spec, stream, intercept, ways):
     compare(spec, X, y, intercept, classes=declared(sorted(set(y.tolist()))), ways=ways, dicts=False)
 
 
-@pytest.mark.parametrize("spec", [("OFS", {"k": 10}), ("SOFS", {"k": 10})], ids=name_of)
+@pytest.mark.parametrize("spec", [("OFS", {"k": 10}), ("PET", {"k": 10}), ("SOFS", {"k": 10})], ids=name_of)
 @pytest.mark.parametrize("name", ["spam", "digits"])
 def test_real_streams(spec, name):
     """The columns are stretched a little, each by its own amount, so that no two are equal."""
@@ -78,10 +83,24 @@ def test_real_streams(spec, name):
     compare(spec, X, y, classes=sorted(set(y.tolist())), ways=ways, rows=X[::25], dicts=False)
 
 
+@pytest.mark.parametrize("labels", [(-1, 1), (0, 1, 2, 3)], ids=["binary", "multiclass"])
+@pytest.mark.parametrize(
+    "spec",
+    [("OFS", {"k": 20}), ("OFS", {"k": 20, "lam": 0.5, "eta": 1.0}), ("PET", {"k": 20}), ("SOFS", {"k": 20})],
+    ids=name_of,
+)
+def test_long_sparse_streams(spec, labels):
+    """Many features that come and go; and where w is halved with each step, its scale leaves the range of numbers."""
+    learner(spec[0])
+    X, y = random_stream(8, labels, n=600, d=200, density=0.05)
+    ways = {way: WAYS[way] for way in ("dense, one call", "sparse, by 7")}
+    compare(spec, X, y, classes=declared(labels), ways=ways, rows=X[::25], dicts=False)
+
+
 # ---- at most k
 
 
-@both
+@all_three
 @labels_2_4
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("k", [1, 5])
@@ -98,7 +117,7 @@ def test_never_more_than_k(name, labels, intercept, k):
     assert most == k
 
 
-@both
+@all_three
 def test_as_many_features_in_one_call_as_row_by_row(name):
     cls = learner(name)
     X, y = planted(2, n=300)
@@ -214,34 +233,35 @@ def test_sofs_with_room_for_all_is_arow(labels):
     )
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "splice/splice_scale.libsvm",
-        "svmguide3/svmguide3.libsvm",
-        "german/german.numer_scale.libsvm",
-        "w1a/w1a.libsvm",
-        "a1a/a1a.libsvm",
-    ],
-)
+# Where the defaults do not do, and why. The bases of splice are coded by four values, so that weights tie, and of equal
+# weights the lowest column stays: but of the 60 columns it is the middle ones that tell, and as it is both learners
+# guess. Standardised columns do not tie. A row of dorothea is 30 long, so that a step of 0.2 is 6 of the 10 that the
+# ball has, and each undoes those before; 2^-5 makes the fewest mistakes on dorothea_valid, whose rows are others. PET
+# does not depend on its step.
+AGAINST_TRUNCATION = {
+    "splice/splice_scale.libsvm": (20, {"features": {"normalize": "standard"}}, {}),
+    "svmguide3/svmguide3.libsvm": (20, {}, {}),
+    "german/german.numer_scale.libsvm": (20, {}, {}),
+    "w1a/w1a.libsvm": (5, {}, {}),
+    "a1a/a1a.libsvm": (5, {}, {}),
+    "w8a/w8a.libsvm": (3, {}, {}),
+    "dorothea/dorothea_train.libsvm.gz": (5, {}, {"eta": 2.0**-5}),
+}
+
+
+@pytest.mark.parametrize("path", AGAINST_TRUNCATION)
 def test_fewer_mistakes_than_truncation_alone(path):
-    """The paper's baseline: a perceptron of which k weights are kept after each step, k a tenth of the features."""
-    cls = learner("OFS")
+    """The paper's claim, k being a tenth of the features: over permutations, by three standard errors."""
+    ours, baseline = learner("OFS"), learner("PET")
     X, y = data.load(shared(path))
-    X, y = X.toarray()[:2000], np.where(y[:2000] == np.max(y), 1, -1)
-    X = X / np.maximum(np.abs(X).max(axis=0), 1e-12)
-    k, ours, theirs = X.shape[1] // 10, 0, 0
-    for seed in range(3):
+    permutations, both, more = AGAINST_TRUNCATION[path]
+    k, gains = round(X.shape[1] / 10), []
+    for seed in range(permutations):
         order = np.random.default_rng(seed).permutation(len(y))
-        run = evaluate.progressive(cls(k=k, fit_intercept=False, classes=[-1, 1]), X[order], y[order])
-        ours += run.mistakes
-        w = np.zeros(X.shape[1])
-        for x, label in zip(X[order], y[order], strict=True):
-            if label * (w @ x) <= 0:
-                theirs += 1
-                w = w + 0.2 * label * x
-                w[np.argsort(-np.abs(w), kind="stable")[k:]] = 0
-    assert ours < theirs
+        rows, labels = X[order], y[order]
+        theirs = evaluate.progressive(baseline(k, **both), rows, labels).mistakes
+        gains.append(theirs - evaluate.progressive(ours(k, **both, **more), rows, labels).mistakes)
+    assert np.mean(gains) > 3 * np.std(gains, ddof=1) / np.sqrt(permutations)
 
 
 # ---- partial input
@@ -320,3 +340,65 @@ def test_partial_input_never_has_more_than_k_and_repeats_itself():
         again = partial(cls, seed).partial_fit(X, y)
         assert (joint(again) == W[-1]).all()
     assert len({tuple(partial(cls, seed).partial_fit(X, y).coef_[0]) for seed in range(5)}) > 1
+
+
+# ---- as a selector
+
+
+def test_the_features_have_names():
+    rng = np.random.default_rng(10)
+    frame = pandas.DataFrame(rng.standard_normal((400, 3)), columns=["a", "b", "c"])
+    frame["colour"] = rng.choice(["red", "blue"], 400)
+    y = np.where(frame["b"] + 2 * (frame["colour"] == "red") - 1 > 0, "yes", "no")
+    model = learner("OFS")(k=3, eta=0.02, fit_intercept=False)
+    chosen = model.fit_transform(frame, y)
+    assert set(model.selected_features_) == {"b", "colour=red", "colour=blue"}
+    assert model.get_feature_names_out().tolist() == model.selected_features_.tolist()
+    expected = {"b": frame["b"], "colour=red": frame["colour"] == "red", "colour=blue": frame["colour"] == "blue"}
+    for turned in (frame, frame[["colour", "c", "b", "a"]]):
+        for j, name in enumerate(model.selected_features_):
+            assert (model.transform(turned)[:, j] == expected[name]).all()
+    assert (chosen == model.transform(frame)).all()
+    numbers = frame[["a", "b", "c"]]
+    model = learner("OFS")(k=1, eta=0.02, fit_intercept=False).fit(numbers, y)
+    assert model.selected_features_.tolist() == ["b"]
+    assert (model.transform(numbers[["c", "b", "a"]])[:, 0] == numbers["b"]).all()
+    one = learner("OFS")(k=1, fit_intercept=False).learn_one({"x": 1.0, "y": 2.0}, "yes")
+    assert one.selected_features_.tolist() == ["y"]
+
+
+@all_three
+def test_it_selects_in_a_pipeline(name):
+    X, y = planted(11, n=600)
+    model = learner(name)(k=4, fit_intercept=False)
+    for kind in (np.asarray, csr_matrix, np.ndarray.tolist, lambda X: X.astype(np.float32)):
+        chosen = model.fit(kind(X), y).transform(kind(X))
+        support = model.get_support()
+        assert support.sum() == len(model.selected_features_) == 4
+        assert (np.flatnonzero(support) == model.get_support(indices=True)).all()
+        assert (model.selected_features_ == np.flatnonzero(model.coef_[0])).all()
+        assert model.get_feature_names_out().tolist() == [f"x{j}" for j in np.flatnonzero(support)]
+        chosen = chosen.toarray() if kind is csr_matrix else chosen
+        assert chosen == pytest.approx(X[:, support], rel=1e-6)
+    pipeline = make_pipeline(StandardScaler(), learner(name)(k=4), learner("AROW")())
+    assert pipeline.fit(X, y).score(X, y) > 0.5
+    with pytest.raises(DataError, match="5 names"):
+        model.get_feature_names_out(["a"] * 5)
+    with pytest.raises(DataError, match="X has 5 features"):
+        model.transform(X[:, :5])
+    with pytest.raises(NotFittedError):
+        learner(name)(k=4).transform(X)
+
+
+def test_k_may_grow_but_not_fall_below_what_is_selected():
+    X, y = planted(12, n=200)
+    for name in ("OFS", "PET", "SOFS"):
+        model = learner(name)(k=4, fit_intercept=False).partial_fit(X, y)
+        with pytest.raises(ParameterError, match="k cannot"):
+            model.set_params(k=3)
+        assert model.set_params(k=8).partial_fit(X, y).get_support().sum() == 8
+
+
+def test_a_step_that_would_turn_the_weights_is_refused():
+    with pytest.raises(ParameterError, match=r"lam \* eta"):
+        learner("OFS")(k=2, lam=2.0, eta=0.6).partial_fit([[1.0]], [1])

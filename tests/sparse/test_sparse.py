@@ -2,20 +2,31 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
+from scipy.special import erfcx
 from scipy.stats import norm
 
+import seriatim
 from seriatim import OGD
-from seriatim.errors import DataError, ParameterError
+from seriatim.errors import DataError, LimitError, ModelError, ParameterError
 from tests.learners import by_rows, difference, has_no_signed_zero, joint, learner, never_better, real_stream
-from tests.linear.test_reference import PAPERS, WAYS, compare, generic_streams, name_of, random_stream, some_ways
+from tests.linear.test_reference import (
+    PAPERS,
+    WAYS,
+    compare,
+    generic_streams,
+    name_of,
+    random_stream,
+    some_ways,
+    transcription,
+)
 from tests.reference import sparse
 from tests.reference.linear import BY_MARGIN, SCHEDULES
 from tests.reference.sparse import soft
-from tests.test_contract import Unchanged
+from tests.test_contract import Unchanged, all_finite, assert_same_state, same
 
 NAMES = ("TruncatedGradient", "FOBOS", "RDA", "AdaFOBOS", "AdaRDA", "FTRL")
 PAPERS.update({name: getattr(sparse, name) for name in (*NAMES, "BayesianSparse")})
@@ -633,7 +644,12 @@ def test_bayesian_equals_its_paper(spec):
 @given(spec=st.sampled_from(BAYESIAN), stream=generic_streams(), intercept=st.booleans(), ways=some_ways)
 def test_bayesian_on_generated_streams(spec, stream, intercept, ways):
     learner(spec[0])
-    compare(spec, stream[0], stream[1] % 2, intercept, ways=ways, dicts=False)
+    X, y = stream[0], stream[1] % 2
+    # The logit has no curvature where a row is wrong with confidence: the paper's w then goes anywhere, and what is
+    # left when it comes back is rounding.
+    with np.errstate(all="ignore"):
+        assume(transcription(spec, X, y, intercept).farthest < 30)
+    compare(spec, X, y, intercept, ways=ways, dicts=False)
 
 
 @pytest.mark.parametrize("link", ["logit", "probit"])
@@ -690,3 +706,146 @@ def test_bayesian_has_two_labels():
     model = cls().partial_fit(X, y)
     with Unchanged(model), pytest.raises(DataError):
         model.partial_fit(X, (y + 1) % 3)
+
+
+def optimality(X, y, w, gamma, link):
+    """How far w is from the mode of the posterior: w_j = 0 needs |slope_j| <= gamma, else slope_j = gamma sgn w_j."""
+    signed = np.column_stack([X, np.ones(len(X))]) * np.where(y > 0, 1, -1)[:, None]
+    s = signed @ w
+    slope = signed.T @ (np.exp(-np.logaddexp(0, s)) if link == "logit" else np.exp(norm.logpdf(s) - norm.logcdf(s)))
+    return np.where(w == 0, np.maximum(np.abs(slope) - gamma, 0), np.abs(slope - gamma * np.sign(w))).max()
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+@pytest.mark.parametrize("memory", [None, 12])
+def test_bayesian_passes_end_at_the_mode_of_the_posterior(link, memory):
+    """The paper's multi-pass form, and the one of reduced memory, in which no more than 12 of 30 features are held."""
+    cls = learner("BayesianSparse")
+    X, y = planted(21, n=400)
+    y, gamma = np.where(np.random.default_rng(21).random(400) < 0.1, 1 - y, y), {"logit": 12.0, "probit": 24.0}[link]
+    model = cls(gamma=gamma, link=link, sweeps=1000, memory=memory).partial_fit(X, y)
+    first = optimality(X, y, joint(model)[0], gamma, link)
+    for _ in range(20):
+        before = joint(model)[0]
+        with model.another_pass():
+            for i in range(0, 400, 150):
+                model.partial_fit(X[i : i + 150], y[i : i + 150])
+                assert (joint(model)[0] == before).all()
+    w = joint(model)[0]
+    assert first > 1e-3
+    assert optimality(X, y, w, gamma, link) < 1e-8
+    assert 0 < model.n_nonzero_ < 12
+    assert model.t_ == 400 * 21
+
+
+def test_a_bayesian_pass_that_fails_has_not_been():
+    cls = learner("BayesianSparse")
+    X, y = planted(22, n=60, d=4)
+    model = cls().partial_fit(X, y)
+    with Unchanged(model), pytest.raises(DataError), model.another_pass():
+        model.partial_fit(X, y)
+        model.partial_fit(X * np.nan, y)
+    with Unchanged(model), pytest.raises(KeyboardInterrupt), model.another_pass():
+        raise KeyboardInterrupt
+    with model.another_pass():  # an error that is caught within does not end the pass
+        model.partial_fit(X, y)
+        with pytest.raises(DataError):
+            model.partial_fit(X, y + 2)
+        before = joint(model)[0]
+        model.partial_fit(X, y)
+        assert (joint(model)[0] == before).all()
+    assert (joint(model)[0] != before).any()
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+def test_bayesian_memory_that_suffices_is_no_bound(link):
+    """Psi is in other places then, and the same, to the bit; so are the weights."""
+    cls = learner("BayesianSparse")
+    X, y = planted(23, n=200, d=12, density=0.3)
+    rows = csr_matrix(X)
+    bounded, free = (cls(link=link, memory=memory).partial_fit(rows, y) for memory in (12, None))
+    assert joint(bounded).tobytes() == joint(free).tobytes()
+    ours, theirs = bounded.__getstate__()["state"], free.__getstate__()["state"]
+    assert all(same(ours[name], theirs[name]) for name in theirs)
+    assert not ours["curvature"].any()
+
+
+@pytest.mark.parametrize("memory", [1, 4, 9])
+def test_bayesian_memory_is_a_bound(memory, tmp_path):
+    """At most so many features have a weight, at any moment; what resumes goes on to the bit; and few are enough."""
+    cls = learner("BayesianSparse")
+    X, y = planted(24, n=1500, d=60, density=0.4)
+    whole, parts = cls(memory=memory, sweeps=3), cls(memory=memory, sweeps=3)
+    for i in range(0, 1500, 50):
+        parts.partial_fit(X[i : i + 50], y[i : i + 50]).save(tmp_path / "model")
+        parts = seriatim.load(tmp_path / "model")
+        state = parts.__getstate__()["state"]
+        assert parts.n_nonzero_ <= memory
+        assert len(state["active"]) <= memory + 1
+        assert not state["w"][np.setdiff1d(np.arange(61), state["active"])].any()
+        assert has_no_signed_zero(parts.coef_)
+    assert_same_state(parts, whole.partial_fit(X, y))
+    if memory == 9:
+        assert {0, 1, 2, 3} <= set(np.flatnonzero(parts.coef_[0]).tolist())
+
+
+def test_bayesian_memory_has_a_limit(monkeypatch):
+    cls = learner("BayesianSparse")
+    X, y = planted(25, n=20, d=5)
+    model = cls().partial_fit(X, y)
+    wide = csr_matrix(([1.0], ([0], [50_000])), shape=(1, 50_001))
+    with Unchanged(model), pytest.raises(LimitError, match=r"50001 features would need 18\.6 GiB.*memory="):
+        model.partial_fit(wide, y[:1])
+    with pytest.raises(LimitError, match="memory="):
+        cls(memory=10**9).partial_fit(X, y)
+    assert cls(memory=3).partial_fit(X, y).partial_fit(wide, y[:1]).n_features_in_ == 50_001
+
+
+def test_bayesian_probabilities():
+    cls = learner("BayesianSparse")
+    X, y = planted(26, n=100, d=5)
+    for link, of in (("logit", lambda s: 1 / (1 + np.exp(-s))), ("probit", norm.cdf)):
+        model = cls(link=link).partial_fit(X, y)
+        p = model.predict_proba(X)
+        assert p.sum(axis=1) == pytest.approx(1)
+        assert p[:, 1] == pytest.approx(of(model.decision_function(X)), rel=1e-12)
+
+
+def test_bayesian_tails():
+    """Margins far below 0, where phi and Phi vanish and the transcription is inexact; with one feature w is b / a."""
+    cls = learner("BayesianSparse")
+
+    def taylor(s):
+        r = np.sqrt(2 / np.pi) / erfcx(-s / np.sqrt(2))
+        return r * (s + r), r + r * (s + r) * s
+
+    for s in (-1.0, -4.9, -5.1, -12.0, -30.0):
+        model = cls(gamma=0.0, link="probit", sweeps=1, fit_intercept=False).partial_fit([[1.0]], [1])
+        (a0, b0), (a, b), x = taylor(0.0), taylor(s), s / model.coef_[0, 0]
+        model.partial_fit([[x]], [1])
+        assert model.coef_[0, 0] == pytest.approx((b0 + b * x) / (a0 + a * x * x), rel=1e-10)
+
+
+@pytest.mark.parametrize("link", ["logit", "probit"])
+@pytest.mark.parametrize("memory", [None, 2])
+def test_bayesian_without_a_prior_is_finite(link, memory):
+    cls = learner("BayesianSparse")
+    X, y = planted(27, n=300, d=4)
+    X *= 10.0 ** np.random.default_rng(27).uniform(-170, 49, (300, 1))
+    model = cls(gamma=0.0, link=link, memory=memory).partial_fit(X, y)
+    assert all_finite(model)
+    assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_bayesian_states_that_are_none():
+    cls = learner("BayesianSparse")
+    X, y = planted(28, n=40, d=6)
+    model = cls(memory=3).partial_fit(X, y)
+    for name, value in (
+        ("active", [0, 2, 1]), ("active", [0, 1, 1]), ("active", [1, 2]), ("active", [0, 9]), ("active", []),
+        ("active", [0, 1, 2, 3, 4]), ("active", [0, -1]), ("psi", np.zeros(3)), ("psi", -np.ones(10)), ("passing", 2),
+    ):  # fmt: skip
+        state = model.__getstate__()
+        state["state"][name] = np.array(value, dtype=np.int64) if isinstance(value, list) else value
+        with pytest.raises(ModelError):
+            cls.__new__(cls).__setstate__(state)

@@ -1,13 +1,16 @@
 """Online transfer learning: equal to its transcriptions, under its bound, better for a good source than without."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from seriatim import PA, evaluate
+from seriatim import AROW, PA, data, evaluate
 from seriatim.errors import DataError
+from tests.conftest import shared
 from tests.learners import learner, real_stream
 from tests.linear.test_reference import WAYS
 from tests.reference import transfer
@@ -261,3 +264,114 @@ def test_two_labels(name):
     model = cls(np.ones(5), fit_intercept=False).partial_fit(X, y)
     with Unchanged(model), pytest.raises(DataError):
         model.partial_fit(X, y + 1)
+
+
+@eithers
+def test_a_model_is_described_in_short(name):
+    """A model file's source has as many weights as there were features."""
+    cls = learner(name)
+    assert repr(cls([1.0, 2.0])).startswith(f"{name}(") and "source=[1.0, 2.0]" in repr(cls([1.0, 2.0]))
+    assert "source=<5,000 weights>" in repr(cls(np.ones(5000)))
+    assert "source=<5,000 weights>" in repr(cls((dict.fromkeys(range(5000), 1.0), 2.0)))
+
+
+@pytest.mark.parametrize("d", [5, 50])
+def test_sources_are_told_apart(d):
+    """As many weights, yet others: in a comparison these are two algorithms, and are run each for itself."""
+    cls = learner("HomogeneousOTL")
+    truth = np.random.default_rng(12).standard_normal(d)
+    X, y = stream(12, n=400, d=d, truth=truth)
+    models = [cls(sign * truth, fit_intercept=False) for sign in (1, -1)]
+    best, other = evaluate.compare((X, y), models, permutations=1).standings()
+    assert best.label != other.label
+    assert best.figures["mistake rate"][0] < other.figures["mistake rate"][0]
+
+
+# ---- reviews of four kinds of things
+
+
+DOMAINS = ("books", "dvd", "electronics", "kitchen")
+ALIKE = {("books", "dvd"), ("dvd", "books"), ("electronics", "kitchen"), ("kitchen", "electronics")}
+each_to_each = pytest.mark.parametrize(("source", "target"), list(permutations(DOMAINS, 2)))
+
+
+@pytest.fixture(scope="module")
+def reviews():
+    """Of each kind 2,000 reviews in a random order, good ones and bad ones, as words; rows of length 1."""
+    words = {"label": "label", "text": ("title", "text"), "drop": ("domain", "rating")}
+    X, y = data.load(str(shared("amazon-multidomain/sorted_data_acl.jsonl.gz")), features=words)
+    X.data = np.log1p(X.data)
+    X.data /= np.sqrt(np.add.reduceat(X.data**2, X.indptr[:-1]))[np.repeat(np.arange(len(y)), np.diff(X.indptr))]
+    rng = np.random.default_rng(0)
+    rows = {name: 2000 * k + rng.permutation(2000) for k, name in enumerate(DOMAINS)}  # the file has one after another
+    return {name: (X[some], y[some]) for name, some in rows.items()}
+
+
+@pytest.fixture(scope="module")
+def models(reviews):
+    return {name: AROW().fit(*some) for name, some in reviews.items()}
+
+
+@pytest.fixture(scope="module")
+def alone(reviews):
+    return {name: halves(PA(C=5.0), *some) for name, some in reviews.items()}
+
+
+def halves(model, X, y):
+    """Mistakes among the first 1,000 reviews and among the second."""
+    return np.array(
+        [evaluate.progressive(model, X[part], y[part]).mistakes for part in (slice(1000), slice(1000, None))]
+    )
+
+
+def turned(model):
+    """A source that is wrong wherever the model is right."""
+    return -model.coef_[0], -model.intercept_[0]
+
+
+@each_to_each
+def test_reviews_of_one_kind_help_with_another(reviews, models, alone, source, target):
+    """The vote is as good as the better of source and PA; a third better than PA for things that are alike."""
+    X, y = reviews[target]
+    model = learner("HomogeneousOTL")(models[source])
+    mistakes = halves(model, X, y).sum()
+    by_source = np.sum(models[source].predict(X) != y)
+    assert mistakes < 1.02 * min(by_source, alone[target].sum())
+    if (source, target) in ALIKE:
+        assert mistakes < 0.7 * alone[target].sum()
+        assert model.source_weight_ > 0.99
+
+
+@each_to_each
+def test_reviews_turned_round_do_no_lasting_harm(reviews, models, alone, source, target):
+    """A source that is wrong all along costs a few mistakes at first, then none."""
+    model = learner("HomogeneousOTL")(turned(models[source]))
+    mistakes = halves(model, *reviews[target])
+    assert mistakes[0] <= alone[target][0] + 8
+    assert mistakes[1] == alone[target][1]
+    assert model.source_weight_ < 1e-9
+
+
+@each_to_each
+def test_half_of_the_words_of_reviews(reviews, alone, source, target):
+    """The source knows every other word. It helps; turned round it is unlearned, more slowly than it is outvoted."""
+    cls, (X, y) = learner("HeterogeneousOTL"), reviews[target]
+    known = AROW().fit(reviews[source][0][:, ::2], reviews[source][1])
+    for sign, most, most_late in ((1, 0.99, 1.0), (-1, 1.12, 1.1)):
+        weights = dict(zip(range(0, X.shape[1], 2), sign * known.coef_[0], strict=True))
+        mistakes = halves(cls((weights, sign * known.intercept_[0])), X, y)
+        assert mistakes.sum() < most * alone[target].sum()
+        assert mistakes[1] <= most_late * alone[target][1]
+
+
+def test_reviews_keep_the_bound(reviews, models):
+    """M <= 4 min(the squared losses of the source, of the target) + 8 ln 2, where both are far from perfect."""
+    X, y = (part[:600] for part in reviews["books"])
+    target, scores = PA(C=5.0, classes=[-1, 1]), [0.0]
+    for k in range(len(y)):
+        scores.append(target.partial_fit(X[k], y[k : k + 1]).decision_function(X[min(k + 1, len(y) - 1)])[0])
+    kitchen = models["kitchen"]
+    for v, intercept in ((kitchen.coef_[0], kitchen.intercept_[0]), turned(kitchen)):
+        run = evaluate.progressive(learner("HomogeneousOTL")((v, intercept), classes=[-1, 1]), X, y)
+        votes = np.clip((np.array([X @ v + intercept, scores[:-1]]) + 1) / 2, 0, 1)
+        assert run.mistakes <= 4 * ((votes - (y > 0)) ** 2).sum(axis=1).min() + 8 * np.log(2)

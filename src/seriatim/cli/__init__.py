@@ -88,7 +88,7 @@ def build_model(algorithm: str, parameters: tuple[str, ...], features: Any = Non
         values[name] = cls.parameters[name].parse(value)
     for name, parameter in cls.parameters.items():
         if parameter.default is REQUIRED and name not in values:
-            raise ParameterError(f"{cls.__name__} needs -p {name}=...: {parameter.range}")
+            raise ParameterError(f"{cls.__name__} needs -p {name}=...: {parameter.written}")
     model = cls(**values, features=features)
     model._check_parameters()
     return model

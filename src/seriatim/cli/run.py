@@ -24,7 +24,10 @@ from seriatim.cli import (
     stream_options,
 )
 
-METRICS = "accuracy, auc, cost, f1[:macro], precision, recall, sensitivity, specificity, sum, mean-loss:LOSS, mae, r2"
+METRICS = (
+    "accuracy, auc, balanced-accuracy, cost, f1[:macro], precision, recall, sensitivity, specificity, sum, "
+    "mean-loss:LOSS, mae, r2"
+)
 MOST_CHANGES = 20
 DETECTORS = click.Choice(["adwin", "ddm", "page-hinkley", "kswin"])
 

@@ -306,6 +306,7 @@ def compare(
     examples = Examples.of(data, features)
     how = examples.how if examples.how.as_dict() else None
     field = entrants(algorithms, examples.task, how, examples.weights is not None)
+    field = [Entrant(one.label, one.model._for_columns(examples.names)) for one in field]
     examples.prepare(field[0].model)
     said = None
     if tune is not None:

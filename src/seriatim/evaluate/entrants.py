@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,7 @@ from seriatim import catalogue
 from seriatim.errors import ParameterError
 from seriatim.estimator import Estimator
 from seriatim.features import Features
-from seriatim.parameters import Number
+from seriatim.parameters import REQUIRED, Number
 
 # Each kind of update once, with parameters that do well without being tuned, on two labels and on many.
 CLASSIFIERS = (
@@ -71,7 +72,13 @@ class Entrant:
 
 def plain_value(parameter: Any, value: Any) -> Any:
     """A value as it is kept with results: 1 and 1.0 are the same number."""
+    arrays = parameter.arrays(value)
     value = parameter.plain(value)
+    if arrays:
+        digest = hashlib.blake2b(digest_size=16)
+        for name, array in sorted(arrays.items()):
+            digest.update(f"{name} {array.dtype} {array.shape} ".encode() + array.tobytes())
+        return {"plain": value, "digest": digest.hexdigest()}
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     is_number = isinstance(parameter, Number) and not isinstance(value, str | None)
@@ -129,6 +136,9 @@ def parsed(text: str) -> tuple[type[Estimator], dict[str, Any]]:
             texts[last] += f",{part}"
         else:
             raise ParameterError(f"{text}: {part!r} is not NAME=VALUE with a parameter of {name}: {', '.join(known)}")
+    for parameter, declared in cls.parameters.items():
+        if declared.default is REQUIRED and parameter not in texts:
+            raise ParameterError(f"{text} needs {name}:{parameter}=...: {declared.written}")
     return cls, {name: cls.parameters[name].parse(value) for name, value in texts.items()}
 
 
@@ -139,7 +149,18 @@ def described(model: Estimator, features: bool = False) -> str:
         for name, value in model.get_params().items()
         if (features or name != "features") and not np.array_equal(value, model.parameters[name].default)
     }
-    return " ".join([catalogue.command_name(type(model)), *(f"{name}={value}" for name, value in special.items())])
+    return " ".join(
+        [
+            catalogue.command_name(type(model)),
+            *(f"{name}={said(model, name, value)}" for name, value in special.items()),
+        ]
+    )
+
+
+def said(model: Estimator, name: str, value: Any) -> Any:
+    """A value in a label: what is made of arrays only in short."""
+    parameter = model.parameters[name]
+    return parameter.shown(value) if parameter.parts else value
 
 
 def entrants(given: Iterable[Any] | None, task: str, features: Any, weighted: bool) -> list[Entrant]:
@@ -172,4 +193,8 @@ def distinct(field: list[Entrant]) -> list[Entrant]:
         field = [
             Entrant(described(one.model, features), one.model) if labels.count(one.label) > 1 else one for one in field
         ]
-    return field
+    labels = [one.label for one in field]  # what is made of many numbers is not told in full
+    return [
+        Entrant(f"{label} ({labels[: k + 1].count(label)})", one.model) if labels.count(label) > 1 else one
+        for k, (label, one) in enumerate(zip(labels, field, strict=True))
+    ]

@@ -413,6 +413,21 @@ class Sum(OfConfusion):
         return float(self.share * right / true + (1 - self.share) * (1 - (predicted - right) / (all_ - true)))
 
 
+class BalancedAccuracy(OfConfusion):
+    """The mean over the labels of the share of their examples that was predicted to have them.
+
+    >>> BalancedAccuracy().update(["a", "a", "a", "b"], ["a", "a", "b", "b"]).value
+    0.8333333333333333
+    """
+
+    name = "balanced accuracy"
+
+    @property
+    def value(self) -> float | None:
+        right, _, true = self.cells()
+        return float(np.mean(right[true > 0] / true[true > 0])) if true.any() else None
+
+
 class Cost(Confusion):
     """The sum of what the mistakes cost; a pair of labels for which no cost is given costs 1.
 
@@ -673,6 +688,7 @@ PLAIN: tuple[type[Metric], ...] = (
     Sensitivity,
     Specificity,
     Sum,
+    BalancedAccuracy,
     Cost,
     AUC,
     LogLoss,

@@ -11,7 +11,7 @@ import numpy as np
 from seriatim.core.judge import Tally, judge_classes, judge_numbers, judge_signs
 from seriatim.core.rows import Rows
 from seriatim.errors import DataError, ParameterError
-from seriatim.estimator import Estimator
+from seriatim.estimator import Estimator, dense_coef
 from seriatim.evaluate.metrics import Fading, MeanLoss, Metric, MistakeRate, Outcome, Windowed, metric
 from seriatim.features import Features
 from seriatim.labels import label_order
@@ -92,7 +92,7 @@ class Run:
     def nonzeros(self) -> int | None:
         """Weights that are not zero."""
         try:
-            return int(np.count_nonzero(self.model.coef_))  # type: ignore[attr-defined]
+            return int(np.count_nonzero(dense_coef(self.model)))
         except AttributeError:
             return None
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from seriatim.core.rows import LIMIT
+from seriatim.estimator import dense_coef
 from seriatim.evaluate.drift import changes
 from seriatim.evaluate.metrics import Metric, Outcome
 from seriatim.evaluate.progressive import Run
@@ -92,7 +93,7 @@ def in_time(run: Run, places: np.ndarray) -> dict[str, Any]:
 def heaviest(model: Any) -> list[tuple[Any, int, float]]:
     """Class, column and weight of the features that weigh most; of two labels the higher one is meant."""
     try:
-        coef = np.atleast_2d(model.coef_)
+        coef = np.atleast_2d(dense_coef(model))
     except AttributeError:
         return []
     labels = [None] if model.task != "classification" else model._labels[-len(coef) :]

@@ -277,7 +277,7 @@ class Watched:
         return self.model.feature_names_in_
 
     @property
-    def coef_(self) -> np.ndarray:
+    def coef_(self) -> Any:
         """The weights of `model`."""
         return self.model.coef_
 

@@ -102,13 +102,13 @@ cdef class Double(Machine):
 
     cdef double loss(self, Py_ssize_t s) noexcept nogil:
         """That of a support vector; negative beyond the margin."""
-        cdef double label = self.alpha[LABEL * self.room + s], f = self.alpha[F * self.room + s]
+        cdef double label = self.alpha[LABEL * self.slots + s], f = self.alpha[F * self.slots + s]
         return self.wanted(label) - (f if label > 0 else -f)
 
     cdef void update(self, const Row* x, double margin, double own) noexcept nogil:
         cdef double y = self.sign, la = self.wanted(y) - margin, C = self.bound(y * self.weight), least = 0, w
-        cdef double* f = self.alpha + F * self.room
-        cdef double* label = self.alpha + LABEL * self.room
+        cdef double* f = self.alpha + F * self.slots
+        cdef double* label = self.alpha + LABEL * self.slots
         cdef Py_ssize_t s, slot, b = -1
         cdef Pair step
         if la <= NOTHING or C <= 0:
@@ -131,7 +131,7 @@ cdef class Double(Machine):
         slot = self.add(x, step.a)
         if slot < 0:
             return
-        f, label = self.alpha + F * self.room, self.alpha + LABEL * self.room    # they may have moved
+        f, label = self.alpha + F * self.slots, self.alpha + LABEL * self.slots    # they may have moved
         f[slot], label[slot] = y * margin, y * self.weight
         self.k[slot] = own
         add_multiple(slot + 1, y * step.a, self.k, f)
@@ -143,18 +143,18 @@ cdef class Double(Machine):
 
     cdef Pair pair(self, Py_ssize_t b, double la, double own, double w, double C) noexcept nogil:
         """The steps of x and of support vector b, whose kernels are then in `others`."""
-        cdef double label = self.alpha[LABEL * self.room + b]
+        cdef double label = self.alpha[LABEL * self.slots + b]
         cdef double y = 1 if label > 0 else -1
         cdef double now = y * self.alpha[b]
         cdef Row z = self.support.row(b)
         if self.others_room <= self.support.n:
-            if resize(<void**> &self.others, 2 * self.room, sizeof(double)) < 0:
+            if resize(<void**> &self.others, 2 * self.slots, sizeof(double)) < 0:
                 self.failed = True
                 self.t -= 1
             else:
-                self.others_room = 2 * self.room
+                self.others_room = 2 * self.slots
         if not self.failed:
-            self.support.against(b, self.others, self.room)
+            self.support.against(b, self.others, self.slots)
         return solve(la, fmax(0, self.loss(b)), own, self.support.itself(&z, 0), w, C, -now,
                      fmax(0, self.bound(label) - now))
 
@@ -261,7 +261,7 @@ cdef class Costly(Double):
         self.support, self.turned.support = self.turned.support, self.support
         self.k, self.turned.k = self.turned.k, self.k
         self.alpha, self.turned.alpha = self.turned.alpha, self.alpha
-        self.room, self.turned.room = self.turned.room, self.room
+        self.slots, self.turned.slots = self.turned.slots, self.slots
         self.updates, self.turned.updates = self.turned.updates, self.updates
 
     def state(self):

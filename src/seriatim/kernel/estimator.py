@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from seriatim.core.rows import Rows
-from seriatim.estimator import Classifier, Estimator
-from seriatim.kernel.kernels import WIDE, KernelChoice, Width, chosen
+from seriatim.estimator import Absent, Classifier, Estimator
+from seriatim.kernel.kernels import KernelChoice, Width, chosen
 from seriatim.parameters import Number, powers
 
 
@@ -16,7 +16,7 @@ class SupportVectors(Estimator):
     """A model over the support vectors among the rows that it has seen. It has no constant feature."""
 
     fit_intercept = False
-    fixed = (*Estimator.fixed, "kernel", "sigma", "degree", "c")
+    sparsify = densify = Absent()
 
     @property
     def n_support_(self) -> int:
@@ -40,6 +40,7 @@ class SupportVectors(Estimator):
 class OneKernel(SupportVectors):
     """With one kernel, given by name, as an object or as a function."""
 
+    fixed = (*Estimator.fixed, "kernel", "sigma", "degree", "c")
     kernel: Any = KernelChoice("gaussian", positional=True)
     sigma: Any = Width(1.0, above=0, search=powers(-3, 6))
     degree: Any = Number(3, least=1, most=100, integer=True)
@@ -47,9 +48,7 @@ class OneKernel(SupportVectors):
 
     def _kernel(self) -> dict[str, Any]:
         """What a machine must be told of the kernel."""
-        forms, summed = chosen(self.kernel, self.sigma, self.degree, self.c)
-        waits = self.sigma == "median" and isinstance(self.kernel, str) and self.kernel in WIDE
-        return {"kernels": forms, "summed": summed, "waiting": self.kernel if waits else None}
+        return chosen(self.kernel, self.sigma, self.degree, self.c)
 
     def _own(self, rows: Rows, learning: bool) -> Rows:
         rows = super()._own(rows, learning)
@@ -71,4 +70,4 @@ class BudgetClassifier(KernelClassifier):
     """A classifier with one kernel and at most so many support vectors."""
 
     fixed = (*KernelClassifier.fixed, "budget")
-    budget: Any = Number(100, least=1, most=1 << 30, integer=True, positional=True)
+    budget: Any = Number(100, least=1, integer=True, positional=True)

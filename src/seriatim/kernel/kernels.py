@@ -29,6 +29,11 @@ class Kernel:
 
     name: ClassVar[str]
 
+    @property
+    def waits(self) -> bool:
+        """Whether its width is to come from the data: the median distance between the first rows."""
+        return False
+
     def forms(self) -> list[Form]:
         raise NotImplementedError
 
@@ -77,7 +82,7 @@ class Gaussian(Kernel):
     """exp(-|x - z|^2 / (2 sigma^2))"""
 
     name = "gaussian"
-    sigma: float = 1.0
+    sigma: float | str = 1.0
 
     def __post_init__(self) -> None:
         expect_width(self.sigma)
@@ -85,19 +90,27 @@ class Gaussian(Kernel):
     def forms(self) -> list[Form]:
         return [("gaussian", decay("gaussian", self.sigma), 1)]
 
+    @property
+    def waits(self) -> bool:
+        return self.sigma == "median"
+
 
 @dataclass(frozen=True)
 class Laplacian(Kernel):
     """exp(-|x - z|_1 / sigma)"""
 
     name = "laplacian"
-    sigma: float = 1.0
+    sigma: float | str = 1.0
 
     def __post_init__(self) -> None:
         expect_width(self.sigma)
 
     def forms(self) -> list[Form]:
         return [("laplacian", decay("laplacian", self.sigma), 1)]
+
+    @property
+    def waits(self) -> bool:
+        return self.sigma == "median"
 
 
 @dataclass(frozen=True)
@@ -133,8 +146,12 @@ class Sum(Kernel):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kernels", tuple(self.kernels))
-        plain = all(isinstance(kernel, Kernel) and not isinstance(kernel, Sum) for kernel in self.kernels)
-        expect(bool(self.kernels) and plain, "Sum: takes a list of one or more kernels, none of them a Sum")
+        plain = all(
+            isinstance(kernel, Kernel) and not isinstance(kernel, Sum) and not kernel.waits for kernel in self.kernels
+        )
+        expect(
+            bool(self.kernels) and plain, "Sum: takes a list of one or more kernels of known width, none of them a Sum"
+        )
 
     def forms(self) -> list[Form]:
         return [form for kernel in self.kernels for form in kernel.forms()]
@@ -144,15 +161,16 @@ KERNELS: dict[str, type[Kernel]] = {
     cls.name: cls for cls in (Linear, Polynomial, Gaussian, Laplacian, ChiSquare, Cosine, Sum)
 }
 NAMES = tuple(name for name in KERNELS if name != "sum")
-WIDE = ("gaussian", "laplacian", "chi_square")  # what has a width, and may take the median distance for it
 
 
 def expect_width(sigma: Any) -> None:
-    expect(positive(sigma), f"sigma={sigma!r}: must be a number above 0")
+    expect(positive(sigma) or sigma == "median", f"sigma={sigma!r}: must be a number above 0, or 'median'")
 
 
-def decay(name: str, sigma: float) -> float:
-    """The g of exp(-g distance) for a width."""
+def decay(name: str, sigma: Any) -> float:
+    """The g of exp(-g distance) for a width; for one that is yet to come, any."""
+    if isinstance(sigma, str):
+        return 1.0
     with np.errstate(over="ignore", divide="ignore"):
         return float(min(np.float64(1) / (2 * np.float64(sigma) ** 2 if name == "gaussian" else sigma), 1e300))
 
@@ -161,7 +179,15 @@ def as_plain(kernel: Kernel) -> dict[str, Any]:
     """A kernel as what JSON has."""
     if isinstance(kernel, Sum):
         return {"kernel": "sum", "kernels": [as_plain(one) for one in kernel.kernels]}
-    return {"kernel": kernel.name, **{name: float(value) for name, value in asdict(kernel).items()}}
+    given = asdict(kernel).items()
+    return {"kernel": kernel.name, **{name: value if isinstance(value, str) else float(value) for name, value in given}}
+
+
+def plain_kernel(kernel: Any) -> dict[str, Any]:
+    """The same, and an error for a function."""
+    if not isinstance(kernel, Kernel):
+        raise ParameterError("a kernel that is a function cannot be saved; use one of seriatim.kernel")
+    return as_plain(kernel)
 
 
 def from_plain(plain: Any) -> Kernel:
@@ -190,11 +216,7 @@ class KernelChoice(Parameter):
         return None if (isinstance(value, str) and value in NAMES) or callable(value) else self.range
 
     def plain(self, value: Any) -> Any:
-        if isinstance(value, Kernel):
-            return as_plain(value)
-        if callable(value):
-            raise ParameterError("a kernel that is a function cannot be saved; use one of this package")
-        return value
+        return value if isinstance(value, str) else plain_kernel(value)
 
     def restored(self, plain: Any, arrays: dict[str, np.ndarray]) -> Any:
         return from_plain(plain) if isinstance(plain, dict) else plain
@@ -215,11 +237,12 @@ class KernelList(Parameter):
         except (ValueError, ParameterError):
             return text
 
-    def of(self, value: Any) -> list[Kernel]:
+    def of(self, value: Any) -> list[Any]:
         if value is None:
             return paper_kernels()
         kernels = list(value)
-        expect(bool(kernels) and all(isinstance(one, Kernel) for one in kernels), "no kernels")
+        known = (callable(one) and not isinstance(one, Sum) and not getattr(one, "waits", False) for one in kernels)
+        expect(bool(kernels) and all(known), "not a list of kernels of known width")
         return kernels
 
     def problem(self, value: Any) -> str | None:
@@ -230,7 +253,7 @@ class KernelList(Parameter):
         return None
 
     def plain(self, value: Any) -> Any:
-        return None if value is None else [as_plain(one) for one in self.of(value)]
+        return None if value is None else [plain_kernel(one) for one in value]
 
     def restored(self, plain: Any, arrays: dict[str, np.ndarray]) -> Any:
         return None if plain is None else [from_plain(one) for one in plain]
@@ -269,13 +292,23 @@ class Width(Number):
         return None if isinstance(value, str) and value == "median" else super().problem(value)
 
 
-def chosen(kernel: Any, sigma: Any, degree: int, c: float) -> tuple[list[Form], bool]:
-    """What the support set is told, and whether it is a sum."""
+def chosen(kernel: Any, sigma: Any, degree: int, c: float) -> dict[str, Any]:
+    """What a machine is told of its kernel."""
     if isinstance(kernel, str):
-        width = 1.0 if sigma == "median" else float(sigma)
-        if kernel in WIDE:
-            return [(kernel, decay(kernel, width), 1)], False
-        kernel = Polynomial(int(degree), float(c)) if kernel == "polynomial" else KERNELS[kernel]()
-    if isinstance(kernel, Kernel):
-        return kernel.forms(), isinstance(kernel, Sum)
-    return [("callable", kernel, 1)], False
+        kernel = named(kernel, sigma, degree, c)
+    waits = isinstance(kernel, Kernel) and kernel.waits
+    return {"kernels": forms_of(kernel), "summed": isinstance(kernel, Sum), "waiting": kernel.name if waits else None}
+
+
+def forms_of(kernel: Any) -> list[Form]:
+    """What the support set is told of a kernel, or of a function of two rows."""
+    return kernel.forms() if isinstance(kernel, Kernel) else [("callable", kernel, 1)]
+
+
+def named(name: str, sigma: Any, degree: int, c: float) -> Kernel:
+    """A kernel by name, with those of the numbers that it has."""
+    if name == "polynomial":
+        return Polynomial(int(degree), float(c))
+    if name == "chi_square":
+        return ChiSquare(1 / sigma)
+    return KERNELS[name](sigma) if name in ("gaussian", "laplacian") else KERNELS[name]()  # type: ignore[call-arg]

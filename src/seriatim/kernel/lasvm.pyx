@@ -74,14 +74,14 @@ cdef class Lasvm(Machine):
         cdef Py_ssize_t slot = self.enter(x, y)
         if slot < 0:
             return 0
-        f = y - self.alpha[G * self.room + slot] + self.b
+        f = y - self.alpha[G * self.slots + slot] + self.b
         if self.weight == 0:
             self.leave(slot)
             return f
         if self.is_known(slot):
             self.leave(slot)
         elif self.seeded and self.selection != RANDOM:
-            self.alpha[WAITS * self.room + slot] = 1
+            self.alpha[WAITS * self.slots + slot] = 1
             self.waiting_rows += 1
             if self.waiting_rows < self.candidates:
                 return f
@@ -96,11 +96,11 @@ cdef class Lasvm(Machine):
     cdef bint process(self, Py_ssize_t slot) noexcept nogil:
         """A row comes into the set, and takes a step with the one that it violates the optimality most with, if any."""
         cdef Extremes most
-        if self.alpha[WAITS * self.room + slot]:
-            self.alpha[WAITS * self.room + slot] = 0
+        if self.alpha[WAITS * self.slots + slot]:
+            self.alpha[WAITS * self.slots + slot] = 0
             self.waiting_rows -= 1
         most = self.extremes()
-        if self.alpha[LABEL * self.room + slot] > 0:
+        if self.alpha[LABEL * self.slots + slot] > 0:
             return self.step(slot, most.j)
         return self.step(most.i, slot)
 
@@ -108,8 +108,8 @@ cdef class Lasvm(Machine):
         """A step of the pair that violates the optimality most, if there is one; what has no say any more leaves."""
         cdef Extremes most = self.extremes()
         cdef double high, low
-        cdef const double* g = self.alpha + G * self.room
-        cdef const double* label = self.alpha + LABEL * self.room
+        cdef const double* g = self.alpha + G * self.slots
+        cdef const double* label = self.alpha + LABEL * self.slots
         cdef Py_ssize_t s
         cdef bint moved = self.step(most.i, most.j)
         if moved or processed:
@@ -119,14 +119,14 @@ cdef class Lasvm(Machine):
             return False
         high, low = g[most.i], g[most.j]
         for s in range(self.support.n - 1, -1, -1):
-            if (self.alpha[s] == 0 and not self.alpha[WAITS * self.room + s]
+            if (self.alpha[s] == 0 and not self.alpha[WAITS * self.slots + s]
                     and (g[s] >= high if label[s] < 0 else g[s] <= low)):
                 self.leave(s)
         return moved
 
     cdef bint step(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
         """alpha_i += lambda and alpha_j -= lambda, with the best lambda, if they violate the optimality by tau."""
-        cdef double* g = self.alpha + G * self.room
+        cdef double* g = self.alpha + G * self.slots
         cdef double change, curvature, up, down
         cdef Py_ssize_t s
         cdef const double* ki
@@ -154,9 +154,9 @@ cdef class Lasvm(Machine):
         cdef Extremes most
         cdef Py_ssize_t s
         cdef double high = -INFINITY, low = INFINITY
-        cdef const double* g = self.alpha + G * self.room
-        cdef const double* waits = self.alpha + WAITS * self.room
-        cdef const double* born = self.alpha + BORN * self.room
+        cdef const double* g = self.alpha + G * self.slots
+        cdef const double* waits = self.alpha + WAITS * self.slots
+        cdef const double* born = self.alpha + BORN * self.slots
         most.i = most.j = -1
         for s in range(self.support.n):
             if g[s] > high and self.alpha[s] < self.highest(s) and not waits[s]:
@@ -177,20 +177,20 @@ cdef class Lasvm(Machine):
         return rest <= 1e-12 * (self.highest(s) - self.lowest(s))
 
     cdef double highest(self, Py_ssize_t s) noexcept nogil:
-        return fmax(0, self.C * self.alpha[LABEL * self.room + s])
+        return fmax(0, self.C * self.alpha[LABEL * self.slots + s])
 
     cdef double lowest(self, Py_ssize_t s) noexcept nogil:
-        return fmin(0, self.C * self.alpha[LABEL * self.room + s])
+        return fmin(0, self.C * self.alpha[LABEL * self.slots + s])
 
     cdef Py_ssize_t best_candidate(self) noexcept nogil:
         """The candidate that is most wrong, or that the model is least sure of; -1 if there is none."""
         cdef Py_ssize_t s, best = -1
         cdef double f, y, least = 0
-        cdef const double* born = self.alpha + BORN * self.room
+        cdef const double* born = self.alpha + BORN * self.slots
         for s in range(self.support.n):
-            if self.alpha[WAITS * self.room + s]:
-                y = 1 if self.alpha[LABEL * self.room + s] > 0 else -1
-                f = y - self.alpha[G * self.room + s] + self.b
+            if self.alpha[WAITS * self.slots + s]:
+                y = 1 if self.alpha[LABEL * self.slots + s] > 0 else -1
+                f = y - self.alpha[G * self.slots + s] + self.b
                 f = y * f if self.selection == GRADIENT else fabs(f)
                 if best < 0 or f < least or (f == least and born[s] < born[best]):
                     best, least = s, f
@@ -200,7 +200,7 @@ cdef class Lasvm(Machine):
         """Whether there are enough rows of either label to begin with."""
         cdef Py_ssize_t s, positive = 0
         for s in range(self.support.n):
-            positive += self.alpha[LABEL * self.room + s] > 0
+            positive += self.alpha[LABEL * self.slots + s] > 0
         return positive >= SEED_ROWS and self.support.n - positive >= SEED_ROWS
 
     def finish(self):
@@ -247,9 +247,9 @@ cdef class Lasvm(Machine):
             return -1
         for s in range(slot + 1):
             self.matrix[slot * self.side + s] = self.matrix[s * self.side + slot] = self.k[s]
-        self.alpha[G * self.room + slot] = y - self.weigh(0, self.k)
-        self.alpha[LABEL * self.room + slot] = y * self.weight
-        self.alpha[BORN * self.room + slot] = self.t
+        self.alpha[G * self.slots + slot] = y - self.weigh(0, self.k)
+        self.alpha[LABEL * self.slots + slot] = y * self.weight
+        self.alpha[BORN * self.slots + slot] = self.t
         return slot
 
     cdef void leave(self, Py_ssize_t slot) noexcept nogil:
@@ -268,7 +268,7 @@ cdef class Lasvm(Machine):
         cdef const double* k = self.matrix + slot * self.side
         for s in range(slot):
             if (fabs(k[s] - k[slot]) <= 1e-9 * k[slot]
-                    and self.alpha[LABEL * self.room + s] * self.alpha[LABEL * self.room + slot] > 0
+                    and self.alpha[LABEL * self.slots + s] * self.alpha[LABEL * self.slots + slot] > 0
                     and equal(self.support.rows.rows + s, self.support.rows.rows + slot)):
                 return True
         return False
@@ -280,7 +280,7 @@ cdef class Lasvm(Machine):
 
     cdef void kernels_of(self, Py_ssize_t slot) noexcept nogil:
         cdef Row z = self.support.row(slot)
-        self.support.evaluate(&z, self.k, self.room)
+        self.support.evaluate(&z, self.k, self.slots)
         self.k[slot] = self.support.itself(&z, 0)
 
     cdef void make_matrix(self, Py_ssize_t n) noexcept nogil:
@@ -302,7 +302,7 @@ cdef class Lasvm(Machine):
     cdef void learn_matrix(self) noexcept nogil:
         """All of it, where it is not there: each kernel as the younger of the two rows found it."""
         cdef Py_ssize_t s, r, n = self.support.n
-        cdef const double* born = self.alpha + BORN * self.room
+        cdef const double* born = self.alpha + BORN * self.slots
         if self.known:
             return
         self.make_matrix(n)
@@ -352,8 +352,8 @@ cdef class Lasvm(Machine):
         Machine.reclass(self, source, factor)
         self.b = factor[0] * self.b + 0.0
         for s in range(self.support.n):
-            self.alpha[BORN * self.room + s] = fabs(self.alpha[BORN * self.room + s])
-            self.alpha[WAITS * self.room + s] = fabs(self.alpha[WAITS * self.room + s])
+            self.alpha[BORN * self.slots + s] = fabs(self.alpha[BORN * self.slots + s])
+            self.alpha[WAITS * self.slots + s] = fabs(self.alpha[WAITS * self.slots + s])
 
     def restore(self, state):
         Machine.restore(self, state)

@@ -6,8 +6,8 @@ from seriatim.kernel.support cimport Support
 cdef class Machine(Learner):
     cdef Support support
     cdef double* k                   # k(x, z) of each support vector, one kernel after another
-    cdef double* alpha               # coefficients: one stretch of `room` a class
-    cdef Py_ssize_t room             # support vectors there is room for
+    cdef double* alpha               # coefficients: one stretch of `slots` a class
+    cdef Py_ssize_t slots            # support vectors there is room for
     cdef Py_ssize_t fields           # coefficients a support vector has of each class
     cdef public double scale         # f = scale x sum of alpha k
     cdef public double width         # of the kernel, where it comes from the data; else 0
@@ -25,4 +25,4 @@ cdef class Machine(Learner):
     cdef void give(self, Py_ssize_t slot, double tau) noexcept nogil
     cdef void remove(self, Py_ssize_t slot) noexcept nogil
     cdef void shrink(self, double factor) noexcept nogil
-    cdef int make_room(self, Py_ssize_t slots) noexcept nogil
+    cdef int make_room(self, Py_ssize_t n) noexcept nogil

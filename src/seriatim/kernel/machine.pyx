@@ -7,8 +7,10 @@ from libc.string cimport memcpy
 
 from seriatim.core.memory cimport resize
 from seriatim.core.rows cimport Rows
+from seriatim.core.vocabulary cimport Vocabulary
 from seriatim.kernel.support cimport multiply, weighted_sum
 
+from seriatim.core.learner import as_dict
 from seriatim.errors import DataError, LimitError, ModelError, ParameterError, SeriatimError
 
 from seriatim.kernel.kernels import decay
@@ -45,22 +47,22 @@ cdef class Machine(Learner):
         self.records = max(self.records, rows)
         return 0
 
-    cdef int make_room(self, Py_ssize_t slots) noexcept nogil:
+    cdef int make_room(self, Py_ssize_t n) noexcept nogil:
         """-1 if there is none for so many support vectors."""
         cdef Py_ssize_t c, room, columns = self.fields * self.classes
         cdef double* alpha
-        if slots <= self.room:
+        if n <= self.slots:
             return 0
-        room = max(slots, 2 * self.room)
+        room = max(n, 2 * self.slots)
         alpha = <double*> calloc(room * columns, sizeof(double))
         if (alpha == NULL or self.support.reserve(room) < 0
                 or resize(<void**> &self.k, room * self.support.kernels, sizeof(double)) < 0):
             free(alpha)
             return -1
         for c in range(columns if self.alpha != NULL else 0):
-            memcpy(alpha + c * room, self.alpha + c * self.room, self.support.n * sizeof(double))
+            memcpy(alpha + c * room, self.alpha + c * self.slots, self.support.n * sizeof(double))
         free(self.alpha)
-        self.alpha, self.room = alpha, room
+        self.alpha, self.slots = alpha, room
         return 0
 
     def check_memory(self):
@@ -94,7 +96,7 @@ cdef class Machine(Learner):
 
     cdef double weigh(self, Py_ssize_t column, const double* k) noexcept nogil:
         """The sum of alpha k, in one column of alpha."""
-        return weighted_sum(self.support.n, self.alpha + column * self.room, k)
+        return weighted_sum(self.support.n, self.alpha + column * self.slots, k)
 
     cdef void all_scores(self, double* out) noexcept nogil:
         """f of each class from the kernels."""
@@ -108,12 +110,12 @@ cdef class Machine(Learner):
         return f
 
     cdef void scores(self, const Row* x, double* out) noexcept nogil:
-        self.support.evaluate(x, self.k, self.room)
+        self.support.evaluate(x, self.k, self.slots)
         self.all_scores(out)
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
         cdef double f, own
-        self.support.evaluate(x, self.k, self.room)
+        self.support.evaluate(x, self.k, self.slots)
         f = self.scale * self.weigh(0, self.k)
         self.up, self.down, self.sign = 0, -1, y
         self.begin_round()
@@ -126,7 +128,7 @@ cdef class Machine(Learner):
     cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil:
         cdef Py_ssize_t c
         cdef double own
-        self.support.evaluate(x, self.k, self.room)
+        self.support.evaluate(x, self.k, self.slots)
         for c in range(self.classes):
             out[c] = self.scale * self.weigh(c, self.k)
         self.up, self.down, self.sign = y, self.rival(y, out), 1
@@ -153,10 +155,15 @@ cdef class Machine(Learner):
         self.check_memory()
         return scores
 
-    def score_one(self, names, features):
-        scores = Learner.score_one(self, names, features)
+    def score_one(self, Vocabulary names, features):
+        """Names that are not known are columns like others, in which every support vector is 0."""
+        cdef Row x
+        names.encode(features if type(features) is dict else as_dict(features), True, self.constant, &x)
+        self.grow(len(names.names) + 1)
+        self.scores(&x, self.room)
         self.check_memory()
-        return scores
+        scores = [self.room[k] for k in range(self.classes)]
+        return scores[0] if self.classes == 1 else scores
 
     # ---- steps
 
@@ -185,18 +192,18 @@ cdef class Machine(Learner):
         """The coefficients of this round's classes in a slot become tau and -tau; the others 0."""
         cdef Py_ssize_t c
         for c in range(self.fields * self.classes):
-            self.alpha[c * self.room + slot] = 0
+            self.alpha[c * self.slots + slot] = 0
         tau /= self.scale
-        self.alpha[self.up * self.room + slot] = self.sign * tau
+        self.alpha[self.up * self.slots + slot] = self.sign * tau
         if self.down >= 0:
-            self.alpha[self.down * self.room + slot] = -tau
+            self.alpha[self.down * self.slots + slot] = -tau
 
     cdef void remove(self, Py_ssize_t slot) noexcept nogil:
         """Take a support vector out; the last one moves to its slot."""
         cdef Py_ssize_t c
         self.support.remove(slot)
         for c in range(self.fields * self.classes):
-            self.alpha[c * self.room + slot] = self.alpha[c * self.room + self.support.n]
+            self.alpha[c * self.slots + slot] = self.alpha[c * self.slots + self.support.n]
 
     cdef void shrink(self, double factor) noexcept nogil:
         """f *= factor, at no cost; the coefficients are rescaled long before the scale leaves the range of numbers."""
@@ -204,7 +211,7 @@ cdef class Machine(Learner):
         self.scale *= factor
         if not 1e-50 < self.scale < 1e50:
             for c in range(self.classes):
-                multiply(self.support.n, self.scale, self.alpha + c * self.room)
+                multiply(self.support.n, self.scale, self.alpha + c * self.slots)
             self.scale = 1
 
     # ---- what has been learned
@@ -229,14 +236,14 @@ cdef class Machine(Learner):
         cdef double[:, ::1] out = array
         for s in range(self.support.n):
             for c in range(self.fields * self.classes):
-                out[s, c] = self.alpha[c * self.room + s]
+                out[s, c] = self.alpha[c * self.slots + s]
         return array
 
     def set_alphas(self, const double[:, ::1] alphas):
         cdef Py_ssize_t c, s
         for s in range(self.support.n):
             for c in range(self.fields * self.classes):
-                self.alpha[c * self.room + s] = alphas[s, c]
+                self.alpha[c * self.slots + s] = alphas[s, c]
 
     def reclass(self, list source, list factor):
         cdef Py_ssize_t classes = len(source), old = self.classes
@@ -246,9 +253,9 @@ cdef class Machine(Learner):
             for k, place in enumerate(source):
                 if place >= 0:
                     changed[:, f * classes + k] = factor[k] * alphas[:, f * old + place] + 0.0
-        alpha = <double*> calloc(self.room * self.fields * classes, sizeof(double))
+        alpha = <double*> calloc(self.slots * self.fields * classes, sizeof(double))
         if alpha == NULL:
-            raise MemoryError(f"no memory for {classes} classes of {self.room} support vectors")
+            raise MemoryError(f"no memory for {classes} classes of {self.slots} support vectors")
         Learner.reclass(self, source, factor)
         free(self.alpha)
         self.alpha = alpha
@@ -291,7 +298,7 @@ def kernel_matrix(kernels, Rows X, Rows Z, bint summed=False):
     cdef double[:, ::1] out = matrix
     for i in range(X.n):
         X.get(i, 0, &x)
-        machine.support.evaluate(&x, machine.k, machine.room)
+        machine.support.evaluate(&x, machine.k, machine.slots)
         if Z.n:
             memcpy(&out[i, 0], machine.k, Z.n * sizeof(double))
     machine.check_memory()

@@ -28,7 +28,7 @@ cdef class Mistakes(Machine):
         if margin <= 0 and self.weight > 0:
             slot = self.add(x, self.weight)
             for c in range(self.classes if self.apart and slot >= 0 else 0):
-                self.alpha[(self.classes + c) * self.room + slot] = self.t * self.alpha[c * self.room + slot]
+                self.alpha[(self.classes + c) * self.slots + slot] = self.t * self.alpha[c * self.slots + slot]
 
     cdef void all_scores(self, double* out) noexcept nogil:
         cdef Py_ssize_t c
@@ -155,7 +155,7 @@ cdef class Votes(Machine):
         for s in range(self.support.n):
             best = -1
             for c in range(self.classes):
-                self.running[c] += self.alpha[c * self.room + s] * self.k[s]
+                self.running[c] += self.alpha[c * self.slots + s] * self.k[s]
                 if self.seen[c] and (best < 0 or self.running[c] > self.running[best]):
                     best = c
             if self.classes == 1:

@@ -26,6 +26,7 @@ cdef class Support:
     cdef Reservoir rows
     cdef Column* column
     cdef Py_ssize_t columns_room
+    cdef double* spread          # a place for each value of a row; zero between uses
     cdef double* norm2           # |z|^2 of each
     cdef double* norm1           # |z|_1
     cdef double* pairs           # what x and each z have in common
@@ -34,8 +35,8 @@ cdef class Support:
     cdef bint summed             # the forms are terms of one kernel
     cdef Py_ssize_t terms
     cdef double* term            # one of them
-    cdef object function         # a kernel in Python
-    cdef readonly object error   # what it has raised
+    cdef list functions          # kernels in Python; the degree of such a form is its place
+    cdef readonly object error   # what one has raised
     cdef bint broken             # and that there is one
 
     cdef int grow(self, Py_ssize_t columns) except -1
@@ -49,14 +50,17 @@ cdef class Support:
     cdef Row row(self, Py_ssize_t slot) noexcept nogil
     cdef void against(self, Py_ssize_t slot, double* out, Py_ssize_t stride) noexcept nogil
     cdef void _pair(self, const Row* x, int pairing) noexcept nogil
-    cdef void _map(self, const Form* form, double norm2, double norm1, double* out) noexcept nogil
+    cdef void _map(self, const Form* form, const Row* x, double norm1, double* out) noexcept nogil
+    cdef void _difference_by_difference(self, const Form* form, const Row* x, double norm, const double* norms,
+                                        double factor, double* out) noexcept nogil
+    cdef void _spread_row(self, const Row* x, double factor) noexcept nogil
     cdef int _set(self, Py_ssize_t j, Py_ssize_t slot, double value) noexcept nogil
     cdef int _set_dense(self, Column* column, Py_ssize_t slot, double value) noexcept nogil
     cdef int _set_listed(self, Column* column, Py_ssize_t slot, double value) noexcept nogil
     cdef int _list(self, Column* column) noexcept nogil
     cdef int _spread(self, Column* column, Py_ssize_t room) noexcept nogil
     cdef void _clear(self, Py_ssize_t j, Py_ssize_t slot) noexcept nogil
-    cdef void _ask(self, const Row* x, double* out) noexcept with gil
-    cdef void _ask_itself(self, const Row* x, double* out) noexcept with gil
-    cdef double _call(self, x, z) except? -1
+    cdef void _ask(self, int function, const Row* x, double* out) noexcept with gil
+    cdef void _ask_itself(self, int function, const Row* x, double* out) noexcept with gil
+    cdef double _call(self, function, x, z) except? -1
     cdef object _array(self, const Row* x)

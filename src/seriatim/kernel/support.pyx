@@ -26,6 +26,7 @@ cdef extern from "vector.h":
     void add_apart(Py_ssize_t n, double a, const double* x, double* out) noexcept nogil
     void add_chi_apart(Py_ssize_t n, double a, const double* x, double* out) noexcept nogil
     double apart(double x, double z) noexcept nogil
+    double exponential(double x) noexcept nogil
     double chi_apart(double x, double z) noexcept nogil
     void gaussian(Py_ssize_t n, double g, double norm2, const double* norms, const double* products,
                   double* out) noexcept nogil
@@ -33,6 +34,8 @@ cdef extern from "vector.h":
                   double* out) noexcept nogil
     void polynomial(Py_ssize_t n, double c, int degree, const double* products, double* out) noexcept nogil
     void cosine(Py_ssize_t n, double norm2, const double* norms, const double* products, double* out) noexcept nogil
+
+cdef double INEXACT = 1e4    # times the distance from the origin, from which on the rounding of a sum shows
 
 MAX_BYTES = 1 << 32
 KINDS = ("linear", "polynomial", "gaussian", "cosine", "laplacian", "chi_square", "callable")
@@ -71,6 +74,15 @@ cdef inline int pairing_of(int kind) noexcept nogil:
     return APART if kind == LAPLACIAN else CHI_APART if kind == CHI_SQUARE else PRODUCT
 
 
+cdef inline double part(int kind, double x, double z) noexcept nogil:
+    """What two values add to a distance."""
+    if kind == GAUSSIAN:
+        return (x - z) * (x - z)
+    if kind == LAPLACIAN:
+        return fabs(x - z)
+    return (x - z) * ((x - z) / (fabs(x) + fabs(z))) if x != z else 0
+
+
 cdef inline double size(const Row* x) noexcept nogil:
     """|x|_1."""
     cdef double total = 0
@@ -85,6 +97,7 @@ cdef class Support:
 
     def __cinit__(self, kernels, bint summed=False):
         self.rows = Reservoir()
+        self.functions = []
         self.terms = len(kernels)
         self.summed = summed
         self.kernels = 1 if summed else self.terms
@@ -94,7 +107,8 @@ cdef class Support:
         for i, (kind, number, degree) in enumerate(kernels):
             self.forms[i].kind = KINDS.index(kind)
             if kind == "callable":
-                self.function = number
+                self.forms[i].degree = <int> len(self.functions)
+                self.functions.append(number)
             else:
                 self.forms[i].g, self.forms[i].degree = number, degree
 
@@ -104,6 +118,7 @@ cdef class Support:
             free(self.column[j].value)
             free(self.column[j].slot)
         free(self.column)
+        free(self.spread)
         free(self.norm2)
         free(self.norm1)
         free(self.pairs)
@@ -130,9 +145,11 @@ cdef class Support:
                     f"vectors; the limit is {MAX_BYTES >> 30} GiB"
                 )
             room = max(columns, min(2 * self.columns_room, MAX_BYTES // <Py_ssize_t> sizeof(Column)), 16)
-            if resize(<void**> &self.column, room, sizeof(Column)) < 0:
+            if (resize(<void**> &self.column, room, sizeof(Column)) < 0
+                    or resize(<void**> &self.spread, room, sizeof(double)) < 0):
                 raise MemoryError(f"no memory for {room} features")
             self.columns_room = room
+        memset(self.spread + self.columns, 0, (columns - self.columns) * sizeof(double))
         memset(self.column + self.columns, 0, (columns - self.columns) * sizeof(Column))
         self.columns = columns
         return 0
@@ -299,22 +316,22 @@ cdef class Support:
         cdef Py_ssize_t i
         cdef int pairing, paired = -1
         cdef double norm1 = 0
-        if self.forms[0].kind == CALLABLE:
-            self._ask(x, out)
-            return
         if self.summed:
             memset(out, 0, self.n * sizeof(double))
         for i in range(self.terms):
+            if self.forms[i].kind == CALLABLE:
+                self._ask(self.forms[i].degree, x, out + i * stride)
+                continue
             pairing = pairing_of(self.forms[i].kind)
             if pairing != paired:    # kernels of the same sums share them
                 self._pair(x, pairing)
                 paired = pairing
                 norm1 = 0 if pairing == PRODUCT else size(x)
             if self.summed:
-                self._map(&self.forms[i], x.norm2, norm1, self.term)
+                self._map(&self.forms[i], x, norm1, self.term)
                 add_column(self.n, 1, self.term, out)
             else:
-                self._map(&self.forms[i], x.norm2, norm1, out + i * stride)
+                self._map(&self.forms[i], x, norm1, out + i * stride)
 
     cdef void against(self, Py_ssize_t slot, double* out, Py_ssize_t stride) noexcept nogil:
         """The kernels of a support vector with each of them."""
@@ -370,27 +387,67 @@ cdef class Support:
         for k in range(waiting):
             add_column(dense[k].n, values[k], dense[k].value, self.pairs)
 
-    cdef void _map(self, const Form* form, double norm2, double norm1, double* out) noexcept nogil:
+    cdef void _map(self, const Form* form, const Row* x, double norm1, double* out) noexcept nogil:
         """The kernel from those sums."""
         cdef Py_ssize_t s
         if form.kind == GAUSSIAN:
-            gaussian(self.n, form.g, norm2, self.norm2, self.pairs, out)
+            gaussian(self.n, form.g, x.norm2, self.norm2, self.pairs, out)
+            if form.g * x.norm2 > INEXACT:
+                self._difference_by_difference(form, x, x.norm2, self.norm2, -2, out)
         elif form.kind == POLYNOMIAL:
             polynomial(self.n, form.g, form.degree, self.pairs, out)
         elif form.kind == COSINE:
-            cosine(self.n, norm2, self.norm2, self.pairs, out)
+            cosine(self.n, x.norm2, self.norm2, self.pairs, out)
         elif form.kind == LAPLACIAN or form.kind == CHI_SQUARE:
             decaying(self.n, form.g, norm1, self.norm1, self.pairs, out)
+            if form.g * norm1 > INEXACT:
+                self._difference_by_difference(form, x, norm1, self.norm1, 1, out)
         else:
             for s in range(self.n):
                 out[s] = self.pairs[s]
+
+    cdef void _difference_by_difference(self, const Form* form, const Row* x, double norm, const double* norms,
+                                        double factor, double* out) noexcept nogil:
+        """Where two rows are much nearer to one another than to the origin, the sums have lost what counts."""
+        cdef Py_ssize_t i, j, s
+        cdef Row z
+        cdef double distance, both
+        cdef bint spread = False
+        for s in range(self.n):
+            both = norm + norms[s]
+            distance = both + factor * self.pairs[s]
+            if distance > 1e-9 * both and form.g * distance > 50:
+                continue
+            if not spread:
+                self._spread_row(x, 1)
+                spread = True
+            z = self.row(s)
+            distance = 0
+            for i in range(z.n):
+                distance += part(form.kind, self.spread[z.index[i]], z.value[i])
+                self.spread[z.index[i]] = 0
+            for i in range(x.n):
+                j = i if x.index == NULL else x.index[i]
+                distance += part(form.kind, self.spread[j] if j < self.columns else x.value[i], 0)
+            out[s] = exponential(-form.g * distance)
+            self._spread_row(x, 1)
+        if spread:
+            self._spread_row(x, 0)
+
+    cdef void _spread_row(self, const Row* x, double factor) noexcept nogil:
+        """The values of x in a place each, or zeros there."""
+        cdef Py_ssize_t i, j
+        for i in range(x.n):
+            j = i if x.index == NULL else x.index[i]
+            if j < self.columns:
+                self.spread[j] = factor * x.value[i]
 
     cdef double itself(self, const Row* x, Py_ssize_t kernel) noexcept nogil:
         """k(x, x)."""
         cdef double total = 0
         cdef Py_ssize_t i
-        if self.forms[0].kind == CALLABLE:
-            self._ask_itself(x, &total)
+        if self.forms[kernel].kind == CALLABLE:
+            self._ask_itself(self.forms[kernel].degree, x, &total)
             return total
         if not self.summed:
             return itself(&self.forms[kernel], x.norm2)
@@ -400,7 +457,7 @@ cdef class Support:
 
     # ---- a kernel in Python
 
-    cdef void _ask(self, const Row* x, double* out) noexcept with gil:
+    cdef void _ask(self, int function, const Row* x, double* out) noexcept with gil:
         cdef Py_ssize_t s
         cdef Row z
         memset(out, 0, self.n * sizeof(double))
@@ -410,21 +467,21 @@ cdef class Support:
             ours = self._array(x)
             for s in range(self.n):
                 z = self.row(s)
-                out[s] = self._call(ours, self._array(&z))
+                out[s] = self._call(self.functions[function], ours, self._array(&z))
         except BaseException as error:
             self.error, self.broken = error, True
 
-    cdef void _ask_itself(self, const Row* x, double* out) noexcept with gil:
+    cdef void _ask_itself(self, int function, const Row* x, double* out) noexcept with gil:
         if self.broken:
             return
         try:
             ours = self._array(x)
-            out[0] = self._call(ours, ours.copy())
+            out[0] = self._call(self.functions[function], ours, ours.copy())
         except BaseException as error:
             self.error, self.broken = error, True
 
-    cdef double _call(self, x, z) except? -1:
-        cdef double value = self.function(x, z)
+    cdef double _call(self, function, x, z) except? -1:
+        cdef double value = function(x, z)
         if not fabs(value) <= 1e200:
             raise DataError(f"the kernel gave {value!r} for two rows; it must be a finite number")
         return value

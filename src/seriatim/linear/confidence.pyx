@@ -12,6 +12,7 @@ from seriatim.core.learner cimport Linear
 from seriatim.core.row cimport Row, dot, record, value, within
 from seriatim.core.rows cimport Rows
 
+from seriatim.core.normal import standard_normal
 from seriatim.errors import ModelError
 from seriatim.estimator import Classifier, Regressor
 from seriatim.parameters import Choice, Flag, Number, powers, steps
@@ -426,15 +427,6 @@ def chances(means, variances, seen):
                 share[i, k] /= total
     result[:, seen] = shares
     return result
-
-
-def standard_normal(double[::1] z):
-    """Phi of each number.
-
-    >>> standard_normal(np.array([0.0, 1.0])).round(4).tolist()
-    [0.5, 0.8413]
-    """
-    return np.array([erfc(-z[i] * 0.7071067811865476) / 2 for i in range(z.shape[0])])
 
 
 class GaussianClassifier(Classifier):

@@ -9,7 +9,7 @@ from seriatim.core.row cimport Row
 from seriatim.core.store cimport Store
 
 from seriatim.errors import ModelError
-from seriatim.estimator import Classifier
+from seriatim.estimator import Absent, Classifier
 from seriatim.parameters import Choice, Flag, Number
 
 
@@ -290,6 +290,7 @@ class VotedPerceptron(Classifier):
     family = "linear"
     paper = "Freund and Schapire (1999)"
     loss = "perceptron"
+    sparsify = densify = Absent()
     eta = Number(1.0, above=0)
 
     def build(self):

@@ -131,20 +131,20 @@ cdef class Lazy(Linear):
 
     def restore(self, state):
         Learner.restore(self, state)
-        cdef Py_ssize_t f, i, k
+        cdef Py_ssize_t f, i, k, columns = self.table.classes
         cdef const double[:, ::1] values
         index, records, told = state["index"], state["records"], self.fields()
         if len(index) and not (index[0] >= 0 and index[-1] < records and (np.diff(index) > 0).all()):
             raise ModelError(f"the numbers of the records do not ascend from 0 to less than {records}")
-        if any(state[name].shape != (len(index), self.classes) for name in told):
+        if any(state[name].shape != (len(index), columns) for name in told):
             raise ModelError("the fields of the feature table differ in shape")
         self.table.grow(records)
         for f, (name, _, _) in enumerate(self.table.fields):
             if name in told:
                 values = np.ascontiguousarray(state[name])
                 for i in range(len(index)):
-                    for k in range(self.classes):
-                        self.table.data[<Py_ssize_t> index[i] * self.table.width + f * self.classes + k] = values[i, k]
+                    for k in range(columns):
+                        self.table.data[<Py_ssize_t> index[i] * self.table.width + f * columns + k] = values[i, k]
         self.refresh()
 
 

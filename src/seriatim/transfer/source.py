@@ -15,6 +15,8 @@ from seriatim.parameters import Parameter
 
 LARGEST = 1e50
 MOST_COLUMNS = 1 << 28  # 2 GiB of weights
+FEW = 10  # weights that are shown in the description of a model
+NO_NAMES = "{}: the source has no names, and these examples have; give it as a dict by name"
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,18 @@ class Source(Parameter):
             "a fitted linear model of two labels, its weights as a vector or as a dict by name or column number, "
             "or such weights and an intercept"
         )
+
+    @property
+    def written(self) -> str:
+        return "a file with a linear model of two labels, as `seriatim train` writes it"
+
+    def shown(self, value: Any) -> str:
+        """As it is; of many weights only how many there are."""
+        if getattr(value, "coef_", None) is not None or self.problem(value):
+            return repr(value)
+        weights, _ = self.taken_apart(value)
+        number = np.size(weights) if not isinstance(weights, dict) else len(weights)
+        return repr(value) if number <= FEW else f"<{number:,} weights>"
 
     def parse(self, text: str) -> Any:
         """The model in a file."""
@@ -141,13 +155,20 @@ class Transfer(Classifier):
         self._check_parameters()
         known = self._weights_of_source()
         if known.columns and not known.names:
-            raise DataError(
-                f"{type(self).__name__}: the source has no names, and these examples have; give it as a dict by name"
-            )
+            raise DataError(NO_NAMES.format(type(self).__name__))
         super()._ready_for_names()
         self._vocabulary = Vocabulary(known.names)
         self._begin_with(self._learner).reserve(len(known.names))
         return self._vocabulary
+
+    def _for_columns(self, names: list[str] | None) -> Transfer:
+        known = self._weights_of_source()
+        if names is None or not (known.names or known.columns):
+            return self
+        if not known.names:
+            raise DataError(NO_NAMES.format(type(self).__name__))
+        weights = {column: known.names[name] for column, name in enumerate(names) if name in known.names}
+        return type(self)(**{**self.get_params(), "source": (weights, known.intercept)})
 
     def learn_rows(self, rows: Any, y: Any, observe: Observer | None = None, learn: Any = None) -> None:
         if rows.names is None and self._vocabulary is None and not self._columns:

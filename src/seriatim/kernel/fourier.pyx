@@ -1,0 +1,228 @@
+"""Online gradient descent on random Fourier features, which stand for a gaussian kernel."""
+
+import numpy as np
+
+from libc.math cimport cos, log, pi, sin, sqrt
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from seriatim.core.learner cimport Learner
+from seriatim.core.memory cimport resize
+from seriatim.core.random cimport random_bits
+from seriatim.core.row cimport Row
+from seriatim.kernel.support cimport add_multiple, weighted_sum
+
+from seriatim.errors import LimitError, ModelError
+from seriatim.estimator import Absent, Classifier
+from seriatim.parameters import Number, powers
+
+cdef Py_ssize_t MAX_BYTES = 1 << 32
+
+
+cdef double normal(unsigned long long seed, Py_ssize_t n) noexcept nogil:
+    """The n-th of the standard normal numbers of a seed, by Box and Muller, without those before it."""
+    cdef Py_ssize_t draws = 2 * n
+    cdef double u = ((random_bits(seed, &draws) >> 11) + 1) * (1.0 / 9007199254740992.0)
+    cdef double v = (random_bits(seed, &draws) >> 11) * (1.0 / 9007199254740992.0)
+    return sqrt(-2 * log(u)) * cos(2 * pi * v)
+
+
+cdef class FourierDescent(Learner):
+    """w += eta y z(x), z(x) = (cos u_1.x, ..., sin u_1.x, ...)."""
+
+    NUMBERS = (*Learner.NUMBERS, "records")
+
+    cdef double sigma, eta
+    cdef Py_ssize_t half             # frequencies
+    cdef Py_ssize_t length           # components: a cosine of each, and a sine of each but perhaps the last
+    cdef unsigned long long seed
+    cdef double* w                   # one stretch of `length` a class
+    cdef double* z
+    cdef double** frequency          # of each column that has had a value: the component of every u; else NULL
+    cdef Py_ssize_t columns, columns_room, drawn
+    cdef public Py_ssize_t records   # columns and the constant, as a table has them
+    cdef bint crowded
+
+    def __init__(self, double sigma, Py_ssize_t components, double eta, unsigned long long seed):
+        self.sigma, self.eta, self.seed = sigma, eta, seed
+        self.half, self.length = (components + 1) // 2, components
+        self.records = 1
+        self.weighted = True
+        self.z = <double*> calloc(components, sizeof(double))
+        self.w = <double*> calloc(components, sizeof(double))
+        if self.z == NULL or self.w == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        cdef Py_ssize_t j
+        for j in range(self.columns):
+            free(self.frequency[j])
+        free(self.frequency)
+        free(self.w)
+        free(self.z)
+
+    cdef int grow(self, Py_ssize_t rows) except -1:
+        cdef Py_ssize_t room
+        self.records = max(self.records, rows)
+        if rows - 1 <= self.columns:
+            return 0
+        if rows > self.columns_room:
+            room = max(rows, min(2 * self.columns_room, 1 << 28), 16)
+            if room > 1 << 29 or resize(<void**> &self.frequency, room, sizeof(double*)) < 0:
+                raise LimitError(f"feature {rows - 1} would need more than {MAX_BYTES >> 30} GiB, which is the limit")
+            self.columns_room = room
+        memset(self.frequency + self.columns, 0, (rows - 1 - self.columns) * sizeof(double*))
+        self.columns = rows - 1
+        return 0
+
+    cdef int features(self, const Row* x) noexcept nogil:
+        """z(x); -1 if there is no room for the frequencies of its columns."""
+        cdef Py_ssize_t i, j
+        cdef double phase
+        memset(self.z, 0, self.half * sizeof(double))
+        for i in range(x.n):
+            j = i if x.index == NULL else x.index[i]
+            if x.value[i] == 0 or j >= self.columns:
+                continue
+            if self.frequency[j] == NULL and self.draw(j) < 0:
+                return -1
+            add_multiple(self.half, x.value[i], self.frequency[j], self.z)
+        for i in range(self.half):
+            phase = self.z[i]
+            self.z[i] = cos(phase)
+            if self.half + i < self.length:
+                self.z[self.half + i] = sin(phase)
+        return 0
+
+    cdef int draw(self, Py_ssize_t j) noexcept nogil:
+        """The components of a column, which are its own whenever it is met."""
+        cdef Py_ssize_t i
+        cdef double* found
+        self.crowded = (self.drawn + 1) * self.half * 8 > MAX_BYTES
+        found = NULL if self.crowded else <double*> calloc(self.half, sizeof(double))
+        if found == NULL:
+            return -1
+        for i in range(self.half):
+            found[i] = normal(self.seed, j * self.half + i) / self.sigma
+        self.frequency[j] = found
+        self.drawn += 1
+        return 0
+
+    cdef double score(self, const Row* x) noexcept nogil:
+        cdef double f = 0
+        self.scores(x, &f)
+        return f
+
+    cdef void scores(self, const Row* x, double* out) noexcept nogil:
+        cdef Py_ssize_t c
+        if self.features(x) < 0:
+            self.failed = True
+        for c in range(self.classes):
+            out[c] = weighted_sum(self.length, self.w + c * self.length, self.z)
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        cdef double f = 0
+        self.scores(x, &f)
+        if self.failed:
+            self.t -= 1
+        elif y * f < 1:
+            add_multiple(self.length, self.eta * y * self.weight, self.z, self.w)
+            self.updates += self.weight > 0
+        return f
+
+    cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil:
+        cdef Py_ssize_t s
+        self.scores(x, out)
+        s = self.rival(y, out)
+        if self.failed:
+            self.t -= 1
+        elif s >= 0 and out[y] - out[s] < 1:
+            add_multiple(self.length, self.eta * self.weight, self.z, self.w + y * self.length)
+            add_multiple(self.length, -self.eta * self.weight, self.z, self.w + s * self.length)
+            self.updates += self.weight > 0
+
+    def check_memory(self):
+        if self.failed and self.crowded:
+            self.failed = self.crowded = False
+            raise LimitError(f"the frequencies would take more than {MAX_BYTES >> 30} GiB, which is the limit")
+        Learner.check_memory(self)
+
+    def coefficients(self):
+        """The weights of the features, a row a class."""
+        cdef Py_ssize_t c, i
+        array = np.empty((self.classes, self.length))
+        cdef double[:, ::1] out = array
+        for c in range(self.classes):
+            for i in range(self.length):
+                out[c, i] = self.w[c * self.length + i]
+        return array
+
+    def set_coefficients(self, const double[:, ::1] coefficients):
+        cdef Py_ssize_t c, i
+        for c in range(self.classes):
+            for i in range(self.length):
+                self.w[c * self.length + i] = coefficients[c, i]
+
+    def reclass(self, list source, list factor):
+        old = self.coefficients()
+        changed = np.zeros((len(source), self.length))
+        for k, place in enumerate(source):
+            if place >= 0:
+                changed[k] = factor[k] * old[place] + 0.0
+        w = <double*> calloc(changed.size, sizeof(double))
+        if w == NULL:
+            raise MemoryError
+        Learner.reclass(self, source, factor)
+        free(self.w)
+        self.w = w
+        self.set_coefficients(changed)
+
+    def state(self):
+        return {**Learner.state(self), "z_weights": self.coefficients()}
+
+    def restore(self, state):
+        Learner.restore(self, state)
+        if self.records < 1 or state["z_weights"].shape != (self.classes, self.length):
+            raise ModelError("the weights are not those of so many components and classes")
+        self.grow(self.records)
+        self.set_coefficients(np.ascontiguousarray(state["z_weights"], dtype=np.float64))
+
+
+class FOGD(Classifier):
+    """Fourier online gradient descent: a linear model of random features that stand for a gaussian kernel.
+
+    z(x) = (cos u_1.x, ..., cos u_H.x, sin u_1.x, ..., sin u_H.x) with u_i normal of deviation 1 / sigma, so that
+    z(x).z(x') / H is near exp(-|x - x'|^2 / (2 sigma^2)). Where the margin is below 1, w += eta y z(x); with several
+    classes w_y += eta z(x) and w_s -= eta z(x), s being the strongest wrong class. There are no support vectors: an
+    example costs n_components times its non-zeros, and memory n_components times the features met. The frequencies of
+    a feature come from its number, that of its column or of its name's first appearance, and the
+    seed. The importance of an example multiplies its step.
+
+    Parameters
+    ----------
+    sigma : width of the kernel, above 0.
+    n_components : 2 H, at least 1; of an odd number the last sine is left out.
+    eta : the step, above 0.
+    seed : of the frequencies, a whole number from 0 on.
+
+    >>> from seriatim import FOGD, data, evaluate
+    >>> run = evaluate.progressive(FOGD(sigma=20), *data.load("digits"))
+    >>> run.mistakes
+    115
+
+    Lu, Hoi, Wang, Zhao and Liu, "Large scale online kernel learning", JMLR 17 (2016).
+    """
+
+    family = "kernel"
+    paper = "Lu et al. (2016)"
+    loss = "hinge"
+    fit_intercept = False
+    sparsify = densify = Absent()
+    fixed = (*Classifier.fixed, "sigma", "n_components", "seed")
+    sigma = Number(1.0, above=0, search=powers(-3, 6))
+    n_components = Number(400, least=1, integer=True)
+    eta = Number(0.001, above=0, search=powers(-14, 0))
+    seed = Number(0, least=0, integer=True)
+
+    def build(self):
+        return FourierDescent(self.sigma, self.n_components, self.eta, int(self.seed) % 2**64)

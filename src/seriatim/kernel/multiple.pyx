@@ -1,0 +1,323 @@
+"""Learning with several kernels at once: a perceptron a kernel and their weights, or one norm over all."""
+
+import numpy as np
+
+from libc.math cimport exp, fmax, fmin, log, pow, sqrt
+from libc.stdlib cimport calloc, free
+
+from seriatim.core.random cimport random_bits
+from seriatim.core.row cimport Row
+from seriatim.kernel.machine cimport Machine
+
+from seriatim.errors import ModelError
+from seriatim.estimator import Classifier
+from seriatim.kernel.estimator import SupportVectors
+from seriatim.kernel.kernels import Kernel, KernelList, forms_of
+from seriatim.parameters import Choice, Number
+
+WAYS = ("deterministic", "stochastic")
+
+
+cdef class Hedging(Machine):
+    """A perceptron a kernel over shared support vectors; coefficient i of a support vector is that in f_i."""
+
+    NUMBERS = (*Machine.NUMBERS, "draws")
+
+    cdef double beta, delta
+    cdef bint some_updates, one_predicts
+    cdef unsigned long long seed
+    cdef public Py_ssize_t draws     # random numbers so far
+    cdef double* theta               # logarithms of the weights, the largest 0
+    cdef double* f
+
+    def __init__(self, list kernels, double beta, double delta, str update, str combination, unsigned long long seed):
+        Machine.__init__(self, kernels, fields=len(kernels))
+        self.beta, self.delta, self.seed = beta, delta, seed
+        self.some_updates, self.one_predicts = update == "stochastic", combination == "stochastic"
+        self.theta = <double*> calloc(self.fields, sizeof(double))
+        self.f = <double*> calloc(self.fields, sizeof(double))
+        if self.theta == NULL or self.f == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.theta)
+        free(self.f)
+
+    cdef void all_scores(self, double* out) noexcept nogil:
+        """The vote of the kernels, or the score of one of them that is drawn; the draw is not spent."""
+        cdef Py_ssize_t draws = self.draws
+        out[0] = self.combined(&draws)
+
+    cdef double combined(self, Py_ssize_t* draws) noexcept nogil:
+        cdef Py_ssize_t i
+        cdef double total = 0, vote = 0, u
+        for i in range(self.fields):
+            self.f[i] = self.weigh(i, self.k + i * self.slots)
+            total += exp(self.theta[i])
+            vote += exp(self.theta[i]) if self.f[i] >= 0 else -exp(self.theta[i])
+        if not self.one_predicts:
+            return vote / total
+        u = uniform(self.seed, draws)
+        vote = 0
+        for i in range(self.fields):
+            vote += exp(self.theta[i]) / total
+            if vote > u:
+                return self.f[i]
+        return self.f[self.fields - 1]
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        cdef double score, chance, largest = -1e300
+        cdef Py_ssize_t i, slot = -1
+        cdef bint takes_part
+        self.support.evaluate(x, self.k, self.slots)
+        score = self.combined(&self.draws)
+        self.up, self.down, self.sign = 0, -1, 0
+        for i in range(self.fields):
+            takes_part = True
+            if self.some_updates:
+                chance = (1 - self.delta) * exp(self.theta[i]) + self.delta
+                takes_part = uniform(self.seed, &self.draws) < chance
+            self.f[i] = takes_part and y * self.f[i] <= 0
+            if self.f[i]:
+                if slot < 0:
+                    slot = self.add(x, 0)
+                    if slot < 0:
+                        return score
+                self.alpha[i * self.slots + slot] = y
+        self.failed = self.failed or self.support.broken
+        for i in range(self.fields):
+            self.theta[i] += log(self.beta) * self.f[i]
+            largest = fmax(largest, self.theta[i])
+        for i in range(self.fields):
+            self.theta[i] -= largest
+        return score
+
+    def kernel_weights(self):
+        weights = np.exp([self.theta[i] for i in range(self.fields)])
+        return weights / weights.sum()
+
+    def coefficients(self):
+        return self.alphas().T
+
+    def state(self):
+        return {**Machine.state(self), "theta": np.array([self.theta[i] for i in range(self.fields)])}
+
+    def restore(self, state):
+        Machine.restore(self, state)
+        cdef const double[::1] theta = np.ascontiguousarray(state["theta"], dtype=np.float64)
+        cdef Py_ssize_t i
+        if theta.shape[0] != self.fields or np.max(theta) != 0:
+            raise ModelError("the weights of the kernels are not those that this model can have")
+        for i in range(self.fields):
+            self.theta[i] = theta[i]
+
+
+cdef double uniform(unsigned long long seed, Py_ssize_t* draws) noexcept nogil:
+    """The next random number in [0, 1)."""
+    return (random_bits(seed, draws) >> 11) * (1.0 / 9007199254740992.0)
+
+
+class SeveralKernels(SupportVectors, Classifier):
+    """A classifier that weighs several kernels."""
+
+    fixed = (*SupportVectors.fixed, "classes", "kernels")
+    kernels = KernelList(None, positional=True)
+
+    def _forms(self):
+        """What a machine must be told of the kernels."""
+        return [form for kernel in self.parameters["kernels"].of(self.kernels) for form in forms_of(kernel)]
+
+    def _may_fail(self, y):
+        return super()._may_fail(y) or any(not isinstance(kernel, Kernel) for kernel in self.kernels or ())
+
+    @property
+    def kernel_weights_(self):
+        """The weight of each kernel."""
+        return self._fitted().kernel_weights()
+
+
+class OMKC(SeveralKernels):
+    """Online multiple kernel classification: a perceptron a kernel, and Hedge over them.
+
+    f_i is the perceptron of kernel i, theta_i its weight, from 1 on, and q = theta / sum theta. Where kernel i is
+    wrong, y f_i(x) <= 0, f_i += y k_i(x, .) and theta_i *= beta. The prediction is the sign of sum_i q_i sgn f_i(x)
+    (combination "deterministic"), or of f_i(x) with i drawn by q ("stochastic"). With update "stochastic" a kernel that
+    is wrong learns only with chance (1 - delta) theta_i / max theta + delta, so that the bad ones cost little.
+    With beta = sqrt(T) / (sqrt(T) + sqrt(log m)) the mistakes of the deterministic forms stay within a constant of
+    twice those of the best of m kernels. The kernels of one row with the support vectors share their inner products.
+    Two labels. An example costs m kernels a support vector, and these are the rows that any kernel took in.
+
+    Parameters
+    ----------
+    kernels : a list of kernels of `seriatim.kernel`; None for the sixteen of the paper, polynomials of degree 1 to 3
+        and gaussians of width 2^-6 to 2^6. On the command line: kernels=gaussian:2,gaussian:8,polynomial:2.
+    update : deterministic or stochastic.
+    combination : deterministic or stochastic.
+    beta : what a mistake leaves of a weight, above 0 and below 1.
+    delta : the least chance to learn, from 0 to 1.
+    seed : of the draws, a whole number from 0 on.
+
+    >>> from seriatim import OMKC, data, evaluate
+    >>> from seriatim.kernel import Gaussian, Polynomial
+    >>> model = OMKC([Polynomial(1), Polynomial(2), Gaussian(1.0), Gaussian(8.0)], features={"normalize": "max"})
+    >>> evaluate.progressive(model, *data.load("spam")).mistakes
+    690
+
+    Hoi, Jin, Zhao and Yang, "Online multiple kernel classification", Machine Learning 90 (2013); Jin, Hoi and Yang, ALT
+    2010.
+    """
+
+    family = "kernel"
+    paper = "Hoi et al. (2013)"
+    loss = "perceptron"
+    binary = True
+    update = Choice("deterministic", WAYS)
+    combination = Choice("deterministic", WAYS)
+    beta = Number(0.8, above=0, below=1)
+    delta = Number(0.01, least=0, most=1)
+    seed = Number(0, least=0, integer=True)
+
+    def build(self):
+        seed = int(self.seed) % 2**64
+        return Hedging(self._forms(), self.beta, self.delta, self.update, self.combination, seed)
+
+
+cdef class GroupNorm(Machine):
+    """theta_j = the sum of alpha k_j(x_s, .), with the same alpha for all kernels; f = sum_j c_j theta_j."""
+
+    cdef double q
+    cdef double* squares             # |theta_j|^2
+    cdef double* c                   # c_j
+    cdef double* part                # theta_j(x) of each class
+
+    def __init__(self, list kernels):
+        Machine.__init__(self, kernels)
+        self.q = fmax(2, 2 * log(<double> len(kernels)))
+        self.squares = <double*> calloc(len(kernels), sizeof(double))
+        self.c = <double*> calloc(len(kernels), sizeof(double))
+        self.part = <double*> calloc(len(kernels), sizeof(double))
+        if self.squares == NULL or self.c == NULL or self.part == NULL:
+            raise MemoryError
+        self.weigh_kernels()
+
+    def __dealloc__(self):
+        free(self.squares)
+        free(self.c)
+        free(self.part)
+
+    cdef void weigh_kernels(self) noexcept nogil:
+        """c_j = (|theta_j| / |theta|_{2,q})^(q-2) / q; as for equal norms while there are none."""
+        cdef Py_ssize_t j, F = self.support.kernels
+        cdef double largest = 0, total = 0
+        for j in range(F):
+            largest = fmax(largest, self.squares[j])
+        for j in range(F):
+            total += pow(self.squares[j] / largest, self.q / 2) if largest > 0 else 1
+        total = pow(total, 1 / self.q)
+        for j in range(F):
+            self.c[j] = pow((sqrt(self.squares[j] / largest) if largest > 0 else 1) / total, self.q - 2) / self.q
+
+    cdef void all_scores(self, double* out) noexcept nogil:
+        cdef Py_ssize_t c, j
+        for c in range(self.classes):
+            out[c] = 0
+            for j in range(self.support.kernels):
+                out[c] += self.c[j] * self.weigh(c, self.k + j * self.slots)
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        cdef double f
+        self.support.evaluate(x, self.k, self.slots)
+        self.all_scores(&f)
+        self.up, self.down, self.sign = 0, -1, y
+        self.update(x, y * f, 1)
+        self.failed = self.failed or self.support.broken
+        return f
+
+    cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil:
+        self.support.evaluate(x, self.k, self.slots)
+        self.all_scores(out)
+        self.up, self.down, self.sign = y, self.rival(y, out), 1
+        if self.down >= 0:
+            self.update(x, out[y] - out[self.down], 2)
+        self.failed = self.failed or self.support.broken
+
+    cdef void update(self, const Row* x, double margin, double times) noexcept nogil:
+        """Where the margin is at most 1: eta = min(1, 1 - 2 m / |z|^2), if it is above 0."""
+        cdef Py_ssize_t j, F = self.support.kernels
+        cdef double own, largest = 0, total = 0, eta
+        if margin > 1 or self.support.broken:
+            return
+        for j in range(F):
+            largest = fmax(largest, self.support.itself(x, j))
+        if not largest > 0:
+            return
+        for j in range(F):
+            total += pow(fmax(0, self.support.itself(x, j)) / largest, self.q / 2)
+        eta = fmin(1, 1 - 2 * margin / (times * largest * pow(total, 2 / self.q)))
+        if eta <= 0:
+            return
+        for j in range(F):
+            self.part[j] = self.sign * self.weigh(self.up, self.k + j * self.slots)
+            if self.down >= 0:
+                self.part[j] -= self.weigh(self.down, self.k + j * self.slots)
+        if self.add(x, eta) < 0:
+            return
+        for j in range(F):
+            own = times * self.support.itself(x, j)
+            self.squares[j] = fmax(0, self.squares[j] + 2 * eta * self.part[j] + eta * eta * own)
+        self.weigh_kernels()
+
+    def kernel_weights(self):
+        return np.array([self.c[j] for j in range(self.support.kernels)])
+
+    def reclass(self, list source, list factor):
+        cdef Py_ssize_t j
+        if self.classes == 1 and len(source) > 1:    # theta is shared out to two classes, half of it each
+            for j in range(self.support.kernels):
+                self.squares[j] /= 2
+        Machine.reclass(self, source, factor)
+
+    def state(self):
+        return {**Machine.state(self), "squares": np.array([self.squares[j] for j in range(self.support.kernels)])}
+
+    def restore(self, state):
+        Machine.restore(self, state)
+        cdef const double[::1] squares = np.ascontiguousarray(state["squares"], dtype=np.float64)
+        cdef Py_ssize_t j
+        if squares.shape[0] != self.support.kernels or np.min(squares) < 0:
+            raise ModelError("the norms of the kernels are not those that this model can have")
+        for j in range(self.support.kernels):
+            self.squares[j] = squares[j]
+        self.weigh_kernels()
+
+
+class OM2(SeveralKernels):
+    """OM-2: one set of coefficients for all kernels, and a norm over them in which the better ones come to count more.
+
+    theta_j is the sum over the support vectors of alpha k_j(x_s, .), and f = sum_j c_j theta_j with
+    c_j = (|theta_j| / |theta|_{2,q})^(q-2) / q, |theta|_{2,q} = (sum_j |theta_j|^q)^(1/q) and q = max(2, 2 log F) for F
+    kernels. Where the margin m is at most 1, x becomes a support vector with the coefficient
+    eta = min(1, 1 - 2 m / |z|^2) if that is above 0, |z|^2 = (sum_j k_j(x, x)^(q/2))^(2/q). With several classes m is
+    f_y(x) - f_s(x), s being the strongest wrong class; eta counts for f_y and -eta for f_s, and |z|^2 twice. An example
+    costs F kernels a support vector.
+
+    Parameters
+    ----------
+    kernels : as for `OMKC`.
+
+    >>> from seriatim import OM2, data, evaluate
+    >>> from seriatim.kernel import Cosine, Gaussian
+    >>> run = evaluate.progressive(OM2([Cosine(), Gaussian(10.0), Gaussian(40.0)]), *data.load("digits"))
+    >>> run.mistakes
+    139
+
+    Jie, Orabona, Fornoni, Caputo and Cesa-Bianchi, "OM-2: an online multi-class multi-kernel learning algorithm", CVPR
+    Workshops 2010.
+    """
+
+    family = "kernel"
+    paper = "Jie et al. (2010)"
+    loss = "hinge"
+
+    def build(self):
+        return GroupNorm(self._forms())

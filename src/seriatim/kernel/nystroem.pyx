@@ -1,0 +1,144 @@
+"""Online gradient descent on Nystroem features: those of the first support vectors."""
+
+import numpy as np
+
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from seriatim.core.row cimport Row
+from seriatim.kernel.machine cimport Machine
+from seriatim.kernel.support cimport add_multiple, weighted_sum
+
+from seriatim.errors import ModelError
+from seriatim.kernel.estimator import BudgetClassifier
+from seriatim.parameters import Number, powers
+
+
+cdef class NystroemDescent(Machine):
+    """Gradient descent until there are B support vectors; then w += eta y z(x), z(x) = M k.
+
+    As f(x) = w.z(x) = (M'w).k, what is kept is alpha = M'w, and a step adds eta y M'M k to it.
+    """
+
+    cdef double eta
+    cdef Py_ssize_t budget, rank
+    cdef double* M               # rows of B numbers; NULL until there are B support vectors
+    cdef Py_ssize_t found        # such rows: at most the rank
+    cdef double* step            # M'M k
+
+    def __init__(self, kernel, Py_ssize_t budget, Py_ssize_t rank, double eta):
+        Machine.__init__(self, **kernel, room=min(budget, 1 << 16))
+        self.budget, self.rank, self.eta = budget, rank, eta
+        self.weighted = True
+
+    def __dealloc__(self):
+        free(self.M)
+        free(self.step)
+
+    cdef void update(self, const Row* x, double margin, double own) noexcept nogil:
+        cdef double eta = self.eta * self.weight
+        if margin >= 1 or eta == 0:
+            return
+        if self.M == NULL:
+            if self.add(x, eta) >= 0 and self.support.n == self.budget:
+                self.settle()
+            return
+        self.project()
+        add_multiple(self.budget, self.sign * eta, self.step, self.alpha + self.up * self.slots)
+        if self.down >= 0:
+            add_multiple(self.budget, -eta, self.step, self.alpha + self.down * self.slots)
+        self.updates += 1
+
+    cdef void project(self) noexcept nogil:
+        cdef Py_ssize_t i
+        cdef double z
+        memset(self.step, 0, self.budget * sizeof(double))
+        for i in range(self.found):
+            z = weighted_sum(self.budget, self.M + i * self.budget, self.k)
+            add_multiple(self.budget, z, self.M + i * self.budget, self.step)
+
+    cdef void settle(self) noexcept with gil:
+        """M = D^-1/2 V' of the kernel matrix's largest eigenvalues, and alpha projected onto what they span."""
+        cdef Py_ssize_t s, i, n = self.budget
+        K = np.empty((n, n))
+        cdef double[:, ::1] out = K
+        for s in range(n):
+            self.support.against(s, self.k, self.slots)
+            for i in range(s + 1):
+                out[s, i] = out[i, s] = self.k[i]
+        try:
+            D, V = np.linalg.eigh(K)
+            D, V = D[::-1][:self.rank], V[:, ::-1][:, :self.rank]
+            kept = D > 1e-10 * max(D[0], 0)
+            D, V = D[kept], V[:, kept]
+            self.set_features(np.ascontiguousarray((V / np.sqrt(D)).T))
+            self.set_alphas(np.ascontiguousarray(V @ (V.T @ self.alphas())))
+        except (np.linalg.LinAlgError, MemoryError):
+            self.failed = True
+
+    def set_features(self, const double[:, ::1] M):
+        cdef Py_ssize_t i, s
+        free(self.M)
+        free(self.step)
+        self.step = <double*> calloc(self.budget, sizeof(double))
+        self.M = <double*> calloc(max(M.shape[0], 1) * self.budget, sizeof(double))
+        if self.M == NULL or self.step == NULL:
+            raise MemoryError(f"no memory for {M.shape[0]} features of {self.budget} support vectors")
+        self.found = M.shape[0]
+        for i in range(self.found):
+            for s in range(self.budget):
+                self.M[i * self.budget + s] = M[i, s]
+
+    def state(self):
+        cdef Py_ssize_t i, s
+        M = np.empty((self.found, self.budget if self.M != NULL else 0))
+        for i in range(self.found):
+            for s in range(self.budget):
+                M[i, s] = self.M[i * self.budget + s]
+        return {**Machine.state(self), "M": M}
+
+    def restore(self, state):
+        Machine.restore(self, state)
+        settled = self.support.n == self.budget
+        rows, columns = state["M"].shape
+        if self.support.n > self.budget or rows > self.rank or columns not in (0, self.budget):
+            raise ModelError("the features are not those of so many support vectors")
+        if settled and columns:
+            self.set_features(np.ascontiguousarray(state["M"], dtype=np.float64))
+        elif rows or settled:
+            raise ModelError("there are features before there are all support vectors, or none after")
+
+
+class NOGD(BudgetClassifier):
+    """Nystroem online gradient descent: the first B support vectors, then a linear model of the features they span.
+
+    Where the margin is below 1, f += eta y k(x, .), until there are B support vectors. From then on, with K = V D V'
+    their kernel matrix and only its `rank` largest eigenvalues, z(x) = D^-1/2 V' k and w += eta y z(x); w begins with
+    what is nearest to f. With several classes w_y += eta z(x) and w_s -= eta z(x), s being the strongest wrong class.
+    An example costs B kernels, one with a loss B times the rank more. The importance of an example multiplies its step.
+
+    Parameters
+    ----------
+    kernel, sigma, degree, c : as for `KernelPerceptron`.
+    budget : B, the number of support vectors, at least 1.
+    rank : eigenvalues that are kept, of those above 1e-10 of the largest; None: a fifth of the budget.
+    eta : the step, above 0.
+
+    >>> from seriatim import NOGD, data, evaluate
+    >>> run = evaluate.progressive(NOGD("gaussian", 200, sigma=20, rank=100), *data.load("digits"))
+    >>> run.mistakes, run.model.n_support_
+    (168, 200)
+
+    Lu, Hoi, Wang, Zhao and Liu, "Large scale online kernel learning", JMLR 17 (2016).
+    """
+
+    family = "kernel"
+    paper = "Lu et al. (2016)"
+    loss = "hinge"
+    fixed = (*BudgetClassifier.fixed, "rank")
+    budget = Number(100, least=1, most=20_000, integer=True, positional=True)
+    rank = Number(None, least=1, integer=True, optional=True)
+    eta = Number(0.2, above=0, search=powers(-8, 4))
+
+    def build(self):
+        return NystroemDescent(self._kernel(), self.budget, self.rank or max(1, self.budget // 5), self.eta)

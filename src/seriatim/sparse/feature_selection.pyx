@@ -1,0 +1,493 @@
+"""Online feature selection: weights of which never more than k are not zero."""
+
+from math import sqrt
+
+import numpy as np
+
+from libc.math cimport INFINITY, fabs, fmax, fmin
+from libc.stdlib cimport free
+from libc.string cimport memset
+
+from seriatim.core.learner cimport Learner, Linear
+from seriatim.core.memory cimport resize
+from seriatim.core.random cimport random_below, random_bits
+from seriatim.core.row cimport Row, dot, record, sum_of_squares, value
+from seriatim.sparse.strongest cimport Strongest
+
+from seriatim.errors import ModelError, ParameterError
+from seriatim.estimator import Classifier
+from seriatim.parameters import Flag, Number, powers
+from seriatim.sparse.selector import Selector
+
+cdef double LEAST = 1e-100    # no variance falls below it
+cdef double MOST = 1e100      # nor is a step larger: where numbers end, so does the paper's arithmetic
+
+
+cdef class Selection(Linear):
+    """Weights that are zero but for those of the k strongest features; with several classes each counts once."""
+
+    NUMBERS = Learner.NUMBERS
+
+    cdef Strongest kept
+
+    def __init__(self, Py_ssize_t k, tuple companions=(), bint bounded=False):
+        Linear.__init__(self, False, companions, bounded)
+        self.kept = Strongest(k)
+        self.weighted = True
+
+    cdef int grow(self, Py_ssize_t rows) except -1:
+        Linear.grow(self, rows)
+        return self.kept.grow(rows)
+
+    cdef double strength(self, const double* w) noexcept nogil:
+        """Of the feature with this record."""
+        return 0
+
+    cdef void choose(self, const Row* x) noexcept nogil:
+        """Keep the k strongest, where only the features of a row may have changed."""
+        cdef Py_ssize_t i, j
+        for i in range(-1, x.n):
+            j = record(x, i)
+            if value(x, i) != 0 and self.kept.holds(j):
+                self.kept.change(j, self.strength(self.table.data + j * self.table.width))
+        for i in range(-1, x.n):
+            j = record(x, i)
+            if value(x, i) != 0 and not self.kept.holds(j):
+                j = self.kept.offer(j, self.strength(self.table.data + j * self.table.width))
+                if j >= 0:
+                    self.drop(j)
+
+    cdef void drop(self, Py_ssize_t j) noexcept nogil:
+        cdef double* w = self.table.data + j * self.table.width
+        cdef Py_ssize_t k
+        for k in range(self.classes):
+            self.norm2 -= (self.scale * w[k]) ** 2
+            w[k] = 0
+
+    cdef void weigh(self) noexcept nogil:
+        """The strength of all that is kept, anew."""
+        cdef Py_ssize_t i
+        for i in range(self.kept.n):
+            self.kept.heap[i].key = self.strength(self.table.data + self.kept.heap[i].record * self.table.width)
+        self.kept.order()
+
+    def reclass(self, list source, list factor):
+        Linear.reclass(self, source, factor)
+        self.weigh()
+
+    def state(self):
+        """Only the weights of what is kept."""
+        kept = self.kept.get()
+        return {**Learner.state(self), "records": self.table.rows, "kept": kept, "w": self.table.get("w")[kept]}
+
+    def restore(self, state):
+        Learner.restore(self, state)
+        self.grow(state["records"])
+        self.kept.set(np.ascontiguousarray(state["kept"]))
+        if state["w"].shape != (self.kept.n, self.classes):
+            raise ModelError(f"{self.kept.n} features are selected; their weights are of shape {state['w'].shape}")
+        w = np.zeros((self.table.rows, self.classes))
+        w[state["kept"]] = state["w"]
+        self.table.set("w", w)
+        self.weigh()
+
+
+cdef class Truncated(Selection):
+    """A step at a margin up to `margin`, a ball of 1 / sqrt(lam), and then the k largest weights."""
+
+    NUMBERS = (*Selection.NUMBERS, "scale", "norm2")
+
+    cdef double eta, lam, margin, radius
+
+    def __init__(self, Py_ssize_t k, double eta, double lam, double margin):
+        Selection.__init__(self, k, bounded=lam > 0)
+        self.eta, self.lam, self.margin = eta, lam, margin
+        self.radius = 1 / sqrt(lam) if lam > 0 else INFINITY
+
+    cdef double strength(self, const double* w) noexcept nogil:
+        cdef double sum = fabs(w[0])
+        cdef Py_ssize_t k
+        for k in range(1, self.classes):
+            sum += fabs(w[k])
+        return sum
+
+    cdef void look(self, const Row* x, Row* seen) noexcept nogil:
+        """What the learner sees of a row."""
+        seen[0] = x[0]
+
+    cdef bint estimate(self, Row* seen) noexcept nogil:
+        """Make of it what the step is along; returns whether it is another row now."""
+        return False
+
+    cdef double product(self, const Row* x, Py_ssize_t y, Py_ssize_t s) noexcept nogil:
+        """w_y.x, less w_s.x if there is a class s."""
+        cdef double f = self.scale * dot(x, self.table.data + y, self.table.width)
+        return f if s < 0 else f - self.scale * dot(x, self.table.data + s, self.table.width)
+
+    cdef void step(self, const Row* x, double tau, double f, Py_ssize_t y, Py_ssize_t s) noexcept nogil:
+        """w <- (1 - lam eta) w + tau x, then the ball, then k features; where there is a class s it takes - tau x.
+
+        f is the product with x.
+        """
+        cdef double shorter = 1 - self.lam * self.eta
+        if x.norm2 == 0:
+            return
+        if self.kept.n:
+            self.shrink(shorter)
+        self.move(x, tau, y)
+        if s >= 0:
+            self.move(x, -tau, s)
+        self.updated(tau * (2 * shorter * f + tau * x.norm2 * (1 if s < 0 else 2)))
+        if self.bounded:
+            self.project(self.radius)
+        self.choose(x)
+
+    cdef void shrink(self, double factor) noexcept nogil:
+        cdef double scale = self.scale * factor
+        Selection.shrink(self, factor)
+        if self.scale != scale:    # the table was rescaled, and may have been rounded
+            self.weigh()
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        cdef double f = self.product(x, 0, -1), g = f
+        cdef Row seen
+        if x.norm2 > 0 and self.weight > 0:
+            self.look(x, &seen)
+            if seen.value != x.value:
+                g = self.product(&seen, 0, -1)
+            if y * g <= self.margin:
+                if self.estimate(&seen):
+                    g = self.product(&seen, 0, -1)
+                self.step(&seen, self.weight * self.eta * y, g, 0, -1)
+        return f
+
+    cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil:
+        cdef Row seen
+        cdef Py_ssize_t s
+        cdef double margin
+        if x.norm2 == 0 or self.weight == 0:
+            self.raw_scores(x, out)
+            return
+        self.look(x, &seen)
+        self.raw_scores(&seen, out)
+        s = self.rival(y, out)
+        margin = out[y] - out[s] if s >= 0 else INFINITY
+        if seen.value != x.value:
+            self.raw_scores(x, out)
+        if margin <= self.margin:
+            if self.estimate(&seen):
+                margin = self.product(&seen, y, s)
+            self.step(&seen, self.weight * self.eta, margin, y, s)
+
+    def restore(self, state):
+        if not state["scale"] > 0:
+            raise ModelError(f"the scale is {state['scale']}; it must be above 0")
+        Selection.restore(self, state)
+
+
+cdef class PartlySeen(Truncated):
+    """The same where a row shows k features: with probability epsilon any k, else those of w."""
+
+    NUMBERS = (*Truncated.NUMBERS, "draws")
+
+    cdef double epsilon
+    cdef unsigned long long seed
+    cdef public Py_ssize_t draws
+    cdef Py_ssize_t features      # that have not been zero in some row; among these are any k
+    cdef char* met                # whether a record is one of them
+    cdef int* index               # the row as it is seen
+    cdef double* values
+    cdef Py_ssize_t known, room   # records of these arrays
+
+    def __init__(self, Py_ssize_t k, double eta, double lam, double epsilon, unsigned long long seed):
+        Truncated.__init__(self, k, eta, lam, 1)
+        self.epsilon, self.seed = epsilon, seed
+        self.grow(1)
+
+    def __dealloc__(self):
+        free(self.met)
+        free(self.index)
+        free(self.values)
+
+    cdef int grow(self, Py_ssize_t rows) except -1:
+        cdef Py_ssize_t room = max(rows, 2 * self.room)
+        Truncated.grow(self, rows)
+        if rows > self.room:
+            if (resize(<void**> &self.met, room, 1) < 0 or resize(<void**> &self.index, room, sizeof(int)) < 0
+                    or resize(<void**> &self.values, room, sizeof(double)) < 0):
+                raise MemoryError(f"no memory for {rows} features")
+            self.room = room
+        if rows > self.known:
+            memset(self.met + self.known, 0, rows - self.known)
+            self.known = rows
+        return 0
+
+    cdef void meet(self, Py_ssize_t j) noexcept nogil:
+        self.features += not self.met[j]
+        self.met[j] = True
+
+    cdef bint used(self, Py_ssize_t j) noexcept nogil:
+        return self.kept.holds(j) and self.strength(self.table.data + j * self.table.width) > 0
+
+    cdef void look(self, const Row* x, Row* seen) noexcept nogil:
+        """Of d features any k are drawn, one after another: only those that the row has, for no other would matter."""
+        cdef Py_ssize_t i, j, left = self.kept.k, among
+        cdef bint explore = (random_bits(self.seed, &self.draws) >> 11) * 2.0 ** -53 < self.epsilon, shown
+        for i in range(-1, x.n):
+            if value(x, i) != 0:
+                self.meet(record(x, i))
+        seen.index, seen.value, seen.n, seen.constant, seen.norm2 = self.index, self.values, 0, 0, 0
+        among = self.features
+        for i in range(-1, x.n):
+            if value(x, i) == 0:
+                continue
+            j = record(x, i)
+            if explore:
+                shown = random_below(among, self.seed, &self.draws) < left
+                among -= 1
+                left -= shown
+            else:
+                shown = self.used(j)
+            if shown and i < 0:
+                seen.constant = x.constant
+            elif shown:
+                self.index[seen.n], self.values[seen.n] = <int> j - 1, x.value[i]
+                seen.n += 1
+
+    cdef bint estimate(self, Row* seen) noexcept nogil:
+        """Each value over the probability that it is seen, so that the mean is the whole row."""
+        cdef Py_ssize_t i
+        cdef double any_k = self.epsilon * fmin(1, <double> self.kept.k / self.features), rest = 1 - self.epsilon
+        for i in range(seen.n):
+            self.values[i] /= any_k + (rest if self.used(self.index[i] + 1) else 0)
+        if seen.constant != 0:
+            seen.constant /= any_k + (rest if self.used(0) else 0)
+        seen.norm2 = sum_of_squares(self.values, seen.n) + seen.constant * seen.constant
+        return True
+
+    def state(self):
+        cdef Py_ssize_t i
+        met = np.array([i for i in range(self.known) if self.met[i]], dtype=np.int64)
+        return {**Truncated.state(self), "met": met}
+
+    def restore(self, state):
+        Truncated.restore(self, state)
+        cdef const long long[::1] met = np.ascontiguousarray(state["met"])
+        cdef Py_ssize_t i
+        for i in range(met.shape[0]):
+            if not (met[i - 1] if i else -1) < met[i] < self.known:
+                raise ModelError(f"the features that were met do not ascend to less than {self.known}")
+            self.meet(met[i])
+
+
+class OFS(Selector, Classifier):
+    """Online feature selection: gradient descent that keeps the k largest weights after every step.
+
+    Where y w.x <= 1: w <- (1 - lam eta) w + eta y x, then w <- w min(1, 1 / (sqrt(lam) |w|)), then all but the k
+    largest |w_j| are set to 0. The ball keeps what is cut off small, for the k largest hold most of a short vector's
+    length. Of equal weights those of the lowest columns are kept. The intercept is one of the k, and comes first among
+    equals. With several classes y w.x is the margin over the strongest wrong class, whose weights take -eta x, |w| is
+    of all weights together, and a feature counts by the sum over the classes of |w_j|.
+
+    With `partial` the learner looks at k features of a row only: with probability epsilon any k of the d there are,
+    else those of w. It takes the step where y w.x of these is at most 1, along x_j / p_j for the features seen, p_j =
+    epsilon k / d + (1 - epsilon) [w_j != 0] being the probability to see it. A stream does not tell how many features
+    there will be: d counts those that were not zero in this row or an earlier one, the constant of the intercept too.
+    What it predicts is w.x, of at most k features.
+
+    Scale the features. Where a step, eta |x| long, is not short beside the ball, 1 / sqrt(lam) in radius, each undoes
+    those before, and `PET` does better; and where features have few values, many weights tie, and columns come first
+    that merely stand first.
+
+    The importance of an example multiplies its loss, and so eta y x. An update costs O(log k) for each non-zero that is
+    kept or comes to be kept, O(1) for the others, and nothing for the features that the row does not have.
+
+    Parameters
+    ----------
+    k : how many weights there may be, the intercept among them, at least 1.
+    eta : the step, above 0.
+    lam : the regularisation, at least 0, with lam eta at most 1; 0 for no ball.
+    partial : look at k features of each row.
+    epsilon : with `partial`, the share of rows of which any k are looked at, above 0 and at most 1.
+    seed : of what is looked at.
+
+    >>> from seriatim import OFS, data, evaluate
+    >>> model = OFS(6, features={"normalize": "standard"})
+    >>> run = evaluate.progressive(model, *data.load("spam"))
+    >>> run.mistakes, len(model.selected_features_)
+    (1302, 6)
+
+    Wang, Zhao, Hoi and Jin, "Online feature selection and its applications", IEEE Transactions on Knowledge and Data
+    Engineering 26 (2014).
+    """
+
+    family = "sparse"
+    paper = "Wang et al. (2014)"
+    loss = "hinge"
+    k = Number(least=1, below=10**9, integer=True)
+    eta = Number(0.2, above=0, search=powers(-8, 4))
+    lam = Number(0.01, least=0)
+    partial = Flag(False)
+    epsilon = Number(0.2, above=0, most=1)
+    seed = Number(0, least=0, below=2**64, integer=True)
+
+    def build(self):
+        if self.lam * self.eta > 1:
+            raise ParameterError(f"OFS: lam * eta is {self.lam * self.eta:g}; it must be at most 1, or w would turn")
+        if self.partial:
+            return PartlySeen(int(self.k), self.eta, self.lam, self.epsilon, int(self.seed))
+        return Truncated(int(self.k), self.eta, self.lam, 1)
+
+
+class PET(Selector, Classifier):
+    """The perceptron by truncation, which online feature selection is measured by.
+
+    On a mistake, y w.x <= 0: w += eta y x, and all but the k largest |w_j| are set to 0. There is no ball, so what is
+    cut off may be large. Ties, the intercept, several classes, importance and cost are those of `OFS`.
+
+    Parameters
+    ----------
+    k : how many weights there may be, the intercept among them, at least 1.
+    eta : the step, above 0; as w starts at 0 it scales the weights and changes no prediction.
+
+    >>> from seriatim import PET, data, evaluate
+    >>> model = PET(6, features={"normalize": "standard"})
+    >>> run = evaluate.progressive(model, *data.load("spam"))
+    >>> run.mistakes, len(model.selected_features_)
+    (1902, 6)
+
+    Wang, Zhao, Hoi and Jin, "Online feature selection and its applications", IEEE Transactions on Knowledge and Data
+    Engineering 26 (2014), algorithm 1.
+    """
+
+    family = "sparse"
+    paper = "Wang et al. (2014)"
+    loss = "perceptron"
+    k = Number(least=1, below=10**9, integer=True)
+    eta = Number(1.0, above=0)
+
+    def build(self):
+        return Truncated(int(self.k), self.eta, 0, 0)
+
+
+cdef class SecondOrder(Selection):
+    """Diagonal AROW, and then the k features of the smallest variance."""
+
+    cdef double r
+
+    def __init__(self, Py_ssize_t k, double r):
+        Selection.__init__(self, k, (("sigma", 1.0, False),))
+        self.r = r
+
+    cdef double strength(self, const double* w) noexcept nogil:
+        cdef double sum = 0
+        cdef Py_ssize_t k
+        for k in range(self.classes):
+            sum -= w[self.classes + k]
+        return sum
+
+    cdef double variance(self, const Row* x, Py_ssize_t column) noexcept nogil:
+        """x' Sigma x of a class."""
+        cdef const double* sigma = self.table.data + self.classes + column
+        cdef double v = 0
+        cdef Py_ssize_t i
+        for i in range(-1, x.n):
+            v += value(x, i) * value(x, i) * sigma[record(x, i) * self.table.width]
+        return v
+
+    cdef void sharpen(self, const Row* x, double alpha, double c, Py_ssize_t column) noexcept nogil:
+        """w += alpha Sigma x and 1 / Sigma_j += c x_j^2, in a column."""
+        cdef Py_ssize_t i
+        cdef double* w
+        cdef double* sigma
+        cdef double g
+        for i in range(-1, x.n):
+            w = self.table.data + record(x, i) * self.table.width + column
+            sigma = w + self.classes
+            g = sigma[0] * value(x, i)
+            w[0] += alpha * g
+            sigma[0] = fmax(sigma[0] / (1 + c * g * value(x, i)), LEAST)
+
+    cdef void step(self, const Row* x, double margin, double sign, Py_ssize_t y, Py_ssize_t s) noexcept nogil:
+        cdef double r, v, alpha
+        if margin >= 1 or x.norm2 == 0 or self.weight == 0:
+            return
+        v = self.variance(x, y) + (self.variance(x, s) if s >= 0 else 0)
+        if v <= LEAST:
+            return
+        r = self.r / self.weight
+        alpha = fmin((1 - margin) / (v + r), MOST)
+        self.sharpen(x, sign * alpha, fmin(1 / r, MOST), y)
+        if s >= 0:
+            self.sharpen(x, -alpha, fmin(1 / r, MOST), s)
+        self.updates += 1
+        self.choose(x)
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        cdef double f = dot(x, self.table.data, self.table.width)
+        self.step(x, y * f, y, 0, -1)
+        return f
+
+    cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil:
+        cdef Py_ssize_t s
+        self.raw_scores(x, out)
+        s = self.rival(y, out)
+        if s >= 0:
+            self.step(x, out[y] - out[s], 1, y, s)
+
+    def state(self):
+        """The variances of the features that have spoken, by their records."""
+        sigma = self.table.get("sigma")
+        index = np.flatnonzero((sigma != 1).any(axis=1))
+        return {**Selection.state(self), "index": index, "sigma": sigma[index]}
+
+    def restore(self, state):
+        index, told = state["index"], state["sigma"]
+        if len(index) and not (index[0] >= 0 and index[-1] < state["records"] and (np.diff(index) > 0).all()):
+            raise ModelError(f"the numbers of the records do not ascend from 0 to less than {state['records']}")
+        if told.shape != (len(index), self.classes) or not (told > 0).all():
+            raise ModelError("there is not a variance above 0 for each record and class")
+        sigma = np.ones((state["records"], self.classes))
+        sigma[index] = told
+        self.grow(state["records"])
+        self.table.set("sigma", sigma)
+        Selection.restore(self, state)
+
+
+class SOFS(Selector, Classifier):
+    """Second-order online feature selection: AROW that keeps the k weights that it is surest of.
+
+    Where m = y w.x < 1, with v = x' Sigma x and Sigma diagonal: w += ((1 - m) / (v + r)) y Sigma x and
+    1 / Sigma_j += x_j^2 / r, and then all w_j but those of the k smallest Sigma_j are set to 0. Sigma is kept for all
+    features. Of equal ones those of the lowest columns are kept. The intercept is one of the k, and comes first among
+    equals. With several classes m is the margin over the strongest wrong class, v the sum of both variances, and a
+    feature counts by the sum of its variances over the classes.
+
+    A variance only falls, and only that of a feature that the row has. So an update costs O(log k) for each non-zero
+    that is kept or comes to be kept, O(1) for the others, and nothing for the features that the row does not have.
+
+    Which features these are depends on how often and how large they are, not on the labels: scale them.
+
+    Parameters
+    ----------
+    k : how many weights there may be, the intercept among them, at least 1.
+    r : regularisation, above 0: the larger, the smaller the steps. An example of importance g has r / g.
+
+    >>> from seriatim import SOFS, data, evaluate
+    >>> model = SOFS(6, features={"normalize": "standard"})
+    >>> run = evaluate.progressive(model, *data.load("spam"))
+    >>> run.mistakes, len(model.selected_features_)
+    (1473, 5)
+
+    Wu, Hoi, Mei and Yu, "Large-scale online feature selection for ultra-high dimensional sparse data", ACM Transactions
+    on Knowledge Discovery from Data 11 (2017).
+    """
+
+    family = "sparse"
+    paper = "Wu et al. (2017)"
+    loss = "hinge"
+    k = Number(least=1, below=10**9, integer=True)
+    r = Number(1.0, above=0, search=powers(-4, 4))
+
+    def build(self):
+        return SecondOrder(int(self.k), self.r)

@@ -1,0 +1,487 @@
+"""Dual averaging over groups of weights: of features that belong together, or of one feature in several tasks."""
+
+import numpy as np
+
+cimport cython
+from libc.math cimport sqrt
+from libc.stdlib cimport free
+
+from seriatim.core.learner cimport Learner
+from seriatim.core.loss cimport Gradient
+from seriatim.core.memory cimport resize
+from seriatim.core.row cimport Row, record, value
+from seriatim.core.rows cimport Rows
+from seriatim.core.table cimport Table
+from seriatim.sparse.lazy cimport Lazy, soft
+
+from seriatim.core.loss import LOSSES
+from seriatim.errors import ModelError
+from seriatim.parameters import Choice, Number, powers
+from seriatim.sparse.groups import Grouped
+from seriatim.sparse.tasks import MultiTask
+
+# Squares are taken of G times this, exactly: no run that diverges takes their sums out of the range of numbers.
+cdef double UNIT = 2.0 ** -64
+
+
+cdef inline void move_square(double* sum, double* rest, double old, double new) noexcept nogil:
+    """A sum of squares in which old^2 becomes new^2.
+
+    `rest` is what the additions have rounded away (Neumaier), so the sum is as exact as if it were made anew: a square
+    that is taken out again is, bit by bit, the one that went in.
+    """
+    cdef double square = (UNIT * new) ** 2, total = sum[0] + square, part = total - sum[0]
+    rest[0] += (sum[0] - (total - part)) + (square - part)
+    square = -(UNIT * old) ** 2
+    sum[0] = total + square
+    part = sum[0] - total
+    rest[0] += (total - (sum[0] - part)) + (square - part)
+
+
+cdef inline double left_of(double norm2, double cut2) noexcept nogil:
+    """[1 - cut / |c|]+, of squares; 0 where c = 0, which makes it NaN. Nobody could foretell a branch here."""
+    cdef double left = 1 - sqrt(cut2 / norm2)
+    return left if left > 0 else 0.0
+
+
+cdef inline void several(GroupDual self, const Row* x, Py_ssize_t column, double* out, int n) noexcept nogil:
+    """x.w of n columns."""
+    cdef double sums[8]
+    cdef const double* G = self.table.data + column
+    cdef const double* r
+    cdef const double* left
+    cdef const int* place = self.place
+    cdef double threshold = self.threshold, alone = self.alone
+    cdef Py_ssize_t i, j, k, width = self.table.width
+    for k in range(n):
+        sums[k] = x.constant * G[k]
+    for i in range(x.n):
+        j = (i if x.index == NULL else x.index[i]) + 1
+        r = G + j * width
+        if place[j] < 0:
+            for k in range(n):
+                sums[k] += x.value[i] * soft(r[k], alone)
+        else:
+            left = self.left(place[j]) + column
+            for k in range(n):
+                sums[k] += x.value[i] * (soft(r[k], threshold) * left[k])
+    for k in range(n):
+        out[k] = self.factor * sums[k]
+
+
+@cython.final
+cdef class GroupDual(Lazy):
+    """w^g = -[1 - t lambda sqrt(d_g) / |c^g|]+ c^g / (gamma sqrt(t)), c = soft(G, t lambda r + gamma rho sqrt(t)).
+
+    A group keeps |G^g|^2 up to date with each step, which is |c^g|^2 where the threshold of c is 0. What is left of a
+    group is worked out when a row first asks for it in a round. A group of one feature needs none of this.
+    """
+
+    cdef double lam, gamma, rho, within
+    cdef double threshold        # of c
+    cdef double cut              # t lambda
+    cdef double alone            # the threshold of a feature that is a group by itself
+    cdef double factor
+    cdef double now              # the round after which these hold
+    cdef Table norms             # a record a group: |UNIT G^g|^2, its rest, what is left, and the round of that
+    cdef Py_ssize_t block        # the groups are blocks of so many columns; or, if it is 0,
+    cdef object arrays           # these have
+    cdef const Py_ssize_t* listed    # their columns, one group after another,
+    cdef const Py_ssize_t* begins    # where each begins,
+    cdef Py_ssize_t[::1] columns, owners    # and the columns, ascending, with their groups
+    cdef int* place              # the group of each record; -1 for one by itself
+    cdef Py_ssize_t room, known  # records that this has room for and knows
+    cdef Py_ssize_t placed       # columns that have been given theirs
+
+    def __init__(self, Gradient gradient, double lam, double gamma, double rho, double within):
+        Lazy.__init__(self, gradient, (("G", 0.0, True),), 1)
+        self.lam, self.gamma, self.rho, self.within = lam, gamma, rho, within
+        self.group(1, ())
+
+    def __dealloc__(self):
+        free(self.place)
+
+    def group(self, Py_ssize_t block, groups):
+        """Blocks of so many columns; or, if it is 0, lists of columns. What is in none is a group by itself."""
+        groups = [sorted(group) for group in groups if len(group) > 1]
+        listed = np.array([column for group in groups for column in group], dtype=np.intp)
+        owners = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+        order = np.argsort(listed)
+        self.columns, self.owners = listed[order], owners[order]
+        cdef Py_ssize_t[::1] begins = np.cumsum([0, *map(len, groups)], dtype=np.intp)
+        cdef Py_ssize_t[::1] members = np.append(listed, -1)    # never empty
+        self.block, self.arrays, self.begins, self.listed = block, (begins, members), &begins[0], &members[0]
+        fields = ("norm2", 0.0, False), ("rest", 0.0, False), ("left", 0.0, False), ("round", -1.0, False)
+        self.norms = Table(fields, self.classes)
+        self.norms.grow(max(1, len(groups)))
+        self.known = self.placed = 0
+        self.grow(self.table.rows)
+
+    cdef int grow(self, Py_ssize_t rows) except -1:
+        cdef Py_ssize_t before = self.table.rows
+        if rows > self.known:
+            self.table.grow(rows)
+            try:
+                self.find_places(self.table.rows)
+            except Exception:
+                self.table.rows = before
+                raise
+        return 0
+
+    def find_places(self, Py_ssize_t rows):
+        """The groups of so many records."""
+        cdef Py_ssize_t i, block = self.block
+        if block > 1:
+            self.norms.grow((rows - 2) // block + 1)
+        if rows > self.room:
+            if resize(<void**> &self.place, self.table.capacity, sizeof(int)) < 0:
+                raise MemoryError(f"no memory for {self.table.capacity} features")
+            self.room = self.table.capacity
+        for i in range(self.known, rows):
+            self.place[i] = <int> ((i - 1) // block) if block > 1 and i > 0 else -1
+        while self.placed < len(self.columns) and self.columns[self.placed] < rows - 1:
+            self.place[self.columns[self.placed] + 1] = <int> self.owners[self.placed]
+            self.placed += 1
+        self.known = rows
+
+    # ---- a round
+
+    cdef inline const double* left(self, Py_ssize_t g) noexcept nogil:
+        """[1 - t lambda sqrt(d_g) / |c^g|]+ of a group, one number a class."""
+        cdef double* r = self.norms.data + g * self.norms.width
+        if r[3 * self.classes] != self.now:
+            self.measure_group(g, r)
+            r[3 * self.classes] = self.now
+        return r + 2 * self.classes
+
+    cdef inline void measure_group(self, Py_ssize_t g, double* r) noexcept nogil:
+        cdef Py_ssize_t k, classes = self.classes
+        cdef Py_ssize_t begin = g * self.block if self.block else self.begins[g]
+        cdef Py_ssize_t end = begin + self.block if self.block else self.begins[g + 1]
+        cdef double norm2, cut2 = (end - begin) * (UNIT * self.cut) ** 2
+        for k in range(classes):
+            norm2 = r[k] + r[classes + k] if self.threshold == 0 else self.beyond(begin, end, k)
+            r[2 * classes + k] = left_of(norm2, cut2)
+
+    cdef double beyond(self, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t column) noexcept nogil:
+        """|UNIT c^g|^2, anew: c has moved with t, all over the group."""
+        cdef const double* G = self.table.data + column
+        cdef double norm2 = 0
+        cdef Py_ssize_t i, j
+        for i in range(begin, end):
+            j = 1 + (i if self.block else self.listed[i])
+            if j < self.table.rows:
+                norm2 += (UNIT * soft(G[j * self.table.width], self.threshold)) ** 2
+        return norm2
+
+    cdef void products(self, const Row* x, Py_ssize_t column, int n, double* out) noexcept nogil:
+        if n == 8:
+            several(self, x, column, out, 8)
+        elif n == 4:
+            several(self, x, column, out, 4)
+        else:
+            several(self, x, column, out, 1)
+
+    cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
+        cdef double* table = self.table.data + column
+        cdef double* norms = self.norms.data + column
+        cdef double* norm2
+        cdef Py_ssize_t i, j, classes = self.classes
+        cdef double g, old
+        for i in range(-1, x.n):
+            g = -a * value(x, i)
+            if g != 0:
+                j = record(x, i)
+                old = table[j * self.table.width]
+                table[j * self.table.width] = old + g
+                if self.place[j] >= 0:
+                    norm2 = norms + self.place[j] * self.norms.width
+                    move_square(norm2, norm2 + classes, old, old + g)
+
+    cdef void end_round(self) noexcept nogil:
+        cdef double t = self.t
+        self.now = t
+        self.cut = t * self.lam
+        self.threshold = self.cut * self.within + self.gamma * self.rho * sqrt(t)
+        self.alone = self.cut + self.threshold
+        self.factor = -1 / (self.gamma * sqrt(t)) if t > 0 else 0
+
+    # ---- classes and state
+
+    cdef void measure(self) noexcept nogil:
+        """The norms from the sums themselves."""
+        cdef Py_ssize_t i, k, classes = self.classes
+        cdef double* r
+        for i in range(self.norms.rows):
+            for k in range(classes):
+                r = self.norms.data + i * self.norms.width + k
+                r[0], r[classes], r[3 * classes] = 0, 0, -1
+        for i in range(self.table.rows):
+            if self.place[i] >= 0:
+                for k in range(classes):
+                    r = self.norms.data + self.place[i] * self.norms.width + k
+                    move_square(r, r + classes, 0, self.table.data[i * self.table.width + k])
+
+    def reclass(self, list source, list factor):
+        """Where a binary model becomes one of several classes, what is left of G halves, and what was cut off stays."""
+        G = self.table.get("G")
+        if self.factor:
+            G -= self.weights() / self.factor / 2
+        Lazy.reclass(self, source, factor)
+        self.norms.reclass(source, factor)
+        sums = self.table.get("G")
+        for k, (old, by) in enumerate(zip(source, factor)):
+            if old >= 0 and abs(by) == 0.5:
+                sums[:, k] = np.sign(by) * G[:, old] + 0.0    # a zero has no sign
+        self.table.set("G", sums)
+        self.measure()
+
+    def refresh(self):
+        self.grow(self.table.rows)
+        self.end_round()
+
+    def state(self):
+        """The norms, too: they go on from where they are, to the last bit."""
+        norms = np.hstack([self.norms.get("norm2"), self.norms.get("rest")])
+        index = np.flatnonzero(norms.any(axis=1))
+        return {**Lazy.state(self), "groups": index, "norms": norms[index]}
+
+    def restore(self, state):
+        Lazy.restore(self, state)
+        index, norms = state["groups"], state["norms"]
+        if norms.shape != (len(index), 2 * self.classes):
+            raise ModelError("the norms of the groups differ in shape from their numbers")
+        if len(index) and not (index[0] >= 0 and index[-1] < self.norms.rows and (np.diff(index) > 0).all()):
+            raise ModelError(f"the numbers of the groups do not ascend from 0 to less than {self.norms.rows}")
+        for name, values in zip(("norm2", "rest"), np.hsplit(norms, 2)):
+            all_values = self.norms.get(name)
+            all_values[index] = values
+            self.norms.set(name, all_values)
+
+
+class GroupRDA(Grouped):
+    """Dual averaging with the group lasso: features that belong together are in the model together, or not at all.
+
+    With ubar the mean of the gradients of rounds 1..t and d_g the size of group g,
+    c_j = sgn(ubar_j) [|ubar_j| - lambda r - gamma rho / sqrt(t)]+ and
+    w^g = -(sqrt(t) / gamma) [1 - lambda sqrt(d_g) / |c^g|]+ c^g, 0 where c^g = 0: the minimiser of
+    ubar.w + lambda sum_g (sqrt(d_g) |w^g| + r |w^g|_1) + (gamma / sqrt(t)) (|w|^2 / 2 + rho |w|_1). r > 0 is the sparse
+    group lasso, with zeros within the groups that are left, and rho > 0 the enhanced form. The intercept is not
+    penalised: b = -(sqrt(t) / gamma) ubar_b. The losses are those of `OGD`. With several classes the margin is
+    m = w_y.x - w_s.x, where s is the strongest wrong class, and each class has the groups by itself. The importance of
+    an example multiplies its loss. What is kept are sums of gradients, as in `RDA`, and a third label halves the
+    weights in the same way: what is above the thresholds.
+
+    A round costs the non-zeros of its row if r and rho are 0: the norm of each group is kept up to date. Otherwise all
+    of c moves with t, and a round costs the sizes of the groups that its row has features of.
+
+    Parameters
+    ----------
+    groups : a group number for each column; a list of column numbers for each group; or n, for groups of n columns in
+        a row. Where features have names the lists may have names, and column numbers count the names in the order in
+        which they were first met. A feature that is in none, or comes later, is a group by itself. d_g is what is told,
+        whether the stream has shown the feature or not. On the command line: groups=8, groups=0,0,1,1 or, a list for
+        each, groups="0,1;2,3".
+    loss : as for `OGD`.
+    lam : lambda, at least 0.
+    gamma : above 0: the larger, the smaller the steps.
+    rho : at least 0.
+    within : r, at least 0.
+    epsilon : of the epsilon-insensitive loss, at least 0.
+
+    >>> from seriatim import GroupRDA, data, evaluate
+    >>> run = evaluate.progressive(GroupRDA(8, lam=0.1, gamma=100), *data.load("digits"))    # the rows of the picture
+    >>> run.mistakes, run.model.n_nonzero_
+    (310, 402)
+
+    Yang, Xu, King and Lyu, "Online learning for group lasso", ICML 2010.
+    """
+
+    family = "sparse"
+    paper = "Yang et al. (2010)"
+    loss = Choice("hinge", LOSSES[:6])
+    lam = Number(1e-3, least=0)
+    gamma = Number(1.0, above=0, search=powers(-6, 6))
+    rho = Number(0.0, least=0)
+    within = Number(0.0, least=0)
+    epsilon = Number(0.1, least=0)
+
+    def build(self):
+        gradient = Gradient(self.loss, 1, "constant", self.epsilon)
+        return self._group(GroupDual(gradient, self.lam, self.gamma, self.rho, self.within))
+
+
+VARIANTS = ("iMTFS", "aMTFS", "MTFTS")
+
+cdef enum Variant:
+    INDIVIDUAL
+    ACROSS
+    BOTH
+
+
+@cython.final
+cdef class TaskDual(Lazy):
+    """W_j. = -[1 - t lambda / |U_j.|]+ U_j. / (gamma sqrt(t)), U = soft(G, t lambda r); a column of G a task.
+
+    iMTFS is the l1 penalty instead. A record has the sums of the tasks and, for aMTFS, their squared norm and its rest.
+    """
+
+    cdef int variant
+    cdef double lam, gamma, within
+    cdef double cut, factor          # t lambda, and -1 / (gamma sqrt(t))
+    cdef readonly Py_ssize_t tasks
+    cdef public Py_ssize_t task      # that of the example at hand
+    cdef const Py_ssize_t[::1] told  # those of the rows at hand
+
+    def __init__(self, Gradient gradient, Py_ssize_t tasks, str variant, double lam, double gamma, double within):
+        Lazy.__init__(self, gradient, (("G", 0.0, True),), 1)
+        self.table = Table((("G", 0.0, True),), tasks + 2)
+        self.tasks, self.variant, self.told = tasks, VARIANTS.index(variant), None
+        self.lam, self.gamma, self.within = lam, gamma, within
+
+    cdef inline double dual(self, const double* G) noexcept nogil:
+        """What is left of a record, for the task."""
+        cdef double by, norm2 = 0, cut2 = (UNIT * self.cut) ** 2
+        cdef Py_ssize_t q
+        if self.variant == INDIVIDUAL:
+            return soft(G[self.task], self.cut)
+        if self.variant == ACROSS:
+            return G[self.task] * left_of(G[self.tasks] + G[self.tasks + 1], cut2)
+        by = self.within * self.cut
+        for q in range(self.tasks):
+            norm2 += (UNIT * soft(G[q], by)) ** 2
+        return soft(G[self.task], by) * left_of(norm2, cut2)
+
+    cdef void products(self, const Row* x, Py_ssize_t column, int n, double* out) noexcept nogil:
+        cdef Py_ssize_t i, width = self.table.width
+        cdef const double* G = self.table.data
+        cdef double sum = x.constant * self.dual(G)
+        for i in range(x.n):
+            sum += x.value[i] * self.dual(G + ((i if x.index == NULL else x.index[i]) + 1) * width)
+        out[0] = self.factor * sum
+
+    cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
+        cdef Py_ssize_t i
+        cdef double g, old
+        cdef double* G
+        for i in range(-1, x.n):
+            g = -a * value(x, i)
+            if g != 0:
+                G = self.table.data + record(x, i) * self.table.width
+                old = G[self.task]
+                G[self.task] = old + g
+                if self.variant == ACROSS:
+                    move_square(G + self.tasks, G + self.tasks + 1, old, old + g)
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        if self.told is not None:
+            self.task = (&self.told[0])[self.learned]
+        return Lazy.learn(self, x, y)
+
+    cdef void end_round(self) noexcept nogil:
+        self.cut = self.lam * self.t
+        self.factor = -1 / (self.gamma * sqrt(<double> self.t)) if self.t > 0 else 0
+
+    # ---- the tasks of rows
+
+    def tell(self, tasks):
+        """The tasks of the rows that come next, which are all of one otherwise."""
+        self.told = tasks
+
+    def learn_rows(self, rows, y, out=None, start=0, delay=0):
+        try:
+            if self.told is not None and len(self.told) != len(y):
+                raise ValueError("rows and tasks differ in length")
+            Learner.learn_rows(self, rows, y, out, start, delay)
+        finally:
+            self.told, self.task = None, 0
+
+    def score_rows(self, Rows rows):
+        if self.told is None:
+            return Learner.score_rows(self, rows)
+        result = np.empty((rows.n, 1))
+        cdef double[:, ::1] out = result
+        cdef const Py_ssize_t[::1] tasks = self.told
+        cdef Row x
+        cdef Py_ssize_t i
+        if len(tasks) != rows.n:
+            raise ValueError("rows and tasks differ in length")
+        with nogil:
+            for i in range(rows.n):
+                rows.get(i, self.constant, &x)
+                self.task = tasks[i]
+                out[i, 0] = self.score(&x)
+            self.task = 0
+        return result
+
+    # ---- weights and state
+
+    def weights(self):
+        columns = []
+        for self.task in range(self.tasks):
+            columns.append(Lazy.weights(self))
+        self.task = 0
+        return np.hstack(columns)
+
+    def reclass(self, list source, list factor):
+        """Of two labels, the only one so far is the other one; the norms have no sign."""
+        self.table.reclass(list(range(self.tasks + 2)), [factor[0]] * self.tasks + [1.0, 1.0])
+        Learner.reclass(self, source, factor)
+
+    def refresh(self):
+        self.end_round()
+
+
+class MultiTaskRDA(MultiTask):
+    """Dual averaging over several tasks at a time, whose examples come in any order: each task has a row of W.
+
+    With G the mean of the gradients of rounds 1..t, each of which is of one task q and 0 in the others:
+
+    "iMTFS", each task by itself: W_qj = -(sqrt(t) / gamma) sgn(G_qj) [|G_qj| - lambda]+.
+    "aMTFS", a feature is in all tasks or in none: W_.j = -(sqrt(t) / gamma) [1 - lambda / |G_.j|]+ G_.j.
+    "MTFTS", some features for all tasks, and in each some of these: the same with U_qj = sgn(G_qj) [|G_qj| - lambda r]+
+    in place of G.
+
+    They minimise <G, W> + lambda R(W) + gamma |W|^2 / (2 sqrt(t)), where R sums |W_qj|, the lengths |W_.j|, or these
+    and r |W_qj|. The losses are those of `OGD`; two labels, the same in all tasks. `coef_` has a row a task. The
+    intercept is a weight like the others. The importance of an example multiplies its loss. The formulas are from the
+    problems that the paper poses, and have not been compared with its text. A round costs the non-zeros of its row, for
+    MTFTS times the number of tasks.
+
+    `partial_fit(X, y, tasks)`, `predict(X, tasks)`, `decision_function`, `score`, and with `task` `learn_one`,
+    `predict_one` and `score_one` are told the tasks by their numbers, from 0 on. Where none is told, as on the command
+    line, all examples are of task 0.
+
+    Parameters
+    ----------
+    n_tasks : how many there are, at least 1.
+    variant : as above.
+    loss : as for `OGD`.
+    lam : lambda, at least 0.
+    gamma : above 0: the larger, the smaller the steps.
+    within : r of MTFTS, at least 0.
+    epsilon : of the epsilon-insensitive loss, at least 0.
+
+    >>> from seriatim import MultiTaskRDA, data
+    >>> X, y = data.load("digits")
+    >>> odd, half = y % 2, y // 5    # which digits are odd: of those below 5, and of the others
+    >>> model = MultiTaskRDA(2, lam=0.3, gamma=100).partial_fit(X, odd, half)
+    >>> round(model.score(X, odd, tasks=half), 3), (model.coef_ != 0).sum(axis=1).tolist()
+    (0.935, [20, 20])
+
+    Yang, Lyu and King, "Efficient online learning for multitask feature selection", TKDD 7 (2013).
+    """
+
+    family = "sparse"
+    paper = "Yang et al. (2013)"
+    fixed = (*MultiTask.fixed, "variant")
+    variant = Choice("aMTFS", VARIANTS)
+    loss = Choice("hinge", LOSSES[:6])
+    lam = Number(1e-3, least=0)
+    gamma = Number(1.0, above=0, search=powers(-6, 6))
+    within = Number(1.0, least=0)
+    epsilon = Number(0.1, least=0)
+
+    def build(self):
+        gradient = Gradient(self.loss, 1, "constant", self.epsilon)
+        return TaskDual(gradient, self.n_tasks, self.variant, self.lam, self.gamma, self.within)

@@ -1,0 +1,131 @@
+"""Which features belong together, and a classifier that is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from seriatim.core.vocabulary import Vocabulary
+from seriatim.errors import DataError
+from seriatim.estimator import Classifier, Observer
+from seriatim.parameters import Parameter
+
+MOST_COLUMNS = 1 << 28
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Blocks of so many columns each; or the columns, and the names, of each group."""
+
+    block: int = 0
+    columns: tuple[tuple[int, ...], ...] = ()
+    names: tuple[tuple[str, ...], ...] = ()
+
+
+def is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True)
+class Groups(Parameter):
+    """Groups of features: a size, a number for each column, or a list of columns and names for each group."""
+
+    @property
+    def range(self) -> str:
+        return (
+            "a whole number n, at least 1, for groups of n columns in a row, a group number for each column, or a "
+            "list of columns or names for each group, in which each stands once"
+        )
+
+    def parse(self, text: str) -> Any:
+        """`8`; `0,0,1,1`, a number for each column; `0,1;2,3` or `age,sex;height;`, a list for each group."""
+        if ";" in text:
+            lists = [part.split(",") for part in text.split(";") if part]
+            return [[int(one) if one.isdigit() else one for one in part] for part in lists]
+        try:
+            numbers = [int(part) for part in text.split(",")]
+        except ValueError:
+            return text
+        return numbers if len(numbers) > 1 else numbers[0]
+
+    def plain(self, value: Any) -> Any:
+        value = value.tolist() if hasattr(value, "tolist") else value
+        if isinstance(value, str) or not hasattr(value, "__iter__"):
+            return value
+        return [self.plain(one) for one in value]
+
+    def of(self, value: Any) -> Grouping:
+        """The groups; an error for what are none."""
+        if is_whole(value):
+            if not 1 <= value < MOST_COLUMNS:
+                raise ValueError
+            return Grouping(block=int(value))
+        if isinstance(value, str | bytes | dict):
+            raise TypeError
+        given = [*value]
+        if all(is_whole(one) for one in given):
+            numbered: dict[int, list[int]] = {}
+            for column, number in enumerate(given):
+                numbered.setdefault(int(number), []).append(column)
+            return Grouping(columns=tuple(map(tuple, numbered.values())))
+        if any(isinstance(group, str | bytes | dict) for group in given):
+            raise TypeError
+        lists = [[*group] for group in given]
+        every = [one for group in lists for one in group]
+        good = all(isinstance(one, str) or (is_whole(one) and 0 <= one < MOST_COLUMNS) for one in every)
+        if not good or not all(lists) or len({*every}) < len(every):
+            raise ValueError
+        return Grouping(
+            columns=tuple(tuple(int(one) for one in group if not isinstance(one, str)) for group in lists),
+            names=tuple(tuple(one for one in group if isinstance(one, str)) for group in lists),
+        )
+
+    def problem(self, value: Any) -> str | None:
+        try:
+            self.of(value)
+        except (TypeError, ValueError, OverflowError):
+            return self.range
+        return None
+
+
+class Grouped(Classifier):
+    """A classifier over groups of features. Where these have names, the names take the first columns."""
+
+    fixed = (*Classifier.fixed, "groups")
+    groups: Any = Groups()
+
+    def _grouping(self) -> tuple[Grouping, list[str]]:
+        """The groups, and all names in them."""
+        known = Groups().of(self.groups)
+        return known, [name for group in known.names for name in group]
+
+    def _group(self, learner: Any) -> Any:
+        """Tell a new learner which of its columns belong together."""
+        known, names = self._grouping()
+        if self._vocabulary is not None and names:
+            place = {name: column for column, name in enumerate(self._vocabulary.names)}
+            learner.group(0, [[place[name] for name in group if name in place] for group in known.names])
+        else:
+            learner.group(known.block, known.columns)
+        return learner
+
+    def _ready_for_names(self) -> Vocabulary:
+        fresh = self._vocabulary is None
+        vocabulary = super()._ready_for_names()
+        names = self._grouping()[1]
+        if fresh and names:
+            vocabulary = self._vocabulary = Vocabulary(names)
+            self._group(self._learner).reserve(len(names))
+        return vocabulary
+
+    def learn_rows(self, rows: Any, y: Any, observe: Observer | None = None, learn: Any = None) -> None:
+        if rows.names is None and self._vocabulary is None and not self._columns:
+            self._check_parameters()
+            known, names = self._grouping()
+            if names and not any(known.columns):
+                raise DataError(
+                    f"{type(self).__name__}: the groups are of names, and these examples have none; give column numbers"
+                )
+        super().learn_rows(rows, y, observe, learn)

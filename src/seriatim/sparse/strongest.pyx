@@ -1,0 +1,113 @@
+"""The k records of the highest keys, kept while keys change and records come."""
+
+import numpy as np
+
+cimport cython
+from libc.stdlib cimport free
+from libc.string cimport memset
+
+from seriatim.core.memory cimport resize
+
+from seriatim.errors import ModelError
+
+
+cdef inline bint weaker(Entry a, Entry b) noexcept nogil:
+    return a.key < b.key or (a.key == b.key and a.record > b.record)
+
+
+@cython.final
+cdef class Strongest:
+    """At most k records; of equal keys the lowest record is the strongest. A change costs O(log k), a refusal O(1)."""
+
+    def __cinit__(self, Py_ssize_t k):
+        self.k = k
+        self.grow(1)
+
+    def __dealloc__(self):
+        free(self.heap)
+        free(self.place)
+
+    cdef int grow(self, Py_ssize_t rows) except -1:
+        cdef Py_ssize_t room
+        if rows > self.room:
+            room = max(rows, 2 * self.room)
+            if (resize(<void**> &self.place, room, sizeof(int)) < 0
+                    or resize(<void**> &self.heap, min(self.k, room), sizeof(Entry)) < 0):
+                raise MemoryError(f"no memory to choose among {rows} features")
+            self.room = room
+        if rows > self.known:
+            memset(self.place + self.known, 0, (rows - self.known) * sizeof(int))
+            self.known = rows
+        return 0
+
+    cdef void change(self, Py_ssize_t record, double key) noexcept nogil:
+        """The key of a record that is held."""
+        cdef Py_ssize_t i = self.place[record] - 1
+        if key > self.heap[i].key:
+            self.sink(i, Entry(key, <int> record))
+        elif key < self.heap[i].key:
+            self.rise(i, Entry(key, <int> record))
+
+    cdef Py_ssize_t offer(self, Py_ssize_t record, double key) noexcept nogil:
+        """Take in a record if it is strong enough; returns the one that is not held any more, or -1."""
+        cdef Entry entry = Entry(key, <int> record)
+        cdef Py_ssize_t weakest
+        if self.n < self.k:
+            self.n += 1
+            self.rise(self.n - 1, entry)
+            return -1
+        if weaker(entry, self.heap[0]):
+            return record
+        weakest = self.heap[0].record
+        self.place[weakest] = 0
+        self.sink(0, entry)
+        return weakest
+
+    cdef void order(self) noexcept nogil:
+        """Make a heap of keys that have all been changed."""
+        cdef Py_ssize_t i
+        for i in range(self.n // 2 - 1, -1, -1):
+            self.sink(i, self.heap[i])
+
+    cdef void rise(self, Py_ssize_t i, Entry entry) noexcept nogil:
+        """Put an entry into place i, or above what is stronger."""
+        while i > 0 and weaker(entry, self.heap[(i - 1) // 2]):
+            self.heap[i] = self.heap[(i - 1) // 2]
+            self.place[self.heap[i].record] = <int> i + 1
+            i = (i - 1) // 2
+        self.heap[i] = entry
+        self.place[entry.record] = <int> i + 1
+
+    cdef void sink(self, Py_ssize_t i, Entry entry) noexcept nogil:
+        """Put an entry into place i, or below what is weaker."""
+        cdef Py_ssize_t below = 2 * i + 1
+        while below < self.n:
+            below += below + 1 < self.n and weaker(self.heap[below + 1], self.heap[below])
+            if not weaker(self.heap[below], entry):
+                break
+            self.heap[i] = self.heap[below]
+            self.place[self.heap[i].record] = <int> i + 1
+            i, below = below, 2 * below + 1
+        self.heap[i] = entry
+        self.place[entry.record] = <int> i + 1
+
+    def get(self):
+        """The records as they stand."""
+        cdef Py_ssize_t i
+        array = np.empty(self.n, dtype=np.int64)
+        cdef long long[::1] view = array
+        for i in range(self.n):
+            view[i] = self.heap[i].record
+        return array
+
+    def set(self, const long long[::1] records):
+        """The reverse of `get`, where none is held; the keys are 0 until they are told."""
+        cdef Py_ssize_t i
+        if records.shape[0] > self.k:
+            raise ModelError(f"{records.shape[0]} features are selected; k is {self.k}")
+        for i in range(records.shape[0]):
+            if not 0 <= records[i] < self.known or self.place[records[i]]:
+                raise ModelError(f"the selected features are not different ones below {self.known}")
+            self.heap[i] = Entry(0, <int> records[i])
+            self.place[records[i]] = <int> i + 1
+        self.n = records.shape[0]

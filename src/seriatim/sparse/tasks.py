@@ -1,0 +1,154 @@
+"""A classifier of several tasks, each with weights of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from seriatim.errors import DataError, SeriatimError
+from seriatim.estimator import ONE, Classifier, mean
+from seriatim.inputs import check_targets
+from seriatim.labels import Coded
+from seriatim.parameters import Number
+
+
+class Given(NamedTuple):
+    """What a user says of some rows."""
+
+    y: Any
+    tasks: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks(Coded):
+    """The labels of some rows, and the task of each."""
+
+    tasks: np.ndarray
+
+    def __getitem__(self, rows: slice) -> Tasks:
+        return Tasks(self.labels, self.which[rows], self.tasks[rows])
+
+
+class MultiTask(Classifier):
+    """A classifier that is told with each example which of its tasks it belongs to; if it is not told, to task 0.
+
+    The tasks stand beside the labels, before what is seldom told: where another classifier takes the classes.
+    """
+
+    binary = True
+    fixed = (*Classifier.fixed, "n_tasks")
+    n_tasks: Any = Number(least=1, integer=True)
+
+    def _numbers(self, tasks: Any, n: int) -> np.ndarray:
+        """The tasks of n rows, checked."""
+        numbers = np.asarray(tasks)
+        if numbers.shape != (n,):
+            raise DataError(f"the tasks have shape {numbers.shape}; for {n} rows they must have shape ({n},)")
+        if numbers.dtype.kind not in "iuf":
+            raise DataError(f"the tasks must be whole numbers; these are of type {numbers.dtype}")
+        bad = np.flatnonzero(~((numbers >= 0) & (numbers < self.n_tasks) & (numbers == np.floor(numbers))))
+        if len(bad):
+            raise DataError(f"row {bad[0]}: the task {numbers[bad[0]]} is not a whole number below {self.n_tasks}")
+        return np.ascontiguousarray(numbers, dtype=np.intp)
+
+    # ---- arrays
+
+    def fit(self, X: Any, y: Any, tasks: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
+        """Forget all and learn from these rows, in one pass; all else is as for `partial_fit`."""
+        fresh = type(self)(**self.get_params())
+        return self._become(fresh._learn_array(X, Given(y, tasks), sample_weight))
+
+    def partial_fit(  # type: ignore[override]
+        self, X: Any, y: Any, tasks: Any = None, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Learn from these rows, one after another, where the last call ended; all of them or, if one is bad, none.
+
+        `tasks` are the numbers, from 0 on, of the tasks that the rows belong to; without them all belong to task 0.
+        `classes` and `sample_weight` are as everywhere.
+        """
+        return self._learn_array(X, Given(y, tasks), sample_weight, classes=classes)
+
+    def _targets(self, y: Any, n: int) -> Coded:
+        given = y if isinstance(y, Given) else Given(y, None)
+        labels = super()._targets(given.y, n)
+        if given.tasks is None:
+            return labels
+        self._check_parameters()
+        return Tasks(labels.labels, labels.which, self._numbers(given.tasks, n))
+
+    def _stretches(self, y: Coded) -> Iterator[tuple[int, np.ndarray, bool]]:
+        for start, targets, fresh in super()._stretches(y):
+            if isinstance(y, Tasks):
+                self._learner.tell(y.tasks[start : start + len(targets)])
+            yield start, targets, fresh
+
+    def _scores(self, X: Any, tasks: Any) -> np.ndarray:
+        self._fitted()
+        rows = self._rows(X).check()
+        numbers = None if tasks is None else self._numbers(tasks, rows.n)
+        with self._lock:
+            self._learner.tell(numbers)
+            try:
+                return self.scores_of(rows)
+            finally:
+                self._learner.tell(None)
+
+    def decision_function(self, X: Any, tasks: Any = None) -> np.ndarray:
+        """The score of each row, by the weights of its task: positive for the higher of the two labels."""
+        return self._scores(X, tasks)[:, 0]
+
+    def predict(self, X: Any, tasks: Any = None) -> np.ndarray:
+        """The prediction for each row, by the weights of its task."""
+        with self._lock:
+            return self.decide(self._scores(X, tasks))
+
+    def _logistic(self, X: Any, tasks: Any = None) -> np.ndarray:
+        higher = np.exp(-np.logaddexp(0, -self.decision_function(X, tasks)))
+        return np.column_stack([1 - higher, higher]) if len(self._labels) > 1 else np.ones((len(higher), 1))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, tasks: Any = None) -> float:
+        """The share of rows, or of their weight, whose label is predicted."""
+        predicted = self.predict(X, tasks)
+        return mean(predicted == check_targets(y, len(predicted)), sample_weight)
+
+    # ---- one example
+
+    @contextmanager
+    def _at(self, task: Any, learning: bool = False) -> Iterator[None]:
+        """The example of now is of this task."""
+        with self._lock:
+            if type(task) is not int or task != 0:  # 0 is what a learner takes it for
+                self._check_parameters()
+                task = int(self._numbers([task], 1)[0])
+                if learning:
+                    self._start()
+            if self._learner is not None:
+                self._learner.task = task
+            try:
+                yield
+            finally:
+                if self._learner is not None:
+                    self._learner.task = 0
+
+    def learn_one(self, x: dict[str, Any], y: Any, weight: float = ONE, *, task: int = 0) -> Self:
+        """Learn one example: a dict of features by name, its label, its importance, and the number of its task."""
+        with self._at(task, learning=True):
+            try:
+                return super().learn_one(x, y, weight)
+            except (SeriatimError, TypeError):
+                self._unstart()
+                raise
+
+    def predict_one(self, x: dict[str, Any], task: int = 0) -> Any:
+        """The label of one example of a task; None as long as no label is known."""
+        with self._at(task):
+            return super().predict_one(x)
+
+    def score_one(self, x: dict[str, Any], task: int = 0) -> Any:
+        """The score of one example of a task."""
+        with self._at(task):
+            return super().score_one(x)
