@@ -138,6 +138,8 @@ cdef class Lasvm(Machine):
             return False
         curvature = self.kernel(i, i) + self.kernel(j, j) - 2 * self.kernel(i, j)
         change = fmin(fmin(up, down), (g[i] - g[j]) / fmax(curvature, 1e-12))
+        if self.alpha[i] + change == self.alpha[i] and self.alpha[j] - change == self.alpha[j]:
+            return False    # rounding swallows it, and would for ever
         self.alpha[i] = self.highest(i) if self.reaches(i, up - change) else self.alpha[i] + change
         self.alpha[j] = self.lowest(j) if self.reaches(j, down - change) else self.alpha[j] - change
         ki, kj = self.matrix + i * self.side, self.matrix + j * self.side
