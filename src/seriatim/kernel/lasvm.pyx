@@ -207,7 +207,7 @@ cdef class Lasvm(Machine):
 
     def finish(self):
         """The candidates that wait, one after another; then steps until the optimality is violated by tau at most."""
-        cdef Py_ssize_t _, updates = self.updates, most = max(10**7, 100 * self.support.n)
+        cdef Py_ssize_t _, updates = self.updates, most = max(10**6, 100 * self.support.n)
         cdef bint moved = True
         self.learn_matrix()
         if self.failed:
@@ -432,7 +432,7 @@ class LASVM(KernelClassifier):
         return Lasvm(self._kernel(), self.C, self.tau, self.selection, self.candidates)
 
     def finish(self):
-        """Learn what waits, and go on until no pair is further than tau from the optimum."""
+        """Learn what waits, and go on until no pair is further than tau from the optimum, or for a million steps."""
         with self._lock:
             self._fitted().finish()
         return self
