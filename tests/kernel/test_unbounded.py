@@ -650,6 +650,16 @@ def test_lasvm_has_a_limit(monkeypatch):
     model.finish()
 
 
+def test_lasvm_does_not_keep_what_it_knows():
+    """Where one label is far from the other there is soon nothing to improve, and the rows that come by are let go."""
+    rng = np.random.default_rng(53)
+    y = rng.choice([-1, 1], 3000)
+    X = rng.uniform(-1, 1, (3000, 2)) + 3 * y[:, None]
+    model = learner("LASVM")(kernel=ours("gaussian", sigma=3.0)).partial_fit(X, y)
+    assert model.n_support_ < 100
+    assert model.score(X, y) == 1
+
+
 @pytest.mark.parametrize("kernel", ["laplacian", "chi_square"])
 @pytest.mark.parametrize("selection", ["random", "margin"])
 def test_kernels_between_support_vectors_after_a_resume(kernel, selection):

@@ -315,7 +315,8 @@ class LASVM(Machine):
     Until S holds 5 rows of each label a row is put into S with alpha = 0, and nothing else happens; from the next row
     on each is PROCESSed, then one REPROCESS. S is in the order in which rows came into it. b = (g_i + g_j) / 2 is that
     of the extremes after the last step, before rows leave S: of what leaves it is true that it needs no alpha at this
-    b. A row whose values and label are those of
+    b. As in lasvm.c, they leave after every REPROCESS, be there a step or not; by the paper's words a machine that has
+    nothing left to improve would keep every row that it is shown. A row whose values and label are those of
     a row in S is that row (here: has its number), so that a second epoch does not give an example a second alpha.
 
     What the last bit would decide: of gradients within 1e-9 of the extreme the first in S is taken, as a step inside
@@ -354,12 +355,12 @@ class LASVM(Machine):
     def reprocess(self, moved=False):
         """Whether there was a pair to improve; `moved` tells that PROCESS found one."""
         again = self.move(*self.extremes())
+        y, g, (up, down) = self.sides(), self.gradients(), self.extremes()
         if moved or again:
-            y, g, (up, down) = self.sides(), self.gradients(), self.extremes()
             self.b = (g[up] + g[down]) / 2
-            if again:
-                useless = ((y < 0) & (g >= g[up])) | ((y > 0) & (g <= g[down]))
-                self.S = [s for s, k in zip(self.S, useless, strict=True) if self.w[s] != 0 or not k]
+        if up is not None and down is not None:
+            useless = ((y < 0) & (g >= g[up])) | ((y > 0) & (g <= g[down]))
+            self.S = [s for s, k in zip(self.S, useless, strict=True) if self.w[s] != 0 or not k]
         return again
 
     def finish(self):

@@ -112,12 +112,13 @@ cdef class Lasvm(Machine):
         cdef const double* label = self.alpha + LABEL * self.slots
         cdef Py_ssize_t s
         cdef bint moved = self.step(most.i, most.j)
-        if not (moved or processed):
+        if moved or processed:
+            most = self.extremes()
+            self.b = (g[most.i] + g[most.j]) / 2
+        if most.i < 0 or most.j < 0:
             return False
-        most = self.extremes()
         high, low = g[most.i], g[most.j]
-        self.b = (high + low) / 2
-        for s in range(self.support.n - 1 if moved else -1, -1, -1):
+        for s in range(self.support.n - 1, -1, -1):
             if (self.alpha[s] == 0 and not self.alpha[WAITS * self.slots + s]
                     and (g[s] >= high if label[s] < 0 else g[s] <= low)):
                 self.leave(s)
@@ -137,6 +138,8 @@ cdef class Lasvm(Machine):
             return False
         curvature = self.kernel(i, i) + self.kernel(j, j) - 2 * self.kernel(i, j)
         change = fmin(fmin(up, down), (g[i] - g[j]) / fmax(curvature, 1e-12))
+        if self.alpha[i] + change == self.alpha[i] and self.alpha[j] - change == self.alpha[j]:
+            return False    # rounding swallows it, and would for ever
         self.alpha[i] = self.highest(i) if self.reaches(i, up - change) else self.alpha[i] + change
         self.alpha[j] = self.lowest(j) if self.reaches(j, down - change) else self.alpha[j] - change
         ki, kj = self.matrix + i * self.side, self.matrix + j * self.side
@@ -204,7 +207,7 @@ cdef class Lasvm(Machine):
 
     def finish(self):
         """The candidates that wait, one after another; then steps until the optimality is violated by tau at most."""
-        cdef Py_ssize_t _, updates = self.updates, most = max(10**7, 100 * self.support.n)
+        cdef Py_ssize_t _, updates = self.updates, most = max(10**6, 100 * self.support.n)
         cdef bint moved = True
         self.learn_matrix()
         if self.failed:
@@ -388,9 +391,9 @@ class LASVM(KernelClassifier):
     those whose alpha may shrink, if y = 1, else with the one of the largest g among those whose alpha may grow.
     REPROCESS: the pair (i, j) of the largest g where alpha may grow and the smallest where it may shrink. In either, if
     g_i - g_j > tau, alpha_i += lambda and alpha_j -= lambda with lambda = min((g_i - g_j) / (k_ii + k_jj - 2 k_ij), and
-    what the bounds leave). After a step of REPROCESS b = (g_i + g_j) / 2 of the new extremes, and rows of alpha = 0
-    leave that lie beyond them, y_s = -1 and g_s >= g_i or y_s = 1 and g_s <= g_j. Each row is one PROCESS and one
-    REPROCESS; if only the former takes a step, b is found anew as well.
+    what the bounds leave). After the steps of a round b = (g_i + g_j) / 2 of the extremes. Then, and also where there
+    was no step, as in the authors' program, rows of alpha = 0 leave that lie beyond the extremes: y_s = -1 and
+    g_s >= g_i, or y_s = 1 and g_s <= g_j. Each row is one PROCESS and one REPROCESS.
 
     The first rows, until there are 5 of each label, come into the set without a step. A row that equals one of the set,
     label and all, is that one, as in a second epoch, and is only followed by a REPROCESS. `finish()` does REPROCESS
@@ -429,7 +432,7 @@ class LASVM(KernelClassifier):
         return Lasvm(self._kernel(), self.C, self.tau, self.selection, self.candidates)
 
     def finish(self):
-        """Learn what waits, and go on until no pair is further than tau from the optimum."""
+        """Learn what waits, and go on until no pair is further than tau from the optimum, or for a million steps."""
         with self._lock:
             self._fitted().finish()
         return self
