@@ -809,7 +809,7 @@ def out_of_range(parameter):
         yield from () if parameter.least is None else (parameter.least - 1e-9,)
         yield from () if parameter.below is None else (parameter.below, parameter.below + 1)
         yield from () if parameter.most is None else (parameter.most + 1e-9,)
-        yield from (1.5,) if parameter.integer else ()
+        yield from (1.5, 3.0) if parameter.integer else ()
     if isinstance(parameter, Choice):
         yield from ("none of them", None, 1, parameter.options[0].upper() + "x", ["I"])
     if isinstance(parameter, Flag):

@@ -323,6 +323,17 @@ def test_inspect_several_labels_and_a_model_without_weights(good):
     assert "heaviest" not in good("inspect", "m")
 
 
+def test_inspect_a_kernel_machine(good):
+    """In place of features: how many support vectors, and what each of several kernels counts."""
+    good("train", "spam", "--limit", "200", "-a", "rbp", "-p", "budget=20", "-o", "m")
+    assert "support    20" in good("inspect", "m")
+    good("train", "spam", "--limit", "200", "-a", "omkc", "-p", "kernels=gaussian:2,polynomial:2", "-o", "m")
+    about = json.loads(good("inspect", "m", "--json"))
+    assert [name for name, _ in about["kernels"]] == ["Gaussian(sigma=2.0)", "Polynomial(degree=2, c=1.0)"]
+    assert sum(weight for _, weight in about["kernels"]) == pytest.approx(1)
+    assert "Gaussian(sigma=2.0)" in good("inspect", "m").split("labels")[1]
+
+
 def test_a_wider_file_for_a_model_that_knows_names(good, seriatim_, folder):
     """Which names the columns beyond have is not known: refused, and the model stays as it was."""
     wide = folder / "wide.svm"

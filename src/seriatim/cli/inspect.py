@@ -29,10 +29,12 @@ def command(model_file: str, features: int, as_json: bool) -> None:
         click.echo(json.dumps(about))
         return
     click.secho(about["model"], bold=True)
-    for name in ("examples", "updates", "features", "nonzeros", "labels", "intercept"):
+    for name in ("examples", "updates", "features", "support", "nonzeros", "labels", "intercept"):
         if about.get(name) is not None:
             value = about[name]
             click.echo(f"  {name:<10} {', '.join(map(str, value)) if isinstance(value, list) else f'{value:,}'}")
+    for name, weight in about.get("kernels", ()):
+        click.echo(f"    {name:<30} {weight:>14.6g}")
     titles = {label: f" of {label}" for label in about["weights"]}
     if len(titles) == 1:
         titles = {label: label and f" towards {label} (away from it where negative)" for label in titles}
@@ -53,6 +55,11 @@ def describe(model: Any, features: int) -> dict[str, Any]:
         "labels": model.classes_.tolist() if model.task == "classification" else None,
         "weights": {},
     }
+    if hasattr(model, "n_support_"):
+        about["support"] = model.n_support_
+    if hasattr(model, "kernel_weights_"):
+        kernels = model.parameters["kernels"].of(model.kernels)
+        about["kernels"] = [*zip(map(repr, kernels), model.kernel_weights_.tolist(), strict=True)]
     try:
         coef = np.atleast_2d(model.coef_)
     except AttributeError:
