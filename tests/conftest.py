@@ -1,6 +1,10 @@
 """What all tests share: settings of hypothesis, and the real data beside the repository."""
 
+import os
 from pathlib import Path
+
+# Tests run on all cores already; threads of BLAS that wait for one another make small matrices ten times as slow.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import HealthCheck, settings

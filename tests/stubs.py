@@ -3,10 +3,14 @@
 `make stubs` after adding an algorithm; a test fails while the file is out of date.
 """
 
+import sys
 from pathlib import Path
 
 from seriatim import catalogue
-from seriatim.parameters import REQUIRED, Choice, FeatureChoice, Flag, Labels, Number, Parameter
+from seriatim.estimator import Estimator, signature_of
+from seriatim.kernel.estimator import SupportVectors
+from seriatim.kernel.kernels import Width
+from seriatim.parameters import Choice, FeatureChoice, Flag, Labels, Number, Parameter
 from seriatim.sparse.selector import Selector
 from seriatim.sparse.tasks import MultiTask
 
@@ -24,6 +28,7 @@ from seriatim import evaluate as evaluate
 from seriatim.catalogue import algorithms as algorithms
 from seriatim.estimator import Classifier, Detector, Regressor
 from seriatim.features import Features as Features
+from seriatim.kernel.estimator import SupportVectors
 from seriatim.modelfile import load as load
 from seriatim.sparse.selector import Selector
 from seriatim.sparse.tasks import MultiTask
@@ -35,6 +40,8 @@ __version__: str
 def kind(parameter: Parameter) -> str:
     """The type of a parameter."""
     match parameter:
+        case Width():
+            return 'float | Literal["median"]'
         case Number(integer=whole, optional=optional):
             return ("int" if whole else "float") + (" | None" if optional else "")
         case Choice(options=options):
@@ -55,19 +62,36 @@ def wrapped(line: str) -> str:
     return line.replace("[", "[\n            ", 1).replace("]", "\n        ]", 1)
 
 
+def own(cls: type) -> list[str]:
+    """What a compiled class has beyond its bases, which are typed."""
+    bases = cls.__mro__[: cls.__mro__.index(Estimator) + 1]
+    compiled = [base for base in bases if not str(sys.modules[base.__module__].__file__).endswith(".py")]
+    typed = {name for base in bases if base not in compiled for name in {**vars(base), **base.__annotations__}}
+    lines: list[str] = []
+    for name, value in sorted({name: v for base in reversed(compiled) for name, v in vars(base).items()}.items()):
+        if not name.startswith("_") and name not in typed and isinstance(value, property):
+            lines += ["    @property", f"    def {name}(self) -> Any: ..."]
+        elif not name.startswith("_") and name not in typed and callable(value):
+            lines.append(f"    def {name}(self, *args: Any, **options: Any) -> Any: ...")
+    return lines
+
+
 def stub() -> str:
     """The text of the stub file."""
     parts = [HEAD]
     for name, cls in catalogue.algorithms().items():
         if not cls.__module__.startswith("seriatim."):
             continue
-        required = {n: p for n, p in cls.parameters.items() if p.default is REQUIRED}
-        optional = {n: p for n, p in cls.parameters.items() if p.default is not REQUIRED}
         lines = [f"    {n}: {kind(p)}" for n, p in cls.parameters.items()]
-        lines += ["    def __init__(", "        self,", *(f"        {n}: {kind(p)}," for n, p in required.items())]
-        lines += ["        *,", *(wrapped(f"        {n}: {kind(p)} = ...,") for n, p in optional.items())]
-        lines += ["    ) -> None: ..."]
+        lines += ["    def __init__(", "        self,"]
+        for argument in [*signature_of(cls.parameters).parameters.values()][1:]:
+            if argument.kind is argument.KEYWORD_ONLY and "        *," not in lines:
+                lines.append("        *,")
+            usual = "" if argument.default is argument.empty else " = ..."
+            lines.append(wrapped(f"        {argument.name}: {kind(cls.parameters[argument.name])}{usual},"))
+        lines += ["    ) -> None: ...", *own(cls)]
         base = {"classification": "Classifier", "regression": "Regressor", "novelty": "Detector"}[cls.task]
+        base = f"SupportVectors, {base}" if issubclass(cls, SupportVectors) else base
         base = f"Selector, {base}" if issubclass(cls, Selector) else base
         base = "MultiTask" if issubclass(cls, MultiTask) else base  # whose methods take one argument more
         parts.append(f"\nclass {name}({base}):\n" + "\n".join(lines) + "\n")

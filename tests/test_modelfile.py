@@ -18,7 +18,7 @@ from safetensors.numpy import save as pack
 from scipy.sparse import csr_matrix
 
 import seriatim
-from seriatim import PA, OGDRegressor, Perceptron, SoftSVM, VotedPerceptron, modelfile
+from seriatim import PA, RBP, SOFS, OGDRegressor, Perceptron, SoftSVM, VotedPerceptron, modelfile
 from seriatim.errors import ModelError, SeriatimError
 from tests.test_contract import default, most_labels
 
@@ -296,6 +296,14 @@ def averaged() -> SoftSVM:
     return SoftSVM().partial_fit(rows(), [0, 1] * 30)
 
 
+def budgeted() -> RBP:
+    return RBP(budget=5).partial_fit(rows(), [0, 1] * 30)
+
+
+def selected() -> SOFS:
+    return SOFS(2).partial_fit(rows(), [0, 1] * 30)
+
+
 def mostly_zeros() -> PA:
     X = np.zeros((60, 700))
     X[:, [2, 400, 699]] = rows(columns=3)
@@ -524,6 +532,23 @@ DAMAGE = {
     "kept features that are fractions": (voted, array("row_index", lambda i: i + 0.5), "row_index"),
     "kept features that are too wide": (voted, array("row_index", lambda i: i.astype(np.int64) + 2**32), "row_index"),
     "NaN in a kept row": (voted, array("row_value", at(np.nan)), "row_value"),
+    "a support vector twice in a column": (budgeted, array("row_index", at(1, 0)), "twice"),
+    "a support vector in a column beyond": (budgeted, array("row_index", at(5)), "row"),
+    "a support vector with a value that no row has": (budgeted, array("row_value", at(1e60)), "beyond"),
+    "more support vectors than the budget": (budgeted, put("parameters", "budget", 3), "budget"),
+    "coefficients of fewer support vectors": (budgeted, array("alpha", lambda a: a[:-1]), "coefficients"),
+    "a width for a kernel that has one": (budgeted, put("numbers", "width", 2.0), "width"),
+    "a scale of 0 of a kernel machine": (budgeted, put("numbers", "scale", 0.0), "scale"),
+    "no kernel of that name": (budgeted, put("parameters", "kernel", "gausian"), "kernel"),
+    "a kernel object without its width": (budgeted, put("parameters", "kernel", {"kernel": "gaussian"}), "kernel"),
+    **{
+        f"columns without end of {build.__name__}": (
+            build,
+            all_of(put("columns", 10**8), put("numbers", "records", 10**8 + 1)),
+            "memory",
+        )
+        for build in (budgeted, selected)
+    },
 }
 
 

@@ -9,6 +9,7 @@ from seriatim import evaluate as evaluate
 from seriatim.catalogue import algorithms as algorithms
 from seriatim.estimator import Classifier, Detector, Regressor
 from seriatim.features import Features as Features
+from seriatim.kernel.estimator import SupportVectors
 from seriatim.modelfile import load as load
 from seriatim.sparse.selector import Selector
 from seriatim.sparse.tasks import MultiTask
@@ -77,25 +78,25 @@ class OAM(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class AveragedKernelPerceptron(Classifier):
+class AveragedKernelPerceptron(SupportVectors, Classifier):
     kernel: Any
-    sigma: float
+    sigma: float | Literal["median"]
     degree: int
     c: float
     classes: Sequence[Any] | None
     features: Features | dict[str, Any] | None
     def __init__(
         self,
-        *,
         kernel: Any = ...,
-        sigma: float = ...,
+        *,
+        sigma: float | Literal["median"] = ...,
         degree: int = ...,
         c: float = ...,
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class BOGD(Classifier):
+class BOGD(SupportVectors, Classifier):
     eta: float
     lam: float
     gamma: float
@@ -103,92 +104,92 @@ class BOGD(Classifier):
     seed: int
     budget: int
     kernel: Any
-    sigma: float
+    sigma: float | Literal["median"]
     degree: int
     c: float
     classes: Sequence[Any] | None
     features: Features | dict[str, Any] | None
     def __init__(
         self,
+        kernel: Any = ...,
+        budget: int = ...,
         *,
         eta: float = ...,
         lam: float = ...,
         gamma: float = ...,
         sampling: Literal["uniform", "weighted"] = ...,
         seed: int = ...,
-        budget: int = ...,
-        kernel: Any = ...,
-        sigma: float = ...,
+        sigma: float | Literal["median"] = ...,
         degree: int = ...,
         c: float = ...,
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class BudgetPA(Classifier):
+class BudgetPA(SupportVectors, Classifier):
     C: float
     budget: int
     kernel: Any
-    sigma: float
+    sigma: float | Literal["median"]
     degree: int
     c: float
     classes: Sequence[Any] | None
     features: Features | dict[str, Any] | None
     def __init__(
         self,
+        kernel: Any = ...,
+        budget: int = ...,
         *,
         C: float = ...,
-        budget: int = ...,
-        kernel: Any = ...,
-        sigma: float = ...,
+        sigma: float | Literal["median"] = ...,
         degree: int = ...,
         c: float = ...,
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class CSDUOL(Classifier):
+class CSDUOL(SupportVectors, Classifier):
     C: float
     rho: float
     cost: float
     variant: Literal["I", "II"]
     kernel: Any
-    sigma: float
+    sigma: float | Literal["median"]
     degree: int
     c: float
     classes: Sequence[Any] | None
     features: Features | dict[str, Any] | None
     def __init__(
         self,
+        kernel: Any = ...,
         *,
         C: float = ...,
         rho: float = ...,
         cost: float = ...,
         variant: Literal["I", "II"] = ...,
-        kernel: Any = ...,
-        sigma: float = ...,
+        sigma: float | Literal["median"] = ...,
         degree: int = ...,
         c: float = ...,
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class DUOL(Classifier):
+class DUOL(SupportVectors, Classifier):
     C: float
     rho: float
     kernel: Any
-    sigma: float
+    sigma: float | Literal["median"]
     degree: int
     c: float
     classes: Sequence[Any] | None
     features: Features | dict[str, Any] | None
     def __init__(
         self,
+        kernel: Any = ...,
         *,
         C: float = ...,
         rho: float = ...,
-        kernel: Any = ...,
-        sigma: float = ...,
+        sigma: float | Literal["median"] = ...,
         degree: int = ...,
         c: float = ...,
         classes: Sequence[Any] | None = ...,
@@ -213,147 +214,148 @@ class FOGD(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class Forgetron(Classifier):
+class Forgetron(SupportVectors, Classifier):
     variant: Literal["self_tuned", "basic"]
     budget: int
     kernel: Any
-    sigma: float
+    sigma: float | Literal["median"]
     degree: int
     c: float
     classes: Sequence[Any] | None
     features: Features | dict[str, Any] | None
     def __init__(
         self,
+        kernel: Any = ...,
+        budget: int = ...,
         *,
         variant: Literal["self_tuned", "basic"] = ...,
-        budget: int = ...,
-        kernel: Any = ...,
-        sigma: float = ...,
+        sigma: float | Literal["median"] = ...,
         degree: int = ...,
         c: float = ...,
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class KernelOGD(Classifier):
+class KernelOGD(SupportVectors, Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
     eta: float
     lam: float
     schedule: Literal["constant", "sqrt", "inverse"]
     epsilon: float
     kernel: Any
-    sigma: float
+    sigma: float | Literal["median"]
     degree: int
     c: float
     classes: Sequence[Any] | None
     features: Features | dict[str, Any] | None
     def __init__(
         self,
+        kernel: Any = ...,
         *,
         loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"] = ...,
         eta: float = ...,
         lam: float = ...,
         schedule: Literal["constant", "sqrt", "inverse"] = ...,
         epsilon: float = ...,
-        kernel: Any = ...,
-        sigma: float = ...,
+        sigma: float | Literal["median"] = ...,
         degree: int = ...,
         c: float = ...,
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class KernelPA(Classifier):
+class KernelPA(SupportVectors, Classifier):
     C: float
     variant: Literal["hard", "I", "II"]
     kernel: Any
-    sigma: float
+    sigma: float | Literal["median"]
     degree: int
     c: float
     classes: Sequence[Any] | None
     features: Features | dict[str, Any] | None
     def __init__(
         self,
+        kernel: Any = ...,
         *,
         C: float = ...,
         variant: Literal["hard", "I", "II"] = ...,
-        kernel: Any = ...,
-        sigma: float = ...,
+        sigma: float | Literal["median"] = ...,
         degree: int = ...,
         c: float = ...,
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class KernelPerceptron(Classifier):
+class KernelPerceptron(SupportVectors, Classifier):
     kernel: Any
-    sigma: float
+    sigma: float | Literal["median"]
     degree: int
     c: float
     classes: Sequence[Any] | None
     features: Features | dict[str, Any] | None
     def __init__(
         self,
-        *,
         kernel: Any = ...,
-        sigma: float = ...,
+        *,
+        sigma: float | Literal["median"] = ...,
         degree: int = ...,
         c: float = ...,
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class LASVM(Classifier):
+class LASVM(SupportVectors, Classifier):
     C: float
     tau: float
     selection: Literal["random", "gradient", "margin"]
     candidates: int
     kernel: Any
-    sigma: float
+    sigma: float | Literal["median"]
     degree: int
     c: float
     classes: Sequence[Any] | None
     features: Features | dict[str, Any] | None
     def __init__(
         self,
+        kernel: Any = ...,
         *,
         C: float = ...,
         tau: float = ...,
         selection: Literal["random", "gradient", "margin"] = ...,
         candidates: int = ...,
-        kernel: Any = ...,
-        sigma: float = ...,
+        sigma: float | Literal["median"] = ...,
         degree: int = ...,
         c: float = ...,
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def finish(self, *args: Any, **options: Any) -> Any: ...
 
-class NOGD(Classifier):
+class NOGD(SupportVectors, Classifier):
     budget: int
     rank: int | None
     eta: float
     kernel: Any
-    sigma: float
+    sigma: float | Literal["median"]
     degree: int
     c: float
     classes: Sequence[Any] | None
     features: Features | dict[str, Any] | None
     def __init__(
         self,
-        *,
+        kernel: Any = ...,
         budget: int = ...,
+        *,
         rank: int | None = ...,
         eta: float = ...,
-        kernel: Any = ...,
-        sigma: float = ...,
+        sigma: float | Literal["median"] = ...,
         degree: int = ...,
         c: float = ...,
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class NORMA(Classifier):
+class NORMA(SupportVectors, Classifier):
     eta: float
     lam: float
     rho: float
@@ -361,13 +363,14 @@ class NORMA(Classifier):
     truncate: int | None
     schedule: Literal["constant", "sqrt", "inverse"]
     kernel: Any
-    sigma: float
+    sigma: float | Literal["median"]
     degree: int
     c: float
     classes: Sequence[Any] | None
     features: Features | dict[str, Any] | None
     def __init__(
         self,
+        kernel: Any = ...,
         *,
         eta: float = ...,
         lam: float = ...,
@@ -375,15 +378,16 @@ class NORMA(Classifier):
         nu: float | None = ...,
         truncate: int | None = ...,
         schedule: Literal["constant", "sqrt", "inverse"] = ...,
-        kernel: Any = ...,
-        sigma: float = ...,
+        sigma: float | Literal["median"] = ...,
         degree: int = ...,
         c: float = ...,
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    @property
+    def rho_(self) -> Any: ...
 
-class NORMANovelty(Detector):
+class NORMANovelty(SupportVectors, Detector):
     eta: float
     lam: float
     rho: float
@@ -391,12 +395,13 @@ class NORMANovelty(Detector):
     truncate: int | None
     schedule: Literal["constant", "sqrt", "inverse"]
     kernel: Any
-    sigma: float
+    sigma: float | Literal["median"]
     degree: int
     c: float
     features: Features | dict[str, Any] | None
     def __init__(
         self,
+        kernel: Any = ...,
         *,
         eta: float = ...,
         lam: float = ...,
@@ -404,14 +409,13 @@ class NORMANovelty(Detector):
         nu: float = ...,
         truncate: int | None = ...,
         schedule: Literal["constant", "sqrt", "inverse"] = ...,
-        kernel: Any = ...,
-        sigma: float = ...,
+        sigma: float | Literal["median"] = ...,
         degree: int = ...,
         c: float = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class NORMARegressor(Regressor):
+class NORMARegressor(SupportVectors, Regressor):
     eta: float
     lam: float
     epsilon: float
@@ -419,12 +423,13 @@ class NORMARegressor(Regressor):
     truncate: int | None
     schedule: Literal["constant", "sqrt", "inverse"]
     kernel: Any
-    sigma: float
+    sigma: float | Literal["median"]
     degree: int
     c: float
     features: Features | dict[str, Any] | None
     def __init__(
         self,
+        kernel: Any = ...,
         *,
         eta: float = ...,
         lam: float = ...,
@@ -432,26 +437,29 @@ class NORMARegressor(Regressor):
         nu: float | None = ...,
         truncate: int | None = ...,
         schedule: Literal["constant", "sqrt", "inverse"] = ...,
-        kernel: Any = ...,
-        sigma: float = ...,
+        sigma: float | Literal["median"] = ...,
         degree: int = ...,
         c: float = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    @property
+    def epsilon_(self) -> Any: ...
 
-class OM2(Classifier):
+class OM2(SupportVectors, Classifier):
     kernels: Any
     classes: Sequence[Any] | None
     features: Features | dict[str, Any] | None
     def __init__(
         self,
-        *,
         kernels: Any = ...,
+        *,
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    @property
+    def kernel_weights_(self) -> Any: ...
 
-class OMKC(Classifier):
+class OMKC(SupportVectors, Classifier):
     update: Literal["deterministic", "stochastic"]
     combination: Literal["deterministic", "stochastic"]
     beta: float
@@ -462,95 +470,101 @@ class OMKC(Classifier):
     features: Features | dict[str, Any] | None
     def __init__(
         self,
+        kernels: Any = ...,
         *,
         update: Literal["deterministic", "stochastic"] = ...,
         combination: Literal["deterministic", "stochastic"] = ...,
         beta: float = ...,
         delta: float = ...,
         seed: int = ...,
-        kernels: Any = ...,
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    @property
+    def kernel_weights_(self) -> Any: ...
 
-class Projectron(Classifier):
+class Projectron(SupportVectors, Classifier):
     eta: float
     budget: int | None
     kernel: Any
-    sigma: float
+    sigma: float | Literal["median"]
     degree: int
     c: float
     classes: Sequence[Any] | None
     features: Features | dict[str, Any] | None
     def __init__(
         self,
+        kernel: Any = ...,
         *,
         eta: float = ...,
         budget: int | None = ...,
-        kernel: Any = ...,
-        sigma: float = ...,
+        sigma: float | Literal["median"] = ...,
         degree: int = ...,
         c: float = ...,
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    @property
+    def inverse_(self) -> Any: ...
 
-class ProjectronPP(Classifier):
+class ProjectronPP(SupportVectors, Classifier):
     eta: float
     budget: int | None
     kernel: Any
-    sigma: float
+    sigma: float | Literal["median"]
     degree: int
     c: float
     classes: Sequence[Any] | None
     features: Features | dict[str, Any] | None
     def __init__(
         self,
+        kernel: Any = ...,
         *,
         eta: float = ...,
         budget: int | None = ...,
-        kernel: Any = ...,
-        sigma: float = ...,
+        sigma: float | Literal["median"] = ...,
         degree: int = ...,
         c: float = ...,
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    @property
+    def inverse_(self) -> Any: ...
 
-class RBP(Classifier):
+class RBP(SupportVectors, Classifier):
     seed: int
     budget: int
     kernel: Any
-    sigma: float
+    sigma: float | Literal["median"]
     degree: int
     c: float
     classes: Sequence[Any] | None
     features: Features | dict[str, Any] | None
     def __init__(
         self,
+        kernel: Any = ...,
+        budget: int = ...,
         *,
         seed: int = ...,
-        budget: int = ...,
-        kernel: Any = ...,
-        sigma: float = ...,
+        sigma: float | Literal["median"] = ...,
         degree: int = ...,
         c: float = ...,
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class VotedKernelPerceptron(Classifier):
+class VotedKernelPerceptron(SupportVectors, Classifier):
     kernel: Any
-    sigma: float
+    sigma: float | Literal["median"]
     degree: int
     c: float
     classes: Sequence[Any] | None
     features: Features | dict[str, Any] | None
     def __init__(
         self,
-        *,
         kernel: Any = ...,
-        sigma: float = ...,
+        *,
+        sigma: float | Literal["median"] = ...,
         degree: int = ...,
         c: float = ...,
         classes: Sequence[Any] | None = ...,
@@ -1060,6 +1074,7 @@ class BayesianSparse(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def another_pass(self, *args: Any, **options: Any) -> Any: ...
 
 class FOBOS(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
@@ -1330,3 +1345,7 @@ class HomogeneousOTL(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    @property
+    def source_weight_(self) -> Any: ...
+    @property
+    def target_weight_(self) -> Any: ...

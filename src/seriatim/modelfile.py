@@ -164,6 +164,8 @@ def load(path: str | os.PathLike[str]) -> Estimator:
         raise ModelError(f"{path}: not a whole model: {error} is missing") from None
     except (ValueError, TypeError, AttributeError, IndexError, OverflowError, RecursionError, LimitError) as error:
         raise ModelError(f"{path}: {error}") from None
+    except MemoryError as error:
+        raise ModelError(f"{path}: {error or 'no memory for this model'}") from None
 
 
 def expect(condition: Any, problem: str) -> None:

@@ -47,6 +47,7 @@ class Parameter:
     default: Any = REQUIRED
     search: tuple[Any, ...] = field(default=(), kw_only=True)
     positional: bool = field(default=False, kw_only=True)  # may be given without its name, after those without default
+    commas: ClassVar[bool] = False  # its text on the command line may have some
     parts: ClassVar[tuple[str, ...]] = ()  # arrays in a model file that the value is made of, beside what JSON has
 
     @property
@@ -124,7 +125,7 @@ class Number(Parameter):
         good = (
             good
             and abs(float(value)) < float("inf")
-            and (not self.integer or value == int(value))
+            and (not self.integer or isinstance(value, int | np.integer))
             and (self.above is None or value > self.above)
             and (self.least is None or value >= self.least)
             and (self.below is None or value < self.below)
@@ -185,6 +186,8 @@ class FeatureChoice(Parameter):
 class Labels(Parameter):
     """The labels that will come, or None when they are not known beforehand."""
 
+    commas = True
+
     @property
     def range(self) -> str:
         return "a list of at least two labels, or None"
@@ -205,6 +208,8 @@ class Labels(Parameter):
 @dataclass(frozen=True)
 class Costs(Parameter):
     """What it costs to predict one label where another is true: by pairs, as a matrix, or None for 1 each."""
+
+    commas = True
 
     @property
     def range(self) -> str:

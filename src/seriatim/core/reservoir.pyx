@@ -9,6 +9,7 @@ from seriatim.core.memory cimport resize
 from seriatim.core.random cimport random_below
 from seriatim.core.row cimport sum_of_squares
 
+from seriatim.core.rows import LIMIT
 from seriatim.errors import LimitError, ModelError
 
 MAX_BYTES = 1 << 32
@@ -111,6 +112,8 @@ cdef class Reservoir:
             raise ModelError("the rows of a buffer do not fit together")
         if np.min(index, initial=0) < 0 or np.max(index, initial=-1) >= columns:
             raise ModelError("a row of a buffer has a feature that the model does not know")
+        if np.max(np.abs(value), initial=0) > LIMIT:
+            raise ModelError(f"a row of a buffer has a value beyond +-{LIMIT:g}")
         x.constant, x.norm2, x.index, x.value = 0, 0, NULL, NULL
         for k in range(n):
             x.n = start[k + 1] - start[k]

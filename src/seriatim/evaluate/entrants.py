@@ -121,6 +121,10 @@ def parsed(text: str) -> tuple[type[Estimator], dict[str, Any]]:
 
     >>> parsed("cspa:rho=spam:ham=5,ham:spam=1,C=2")[1]
     {'rho': {('spam', 'ham'): 5.0, ('ham', 'spam'): 1.0}, 'C': 2.0}
+    >>> parsed("omkc:kernels=gaussian:2,polynomial:3,beta=0.9")[1]
+    {'kernels': [Gaussian(sigma=2.0), Polynomial(degree=3, c=1.0)], 'beta': 0.9}
+    >>> parsed("group-rda:groups=0,0,1,1,lam=0.1")[1]
+    {'groups': [0, 0, 1, 1], 'lam': 0.1}
     """
     name, colon, rest = text.partition(":")
     cls = catalogue.find(name)
@@ -132,7 +136,7 @@ def parsed(text: str) -> tuple[type[Estimator], dict[str, Any]]:
         if equals and parameter.strip() in known:
             last = parameter.strip()
             texts[last] = value
-        elif last is not None and type(cls.parameters[last]).__name__ in ("Costs", "Labels"):
+        elif last is not None and cls.parameters[last].commas:
             texts[last] += f",{part}"
         else:
             raise ParameterError(f"{text}: {part!r} is not NAME=VALUE with a parameter of {name}: {', '.join(known)}")

@@ -219,7 +219,7 @@ class OAM(Classifier):
     binary = True
     fixed = (*Classifier.fixed, "buffer_size")
     C = Number(1.0, above=0, search=powers(-10, 10, 2))
-    buffer_size = Number(100, least=1, integer=True, optional=True)
+    buffer_size = Number(100, least=1, below=10**9, integer=True, optional=True)
     update = Choice("sequential", UPDATES)
     seed = Number(0, least=0, integer=True)
 

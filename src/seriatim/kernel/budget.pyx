@@ -185,9 +185,9 @@ class Forgetron(BudgetClassifier):
     Before there are B, nothing is shrunk and none goes. "self_tuned": phi is the largest up to 1 for which what the
     removals have cost stays within 15/32 of the mistakes M: Q + psi <= 15/32 M, where psi = (s phi)^2 + 2 s phi -
     2 s phi^2 mu is added to Q; s is the coefficient of the oldest and mu its margin under the new f. "basic": phi is
-    the least of (B+1)^(-1/(2(B+1))) and U / |f|, U = sqrt((B+1) / log(B+1)) / 4. If no function of norm U or less has
-    a hinge loss above L over the stream, mistakes are at most 2 U^2 + 4 L (basic), for kernels with k(x, x) <= 1, such
-    as the gaussian and the cosine. With several classes an example counts with f_y and f_s, divided by sqrt(2). An
+    the least of (B+1)^(-1/(2(B+1))) and U / |f|, U = sqrt((B+1) / log(B+1)) / 4. Mistakes are at most 2 |g|^2 + 4 L for
+    any function g of norm U or less, L being its hinge loss over the stream (basic), for kernels with k(x, x) <= 1,
+    such as the gaussian and the cosine. With several classes an example counts with f_y and f_s, divided by sqrt(2). An
     example costs B kernels, a removal as many again.
 
     Parameters

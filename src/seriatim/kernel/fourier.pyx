@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from libc.math cimport cos, log, pi, sin, sqrt
+from libc.math cimport cos, fmax, log, pi, sin, sqrt
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
@@ -10,6 +10,8 @@ from seriatim.core.learner cimport Learner
 from seriatim.core.memory cimport resize
 from seriatim.core.random cimport random_bits
 from seriatim.core.row cimport Row
+from seriatim.core.rows cimport Rows
+from seriatim.core.vocabulary cimport Vocabulary
 from seriatim.kernel.support cimport add_multiple, weighted_sum
 
 from seriatim.errors import LimitError, ModelError
@@ -17,6 +19,7 @@ from seriatim.estimator import Absent, Classifier
 from seriatim.parameters import Number, powers
 
 cdef Py_ssize_t MAX_BYTES = 1 << 32
+cdef double LEAST = 1e-100    # no width is below it, so that phases are numbers
 
 
 cdef double normal(unsigned long long seed, Py_ssize_t n) noexcept nogil:
@@ -63,7 +66,6 @@ cdef class FourierDescent(Learner):
 
     cdef int grow(self, Py_ssize_t rows) except -1:
         cdef Py_ssize_t room
-        self.records = max(self.records, rows)
         if rows - 1 <= self.columns:
             return 0
         if rows > self.columns_room:
@@ -72,7 +74,7 @@ cdef class FourierDescent(Learner):
                 raise LimitError(f"feature {rows - 1} would need more than {MAX_BYTES >> 30} GiB, which is the limit")
             self.columns_room = room
         memset(self.frequency + self.columns, 0, (rows - 1 - self.columns) * sizeof(double*))
-        self.columns = rows - 1
+        self.columns, self.records = rows - 1, rows
         return 0
 
     cdef int features(self, const Row* x) noexcept nogil:
@@ -103,7 +105,7 @@ cdef class FourierDescent(Learner):
         if found == NULL:
             return -1
         for i in range(self.half):
-            found[i] = normal(self.seed, j * self.half + i) / self.sigma
+            found[i] = normal(self.seed, j * self.half + i) / fmax(self.sigma, LEAST)
         self.frequency[j] = found
         self.drawn += 1
         return 0
@@ -140,6 +142,16 @@ cdef class FourierDescent(Learner):
             add_multiple(self.length, self.eta * self.weight, self.z, self.w + y * self.length)
             add_multiple(self.length, -self.eta * self.weight, self.z, self.w + s * self.length)
             self.updates += self.weight > 0
+
+    def score_rows(self, Rows rows):
+        scores = Learner.score_rows(self, rows)
+        self.check_memory()
+        return scores
+
+    def score_one(self, Vocabulary names, features):
+        scores = Learner.score_one(self, names, features)
+        self.check_memory()
+        return scores
 
     def check_memory(self):
         if self.failed and self.crowded:
@@ -220,7 +232,7 @@ class FOGD(Classifier):
     sparsify = densify = Absent()
     fixed = (*Classifier.fixed, "sigma", "n_components", "seed")
     sigma = Number(1.0, above=0, search=powers(-3, 6))
-    n_components = Number(400, least=1, integer=True)
+    n_components = Number(400, least=1, below=10**9, integer=True)
     eta = Number(0.001, above=0, search=powers(-14, 0))
     seed = Number(0, least=0, integer=True)
 

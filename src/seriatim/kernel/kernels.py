@@ -47,6 +47,8 @@ class Kernel:
         from seriatim.inputs import as_rows
         from seriatim.kernel.machine import kernel_matrix
 
+        expect(not self.waits, f"{self!r}: its width is to come from the rows that a model learns first")
+
         return kernel_matrix(self.forms(), as_rows(X).check(), as_rows(Z).check(), isinstance(self, Sum))
 
 
@@ -213,7 +215,8 @@ class KernelChoice(Parameter):
         return f"{', '.join(map(repr, NAMES))}, a kernel such as Gaussian(2.0), or a function of two rows"
 
     def problem(self, value: Any) -> str | None:
-        return None if (isinstance(value, str) and value in NAMES) or callable(value) else self.range
+        made = callable(value) and not isinstance(value, type)  # Gaussian is a class, and no kernel until it is made
+        return None if made or (isinstance(value, str) and value in NAMES) else self.range
 
     def plain(self, value: Any) -> Any:
         return value if isinstance(value, str) else plain_kernel(value)
@@ -226,9 +229,14 @@ class KernelChoice(Parameter):
 class KernelList(Parameter):
     """Several kernels, or None for those of the paper."""
 
+    commas = True
+
     @property
     def range(self) -> str:
-        return "a list of kernels such as [Gaussian(2.0), Polynomial(2)], or None"
+        return (
+            "a list of kernels of known width such as [Gaussian(2.0), Polynomial(2)], or None; on the command line "
+            "gaussian:2,polynomial:2"
+        )
 
     def parse(self, text: str) -> Any:
         """`gaussian:2,gaussian:8,polynomial:2`: kernels by name, each with its width or degree."""
@@ -241,7 +249,9 @@ class KernelList(Parameter):
         if value is None:
             return paper_kernels()
         kernels = list(value)
-        known = (callable(one) and not isinstance(one, Sum) and not getattr(one, "waits", False) for one in kernels)
+        known = (
+            callable(one) and not isinstance(one, type | Sum) and not getattr(one, "waits", False) for one in kernels
+        )
         expect(bool(kernels) and all(known), "not a list of kernels of known width")
         return kernels
 
@@ -310,5 +320,6 @@ def named(name: str, sigma: Any, degree: int, c: float) -> Kernel:
     if name == "polynomial":
         return Polynomial(int(degree), float(c))
     if name == "chi_square":
-        return ChiSquare(1 / sigma)
+        expect(sigma != "median", "sigma='median': the width of a chi_square kernel must be a number above 0")
+        return ChiSquare(min(1 / sigma, 1e300))
     return KERNELS[name](sigma) if name in ("gaussian", "laplacian") else KERNELS[name]()  # type: ignore[call-arg]

@@ -209,21 +209,24 @@ cdef class Lasvm(Machine):
         """The candidates that wait, one after another; then steps until the optimality is violated by tau at most."""
         cdef Py_ssize_t _, updates = self.updates, most = max(10**6, 100 * self.support.n)
         cdef bint moved = True
+        self.support.expect_idle()
         self.learn_matrix()
         if self.failed:
             self.check_memory()
-        while self.waiting_rows:
-            PyErr_CheckSignals()
-            self.reprocess(self.process(self.best_candidate()))
-        while moved and most > 0:
-            PyErr_CheckSignals()
-            with nogil:
-                for _ in range(10_000):
-                    moved = self.reprocess(False)
-                    if not moved:
-                        break
-            most -= 10_000
-        self.updates = updates    # they count rounds
+        try:
+            while self.waiting_rows:
+                PyErr_CheckSignals()
+                self.reprocess(self.process(self.best_candidate()))
+            while moved and most > 0:
+                PyErr_CheckSignals()
+                with nogil:
+                    for _ in range(10_000):
+                        moved = self.reprocess(False)
+                        if not moved:
+                            break
+                most -= 10_000
+        finally:
+            self.updates = updates    # they count rounds
 
     # ---- the set
 
@@ -426,7 +429,7 @@ class LASVM(KernelClassifier):
     C = Number(1.0, above=0, search=powers(-4, 8))
     tau = Number(1e-3, above=0)
     selection = Choice("random", SELECTIONS)
-    candidates = Number(50, least=1, integer=True)
+    candidates = Number(50, least=1, below=10**9, integer=True)
 
     def build(self):
         return Lasvm(self._kernel(), self.C, self.tau, self.selection, self.candidates)

@@ -69,7 +69,7 @@ cdef class Machine(Learner):
         error = self.support.mended()
         if error is not None:
             self.failed = False
-            if isinstance(error, (SeriatimError, KeyboardInterrupt)):
+            if isinstance(error, SeriatimError) or not isinstance(error, Exception):
                 raise error
             raise DataError(f"the kernel failed: {type(error).__name__}: {error}") from error
         if self.failed and self.support.rows.full:
@@ -146,11 +146,16 @@ cdef class Machine(Learner):
         self.expect_width()
         Learner.admit(self, names, features)
 
-    def expect_width(self):
-        if self.waiting is not None and self.width == 0:
-            raise ParameterError('sigma="median" takes the width from a first block of rows; begin with partial_fit')
+    def expect_width(self, Py_ssize_t rows=1):
+        """A ParameterError if a width is to come from so few rows."""
+        if self.waiting is not None and self.width == 0 and rows < 2:
+            raise ParameterError(
+                'sigma="median" takes the width from the distances between the rows of the first block; '
+                "begin with a partial_fit of two rows or more"
+            )
 
     def score_rows(self, Rows rows):
+        self.support.expect_idle()
         scores = Learner.score_rows(self, rows)
         self.check_memory()
         return scores
@@ -262,6 +267,7 @@ cdef class Machine(Learner):
         self.set_alphas(changed)
 
     def state(self):
+        self.support.expect_idle()
         rows = {f"row_{name}": array for name, array in self.support.state().items()}
         return {**Learner.state(self), **rows, "alpha": self.alphas()}
 

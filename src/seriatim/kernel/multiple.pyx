@@ -10,8 +10,7 @@ from seriatim.core.row cimport Row
 from seriatim.kernel.machine cimport Machine
 
 from seriatim.errors import ModelError
-from seriatim.estimator import Classifier
-from seriatim.kernel.estimator import SupportVectors
+from seriatim.kernel.estimator import SupportClassifier
 from seriatim.kernel.kernels import Kernel, KernelList, forms_of
 from seriatim.parameters import Choice, Number
 
@@ -117,23 +116,24 @@ cdef double uniform(unsigned long long seed, Py_ssize_t* draws) noexcept nogil:
     return (random_bits(seed, draws) >> 11) * (1.0 / 9007199254740992.0)
 
 
-class SeveralKernels(SupportVectors, Classifier):
+class SeveralKernels(SupportClassifier):
     """A classifier that weighs several kernels."""
 
-    fixed = (*SupportVectors.fixed, "classes", "kernels")
+    fixed = (*SupportClassifier.fixed, "kernels")
     kernels = KernelList(None, positional=True)
 
     def _forms(self):
         """What a machine must be told of the kernels."""
         return [form for kernel in self.parameters["kernels"].of(self.kernels) for form in forms_of(kernel)]
 
-    def _may_fail(self, y):
-        return super()._may_fail(y) or any(not isinstance(kernel, Kernel) for kernel in self.kernels or ())
+    def _asks_python(self):
+        return any(not isinstance(kernel, Kernel) for kernel in self.kernels or ())
 
     @property
     def kernel_weights_(self):
         """The weight of each kernel."""
-        return self._fitted().kernel_weights()
+        with self._lock:
+            return self._fitted().kernel_weights()
 
 
 class OMKC(SeveralKernels):

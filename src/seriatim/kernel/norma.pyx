@@ -144,7 +144,7 @@ class NORMA(KernelClassifier):
     lam = Number(0.01, least=0, search=powers(-16, -2, 2))
     rho = Number(1.0, least=0)
     nu = Number(None, above=0, most=1, optional=True)
-    truncate = Number(None, least=1, integer=True, optional=True)
+    truncate = Number(None, least=1, below=10**9, integer=True, optional=True)
     schedule = Choice("sqrt", SCHEDULES)
 
     def build(self):
@@ -210,7 +210,7 @@ class NORMARegressor(OneKernel, Regressor):
     lam = Number(0.01, least=0, search=powers(-16, -2, 2))
     epsilon = Number(0.1, least=0)
     nu = Number(None, above=0, most=1, optional=True)
-    truncate = Number(None, least=1, integer=True, optional=True)
+    truncate = Number(None, least=1, below=10**9, integer=True, optional=True)
     schedule = Choice("sqrt", SCHEDULES)
 
     def build(self):
@@ -269,7 +269,7 @@ class NORMANovelty(OneKernel, Detector):
     lam = Number(0.01, least=0, search=powers(-16, -2, 2))
     rho = Number(1.0, least=0)
     nu = Number(0.1, above=0, most=1)
-    truncate = Number(None, least=1, integer=True, optional=True)
+    truncate = Number(None, least=1, below=10**9, integer=True, optional=True)
     schedule = Choice("sqrt", SCHEDULES)
 
     def build(self):

@@ -39,9 +39,14 @@ cdef class NystroemDescent(Machine):
         cdef double eta = self.eta * self.weight
         if margin >= 1 or eta == 0:
             return
-        if self.M == NULL:
+        if self.support.n < self.budget:
             if self.add(x, eta) >= 0 and self.support.n == self.budget:
                 self.settle()
+            return
+        if self.M == NULL:    # it was interrupted
+            self.settle()
+        if self.M == NULL:
+            self.t -= 1
             return
         self.project()
         add_multiple(self.budget, self.sign * eta, self.step, self.alpha + self.up * self.slots)
@@ -60,21 +65,27 @@ cdef class NystroemDescent(Machine):
     cdef void settle(self) noexcept with gil:
         """M = D^-1/2 V' of the kernel matrix's largest eigenvalues, and alpha projected onto what they span."""
         cdef Py_ssize_t s, i, n = self.budget
-        K = np.empty((n, n))
-        cdef double[:, ::1] out = K
-        for s in range(n):
-            self.support.against(s, self.k, self.slots)
-            for i in range(s + 1):
-                out[s, i] = out[i, s] = self.k[i]
+        cdef double[:, ::1] out
         try:
+            K = np.empty((n, n))
+            out = K
+            for s in range(n):
+                self.support.against(s, &out[s, 0], n)
+                for i in range(s):
+                    out[i, s] = out[s, i]
+            if self.support.broken:
+                return
             D, V = np.linalg.eigh(K)
             D, V = D[::-1][:self.rank], V[:, ::-1][:, :self.rank]
             kept = D > 1e-10 * max(D[0], 0)
             D, V = D[kept], V[:, kept]
-            self.set_features(np.ascontiguousarray((V / np.sqrt(D)).T))
-            self.set_alphas(np.ascontiguousarray(V @ (V.T @ self.alphas())))
-        except (np.linalg.LinAlgError, MemoryError):
+            M, alphas = np.ascontiguousarray((V / np.sqrt(D)).T), np.ascontiguousarray(V @ (V.T @ self.alphas()))
+            self.set_features(M)
+            self.set_alphas(alphas)
+        except MemoryError:
             self.failed = True
+        except BaseException as error:    # nobody above could take it; check_memory raises it
+            self.support.error, self.support.broken, self.failed = error, True, True
 
     def set_features(self, const double[:, ::1] M):
         cdef Py_ssize_t i, s
@@ -105,8 +116,8 @@ cdef class NystroemDescent(Machine):
             raise ModelError("the features are not those of so many support vectors")
         if settled and columns:
             self.set_features(np.ascontiguousarray(state["M"], dtype=np.float64))
-        elif rows or settled:
-            raise ModelError("there are features before there are all support vectors, or none after")
+        elif rows or columns:
+            raise ModelError("there are features before there are all support vectors")
 
 
 class NOGD(BudgetClassifier):
@@ -137,7 +148,7 @@ class NOGD(BudgetClassifier):
     loss = "hinge"
     fixed = (*BudgetClassifier.fixed, "rank")
     budget = Number(100, least=1, most=20_000, integer=True, positional=True)
-    rank = Number(None, least=1, integer=True, optional=True)
+    rank = Number(None, least=1, below=10**9, integer=True, optional=True)
     eta = Number(0.2, above=0, search=powers(-8, 4))
 
     def build(self):

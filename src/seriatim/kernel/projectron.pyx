@@ -136,15 +136,21 @@ cdef class Projection(Machine):
     cdef void refresh(self) noexcept with gil:
         """The inverse from the support vectors themselves, so that rounding does not pile up."""
         cdef Py_ssize_t s, i, n = self.support.n
-        cdef double[:, ::1] K = np.empty((n, n))
+        cdef double[:, ::1] K
         cdef double[:, ::1] inverse
-        for s in range(n):
-            self.support.against(s, self.other, self.slots)
-            for i in range(s + 1):
-                K[s, i] = K[i, s] = self.other[i]
         try:
+            K = np.empty((n, n))
+            for s in range(n):
+                self.support.against(s, &K[s, 0], n)
+                for i in range(s):
+                    K[i, s] = K[s, i]
+            if self.support.broken:
+                return
             inverse = np.ascontiguousarray(np.linalg.inv(K))
-        except np.linalg.LinAlgError:    # what there is may still serve
+        except (np.linalg.LinAlgError, MemoryError):    # what there is may still serve
+            return
+        except BaseException as error:    # nobody above could take it; check_memory raises it
+            self.support.error, self.support.broken, self.failed = error, True, True
             return
         for s in range(n):
             memcpy(self.inverse + s * self.inverse_room, &inverse[s, 0], n * sizeof(double))
@@ -211,7 +217,7 @@ class Projectron(KernelClassifier):
     loss = "perceptron"
     fixed = (*KernelClassifier.fixed, "budget")
     eta = Number(0.1, least=0, search=powers(-6, 0))
-    budget = Number(None, least=1, integer=True, optional=True)
+    budget = Number(None, least=1, below=10**9, integer=True, optional=True)
     plus_plus = False
 
     def build(self):
@@ -220,7 +226,8 @@ class Projectron(KernelClassifier):
     @property
     def inverse_(self):
         """The inverse of the kernel matrix of the support vectors."""
-        return self._fitted().inverse_matrix()
+        with self._lock:
+            return self._fitted().inverse_matrix()
 
 
 class ProjectronPP(Projectron):

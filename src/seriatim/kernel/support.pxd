@@ -38,6 +38,7 @@ cdef class Support:
     cdef list functions          # kernels in Python; the degree of such a form is its place
     cdef readonly object error   # what one has raised
     cdef bint broken             # and that there is one
+    cdef bint asking             # one is at work
 
     cdef int grow(self, Py_ssize_t columns) except -1
     cdef int reserve(self, Py_ssize_t room) noexcept nogil

@@ -134,8 +134,15 @@ cdef class Support:
 
     # ---- room
 
+    def expect_idle(self):
+        """An error while a kernel in Python is at work: memory that it is to write to would move, or be written to."""
+        if self.asking:
+            raise DataError("a kernel cannot use the model that it is the kernel of")
+
     cdef int grow(self, Py_ssize_t columns) except -1:
         cdef Py_ssize_t room
+        if self.asking:
+            self.expect_idle()
         if columns <= self.columns:
             return 0
         if columns > self.columns_room:
@@ -476,24 +483,32 @@ cdef class Support:
             return
         try:
             ours = self._array(x)
-            out[0] = self._call(self.functions[function], ours, ours.copy())
+            out[0] = self._call(self.functions[function], ours, ours)
         except BaseException as error:
             self.error, self.broken = error, True
 
     cdef double _call(self, function, x, z) except? -1:
-        cdef double value = function(x, z)
+        cdef double value
+        self.asking = True
+        try:
+            value = function(x, z)
+        finally:
+            self.asking = False
         if not fabs(value) <= 1e200:
             raise DataError(f"the kernel gave {value!r} for two rows; it must be a finite number")
         return value
 
     cdef object _array(self, const Row* x):
+        """A row as a kernel in Python sees it; it is not to write there."""
         cdef double[::1] values = np.zeros(self.columns)
         cdef Py_ssize_t i, j
         for i in range(x.n):
             j = i if x.index == NULL else x.index[i]
             if j < self.columns:
                 values[j] = x.value[i]
-        return np.asarray(values)
+        array = np.asarray(values)
+        array.flags.writeable = False
+        return array
 
     def mended(self):
         """The error of the callable, which is forgotten."""

@@ -338,7 +338,7 @@ class MirrorDescent(Classifier):
     schedule = Choice("constant", SCHEDULES)
     p = Number(2.0, least=2)
     variant = Choice("ftrl", ("ftrl", "mirror"))
-    n_features = Number(None, least=1, integer=True, optional=True)
+    n_features = Number(None, least=1, below=10**9, integer=True, optional=True)
     average = Flag(False)
     epsilon = Number(0.1, least=0)
 
@@ -388,7 +388,7 @@ class EG(Classifier):
     loss = Choice("hinge", LOSSES[:6])
     eta = Number(0.1, above=0, search=decades(-4, 0))
     U = Number(1.0, above=0, search=powers(0, 6, 2))
-    n_features = Number(None, least=1, integer=True, optional=True)
+    n_features = Number(None, least=1, below=10**9, integer=True, optional=True)
     average = Flag(False)
     epsilon = Number(0.1, least=0)
 

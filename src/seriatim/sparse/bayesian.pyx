@@ -399,8 +399,8 @@ class BayesianSparse(Classifier):
     fixed = (*Classifier.fixed, "memory")
     gamma = Number(1.0, least=0, search=powers(-4, 6))
     link = Choice("logit", LINKS)
-    sweeps = Number(10, least=1, integer=True)
-    memory = Number(None, least=1, integer=True, optional=True)
+    sweeps = Number(10, least=1, below=10**9, integer=True)
+    memory = Number(None, least=1, below=10**9, integer=True, optional=True)
 
     @property
     def loss(self):

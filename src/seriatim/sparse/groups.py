@@ -32,6 +32,8 @@ def is_whole(value: Any) -> bool:
 class Groups(Parameter):
     """Groups of features: a size, a number for each column, or a list of columns and names for each group."""
 
+    commas = True
+
     @property
     def range(self) -> str:
         return (

@@ -41,7 +41,7 @@ class MultiTask(Classifier):
 
     binary = True
     fixed = (*Classifier.fixed, "n_tasks")
-    n_tasks: Any = Number(least=1, integer=True)
+    n_tasks: Any = Number(least=1, below=10**9, integer=True)
 
     def _numbers(self, tasks: Any, n: int) -> np.ndarray:
         """The tasks of n rows, checked."""
