@@ -609,10 +609,10 @@ REASONS: dict[tuple[str, ...], str] = {
         "row on; with all ten, eta = 0.5 gives 0.8944 and 0.9165"
     ),
     ("lecture-omkc", "OMKC_(D,D)"): (
-        "the mistakes agree. The lecture's perceptrons seem to learn where the sign of f is wrong, with 0 taken for +1, "
-        "for their support vectors are as many as their mistakes; here it is where y f <= 0, as in the paper, so that "
-        "the narrow gaussians, whose f is 0 nearly everywhere, take in nearly all rows. Written out, the other rule has "
-        "4,588 support vectors on diabetes, 3,113 on fourclass, 5,812 on splice and 8,146 on dorothea"
+        "the mistakes agree. The lecture's perceptrons seem to learn where the sign of f is wrong, with 0 taken for "
+        "+1, for their support vectors are as many as their mistakes; here it is where y f <= 0, as in the paper, so "
+        "that the narrow gaussians, whose f is 0 nearly everywhere, take in nearly all rows. Written out, the other "
+        "rule has 4,588 support vectors on diabetes, 3,113 on fourclass, 5,812 on splice and 8,146 on dorothea"
     ),
     ("lecture-omkc", "OMKC_(D,D)", "australian"): (
         "the support vectors as on the other sets; the file seems to be another, for with this one even the linear "
