@@ -55,15 +55,26 @@ def a_pass(bench: Bench, method: str, name: str) -> Line:
 
 
 def growth(bench: Bench, name: str, most: float) -> Line:
-    """An example on a full budget, of which no one can know the label."""
+    """An example on a full budget, of which no one can know the label.
+
+    Where a matrix is as large as the caches, a bare product of a matrix with a vector grows by more than the square,
+    and so may the rest.
+    """
     less, more = BUDGETS
+    names = (name, "product") if name in SQUARE else (name,)
     with ExitStack() as stack:
         sides = {
-            f"{name}, B = {budget}": stack.enter_context(Worker(bench.python, "kernels", "growth", name, budget))
+            f"{one}, B = {budget}": stack.enter_context(Worker(bench.python, "kernels", "growth", one, budget))
+            for one in names
             for budget in BUDGETS
         }
-        few, many = (1e6 * answer["seconds"] for answer in best(take_turns(bench, sides, bench.repeat)).values())
-    return Line(f"{name}, an example, B = {more}", f"B = {less}", many, few, "us", most)
+        few, many, *bare = (1e6 * answer["seconds"] for answer in best(take_turns(bench, sides, bench.repeat)).values())
+    note = ""
+    if bare:
+        times = bare[1] / bare[0]
+        note = f"a bare product with a matrix of B x B takes {bare[1]:.3g} us beside {bare[0]:.3g}, {times:.0f} times"
+        most = max(most, times)
+    return Line(f"{name}, an example, B = {more}", f"B = {less}", many, few, "us", most, note=note)
 
 
 def endless(bench: Bench, name: str) -> Iterator[Line]:

@@ -57,6 +57,7 @@ above.set(ylabel="weight in the vote", ylim=(0, 1))
 rounds = np.arange(1, len(odd) + 1)
 for rates, color in zip(alone, colors, strict=True):
     below.plot(rounds, rates, color=color, linewidth=1)
+below.plot([], [], color=colors[9], linewidth=1, label="a kernel by itself")
 below.plot(rounds, summed, color="gray", linewidth=2, linestyle="--", label="the sum of all kernels")
 below.plot(rounds, together, color="black", linewidth=2, label="their vote")
 below.set(xlabel="digits so far", ylabel="mistake rate so far", ylim=(0, 0.6), xscale="log", xlim=(1, len(odd)))

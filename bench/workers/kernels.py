@@ -23,6 +23,7 @@ COD_RNA = Path(__file__).parents[2].parent / "shared/data/cod-rna/cod-rna_scaled
 SIGMA = 2.0
 ROWS = 20_000  # of a stream with coin tosses for labels
 BLOCK = 100_000
+PRODUCTS = 200
 
 
 def evaluation(who: str, budget: int, features: int) -> Callable[[], dict[str, float]]:
@@ -159,8 +160,23 @@ def full(name: str, budget: int, rng: np.random.Generator) -> Any:
     return model
 
 
+def product(budget: int) -> Callable[[], dict[str, float]]:
+    """A square matrix times a vector, which leaves the caches as it grows."""
+    matrix, vector, out = np.ones((budget, budget)), np.ones(budget), np.empty(budget)
+
+    def measure() -> dict[str, float]:
+        start = time.process_time()
+        for _ in range(PRODUCTS):
+            np.dot(matrix, vector, out=out)
+        return {"seconds": (time.process_time() - start) / PRODUCTS}
+
+    return measure
+
+
 def growth(name: str, budget: int) -> Callable[[], dict[str, float]]:
     """Seconds an example, on a full budget; other rows each time, for they could be learned by heart."""
+    if name == "product":
+        return product(budget)
     rows = max(400, ROWS // (budget if name.startswith("projectron") else 1))
     rng = np.random.default_rng(1)
     model = full(name, budget, rng)
