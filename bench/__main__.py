@@ -20,6 +20,7 @@ from bench import (
     algorithms,
     dimension,
     evaluation,
+    kernels,
     memory,
     one_by_one,
     partial_fit,
@@ -51,6 +52,7 @@ COMPARISONS = {
     "dimension": dimension.compare,
     "zeros": zeros.compare,
     "evaluation": evaluation.compare,
+    "kernels": kernels.compare,
 }
 OURS = ("numpy", "scipy", "pyarrow", "isal")
 PEERS = ("vowpalwabbit", "scikit-learn", "river", "scipy", "numpy", "pyarrow")

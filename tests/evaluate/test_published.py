@@ -45,3 +45,43 @@ def test_auc_maximisation(dataset, splits):
     cpa = [ours[name].value for name in ("CPA_PB", "CPA_ML")]
     assert min(ours[name].value for name in oam) > max(cpa) + 0.03
     assert max(cpa) > max(ours[name].value for name in ("Perceptron", "PA-I"))
+
+
+KERNEL_TABLE = "lecture-omkc"  # Hoi, Jin, Zhao and Yang, Machine Learning 90 (2013), via the SDM tutorial
+
+
+def test_kernel_perceptron_on_a9a():
+    """The README of KOL, to the example."""
+    shared("a9a/a9a.libsvm")
+    figures = measure("kol-readme-a9a", "a9a", "kernel-perceptron", 1, DATA)["figures"]
+    for row in printed(DATA, ["kol-readme-a9a"]):
+        assert figures[row.metric].value == pytest.approx(row.printed.value, abs=1e-5)
+
+
+@pytest.mark.parametrize("dataset", ["diabetes", "fourclass", "splice"])
+def test_many_kernels(dataset):
+    """OMKC's mistakes are those printed, far fewer than those of the sum, and no more than the kernel chosen early."""
+    shared(f"{dataset}/SOURCE")
+    names = ("OMKC_(D,D)", "Perceptron(u)", "Perceptron(*)")
+    ours = {name: measure(KERNEL_TABLE, dataset, name, 5, DATA)["figures"]["mistake_rate_%"] for name in names}
+    for row in printed(DATA, [KERNEL_TABLE]):
+        if (row.dataset, row.metric) == (dataset, "mistake_rate_%") and row.algorithm in ours:
+            figure = ours[row.algorithm]
+            assert abs(figure.value - row.printed.value) < 2 * max(row.printed.deviation, figure.deviation)
+    rates = [ours[name].value for name in names]
+    assert rates[0] < 0.85 * rates[1]
+    assert rates[0] < rates[2] + 0.5
+
+
+def test_budgets():
+    """BOGD++ is better than RBP and the Forgetron, Projectron++ the best of all; more support vectors, fewer errors."""
+    shared("cod-rna/SOURCE")
+
+    def rate(name, budget):
+        figures = measure("lecture-bogd-codrna", "cod-rna.t", f"{name}, B = {budget}", 1, DATA)["figures"]
+        return figures["mistake_rate_%"].value
+
+    for name in ("RBP", "Forgetron", "BOGD++"):
+        assert rate(name, 1000) < 0.9 * rate(name, 500)
+    assert rate("BOGD++", 500) < rate("Forgetron", 500) < rate("RBP", 500) < rate("BOGD", 500)
+    assert rate("Projectron++", 500) < rate("Projectron", 500) < rate("BOGD++", 500)

@@ -644,6 +644,22 @@ def test_the_inverse_of_many(case):
     assert len(model.support()[0]) >= 100
 
 
+@pytest.mark.parametrize("name", ["Projectron", "ProjectronPP"])
+def test_many_that_lie_close(name):
+    """A kernel matrix with eigenvalues down to 1e-9: an inverse that grows by rank-one steps breaks down on it."""
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((8000, 8)), rng.choice([-1, 1], 8000)
+    model = learner(name)("gaussian", sigma=6.0, budget=900, classes=[-1, 1]).partial_fit(X, y)
+    rows = model.support_vectors_.toarray()
+    K = np.exp(-np.sum((rows[:, None] - rows) ** 2, axis=2) / 72)
+    assert len(np.unique(rows, axis=0)) == len(rows) == 900
+    assert np.abs(K @ model.inverse_ - np.eye(900)).max() < 1e-3
+    for x in rows[:50]:  # what is in the span changes f by just k(x, .)
+        there = model.decision_function(x[None])[0]
+        model.partial_fit(x[None], [-1 if there > 0 else 1])
+        assert model.decision_function(x[None])[0] - there == pytest.approx(-1 if there > 0 else 1, abs=1e-4)
+
+
 @both
 def test_a_row_that_comes_again_is_in_the_span(make):
     """However small eta, and with a budget that is not used up: a second slot would make K singular."""

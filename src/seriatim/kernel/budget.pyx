@@ -7,6 +7,7 @@ from seriatim.core.memory cimport resize
 from seriatim.core.random cimport random_below, random_bits
 from seriatim.core.row cimport Row
 from seriatim.kernel.machine cimport Machine
+from seriatim.kernel.support cimport weighted_sum
 
 from seriatim.errors import ModelError
 from seriatim.kernel.estimator import BudgetClassifier
@@ -222,6 +223,7 @@ cdef class Sampling(Budgeted):
 
     cdef double eta, lam, gamma
     cdef bint by_weight
+    cdef double* length              # sqrt(k(x, x)) of each support vector
 
     def __init__(self, kernel, Py_ssize_t budget, double eta, double lam, double gamma, str sampling,
                  unsigned long long seed):
@@ -232,50 +234,69 @@ cdef class Sampling(Budgeted):
         if self.lam > 0:
             self.shrink(fmax(0, 1 - self.lam * self.eta))
 
+    def __dealloc__(self):
+        free(self.length)
+
+    cdef int make_room(self, Py_ssize_t n) noexcept nogil:
+        if Budgeted.make_room(self, n) < 0 or resize(<void**> &self.length, self.slots, sizeof(double)) < 0:
+            return -1
+        return 0
+
     cdef void update(self, const Row* x, double margin, double own) noexcept nogil:
+        cdef Py_ssize_t slot
         if margin >= 1:
             return
         if self.full():
-            self.replace(self.leave_out(), x, self.eta)
+            slot = self.leave_out()
+            self.replace(slot, x, self.eta)
         else:
-            self.add(x, self.eta)
+            slot = self.add(x, self.eta)
+        if slot >= 0:
+            self.length[slot] = sqrt(own if self.classes == 1 else own / 2)
 
     cdef Py_ssize_t leave_out(self) noexcept nogil:
         """The slot that goes; the coefficients of the others are then as large, on average, as with it."""
         cdef Py_ssize_t c, s, slot, n = self.support.n
         cdef double* p = self.other
-        cdef double size, factor
-        if self.by_weight and self.weigh_chances(p):
+        cdef double* size = self.k       # the kernels have done their work in this round
+        cdef double most = self.gamma * self.eta
+        self.all_sizes(size)
+        if self.by_weight and self.weigh_chances(size, p):
             slot = self.chosen(p)
         else:
             slot = random_below(n, self.seed, &self.draws)
             for s in range(n):
                 p[s] = 1.0 / n
+        p[slot] = 0                      # so that no one is divided by 0: with p = 1 it is the one that goes
         for s in range(n):
-            if s != slot and p[s] < 1:
-                factor = 1 / (1 - p[s])
-                size = self.size(s)
-                if size * factor > self.gamma * self.eta:
-                    factor = self.gamma * self.eta / size
-                for c in range(self.classes):
-                    self.alpha[c * self.slots + s] *= factor
+            p[s] = 1 / (1 - p[s])
+            p[s] = most / size[s] if size[s] * p[s] > most else p[s]
+        for c in range(self.classes):
+            for s in range(n):
+                self.alpha[c * self.slots + s] *= p[s]
         return slot
 
-    cdef bint weigh_chances(self, double* p) noexcept nogil:
+    cdef void all_sizes(self, double* out) noexcept nogil:
+        """The size of each coefficient."""
+        cdef Py_ssize_t s
+        if self.classes == 1:
+            for s in range(self.support.n):
+                out[s] = self.scale * fabs(self.alpha[s])
+        else:
+            for s in range(self.support.n):
+                out[s] = self.size(s)
+
+    cdef bint weigh_chances(self, const double* size, double* p) noexcept nogil:
         """p_i = 1 - (B - 1) a_i sqrt(k_ii) / sum, at least 0; False where all a_i are 0."""
         cdef Py_ssize_t s, n = self.support.n
-        cdef double total = 0
-        cdef Row z
-        for s in range(n):
-            z = self.support.row(s)
-            p[s] = self.size(s) * sqrt(fmax(0, self.support.itself(&z, 0)))
-            total += p[s]
+        cdef double total = weighted_sum(n, size, self.length), factor, chance
         if not total > 0:
             return False
         factor = (n - 1) / total
         total = 0
         for s in range(n):
-            p[s] = fmax(0, 1 - factor * p[s])
+            chance = 1 - factor * (size[s] * self.length[s])
+            p[s] = chance if chance > 0 else 0
             total += p[s]
         for s in range(n):
             p[s] /= total
@@ -289,6 +310,14 @@ cdef class Sampling(Budgeted):
             if total > u:
                 return s
         return self.support.n - 1
+
+    def restore(self, state):
+        cdef Py_ssize_t s
+        cdef Row z
+        Budgeted.restore(self, state)
+        for s in range(self.support.n):
+            z = self.support.row(s)
+            self.length[s] = sqrt(fmax(0, self.support.itself(&z, 0)))
 
 
 class BOGD(BudgetClassifier):

@@ -3,8 +3,8 @@
 import numpy as np
 
 from libc.math cimport INFINITY, fmin, log, sqrt
-from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy, memset
+from libc.stdlib cimport free
+from libc.string cimport memcpy
 
 from seriatim.core.memory cimport resize
 from seriatim.core.row cimport Row
@@ -18,29 +18,32 @@ from seriatim.parameters import Number, powers
 cdef Py_ssize_t MAX_BYTES = 1 << 32
 
 cdef double IN_THE_SPAN = 1e-10      # of k(x, x): what is nearer to the span than that is in it
-cdef Py_ssize_t ADDITIONS = 128      # after so many the inverse is computed afresh
 
 
 cdef class Projection(Machine):
-    """d = K^-1 k are the coefficients of what is nearest to k(x, .) among the functions of the support vectors."""
+    """d = K^-1 k are the coefficients of what is nearest to k(x, .) among the functions of the support vectors.
+
+    K is kept as its Cholesky factor, K = L L'. An inverse would lose what counts where support vectors lie close to one
+    another: with 1,000 of them in eight dimensions it takes one that comes again for a new one.
+    """
 
     cdef double eta
     cdef Py_ssize_t budget           # 0: there is none, and eta decides
     cdef bint plus_plus
-    cdef double* inverse             # of the kernel matrix, in rows of `inverse_room`
-    cdef Py_ssize_t inverse_room
+    cdef double* factor              # L, row after row, each up to the diagonal
+    cdef Py_ssize_t factor_room      # rows
     cdef double* d
-    cdef double* other
-    cdef bint crowded                # the inverse would be too large
+    cdef double* z                   # L^-1 k
+    cdef bint crowded                # the factor would be too large
 
     def __init__(self, kernel, double eta, Py_ssize_t budget, bint plus_plus):
         Machine.__init__(self, **kernel, room=min(budget, 1 << 10))
         self.eta, self.budget, self.plus_plus = eta, budget, plus_plus
 
     def __dealloc__(self):
-        free(self.inverse)
+        free(self.factor)
         free(self.d)
-        free(self.other)
+        free(self.z)
 
     cdef void update(self, const Row* x, double margin, double own) noexcept nogil:
         cdef double times = 1 if self.classes == 1 else 2    # what k(x, x) counts
@@ -60,22 +63,34 @@ cdef class Projection(Machine):
         if margin > 0:
             tau = self.progress(1 - margin, delta, times * nearest2)
             if tau > 0:
+                self.solve()
                 self.move(tau)
         elif delta2 == 0 or (self.support.n >= self.budget if self.budget else delta <= self.eta):
+            self.solve()
             self.move(1)
-        elif self.reserve_inverse(self.support.n + 1) < 0:
+        elif self.reserve_factor(self.support.n + 1) < 0:
             self.failed = self.crowded = True
             self.t -= 1
         elif self.add(x, 1) >= 0:
-            self.border(delta2)
+            self.border(sqrt(delta2))
+
+    cdef double* row(self, Py_ssize_t s) noexcept nogil:
+        return self.factor + s * (s + 1) // 2
 
     cdef double project(self) noexcept nogil:
-        """d, and |P k|^2 = k.d."""
+        """z = L^-1 k, and |P k|^2 = z.z."""
         cdef Py_ssize_t s, n = self.support.n
-        memset(self.d, 0, n * sizeof(double))
         for s in range(n):
-            add_multiple(n, self.k[s], self.inverse + s * self.inverse_room, self.d)
-        return weighted_sum(n, self.d, self.k)
+            self.z[s] = (self.k[s] - weighted_sum(s, self.row(s), self.z)) / self.row(s)[s]
+        return weighted_sum(n, self.z, self.z)
+
+    cdef void solve(self) noexcept nogil:
+        """d = L'^-1 z."""
+        cdef Py_ssize_t s, n = self.support.n
+        memcpy(self.d, self.z, n * sizeof(double))
+        for s in range(n - 1, -1, -1):
+            self.d[s] /= self.row(s)[s]
+            add_multiple(s, -self.d[s], self.row(s), self.d)
 
     cdef double progress(self, double loss, double delta, double nearest2) noexcept nogil:
         """The step of the Projectron++ for a margin between 0 and 1."""
@@ -98,70 +113,45 @@ cdef class Projection(Machine):
             add_multiple(self.support.n, -tau, self.d, self.alpha + self.down * self.slots)
         self.updates += 1
 
-    # ---- the inverse
+    # ---- the factor
 
     cdef int make_room(self, Py_ssize_t n) noexcept nogil:
         if (Machine.make_room(self, n) < 0 or resize(<void**> &self.d, self.slots, sizeof(double)) < 0
-                or resize(<void**> &self.other, self.slots, sizeof(double)) < 0):
+                or resize(<void**> &self.z, self.slots, sizeof(double)) < 0):
             return -1
         return 0
 
-    cdef int reserve_inverse(self, Py_ssize_t n) noexcept nogil:
-        cdef Py_ssize_t s, room = max(n, min(2 * self.inverse_room, 1 << 14), 16)
-        cdef double* inverse
-        if n <= self.inverse_room:
+    cdef int reserve_factor(self, Py_ssize_t n) noexcept nogil:
+        cdef Py_ssize_t room = max(n, 2 * self.factor_room, 16)
+        if n <= self.factor_room:
             return 0
         if self.budget:
             room = min(room, self.budget)
-        if room * room * 8 > MAX_BYTES:
+        if room * (room + 1) * 4 > MAX_BYTES:
             room = n
-        inverse = <double*> calloc(room * room, sizeof(double)) if n * n * 8 <= MAX_BYTES else NULL
-        if inverse == NULL:
+        if (n * (n + 1) * 4 > MAX_BYTES
+                or resize(<void**> &self.factor, room * (room + 1) // 2, sizeof(double)) < 0):
             return -1
-        for s in range(self.inverse_room):
-            memcpy(inverse + s * room, self.inverse + s * self.inverse_room, self.inverse_room * sizeof(double))
-        free(self.inverse)
-        self.inverse, self.inverse_room = inverse, room
+        self.factor_room = room
         return 0
 
-    cdef void border(self, double delta2) noexcept nogil:
-        """The inverse with the support vector that has just been added: + [d; -1] [d; -1]' / delta^2."""
-        cdef Py_ssize_t s, n = self.support.n
-        self.d[n - 1] = -1
-        for s in range(n):
-            add_multiple(n, self.d[s] / delta2, self.d, self.inverse + s * self.inverse_room)
-        if n % ADDITIONS == 0:
-            self.refresh()
+    cdef void border(self, double delta) noexcept nogil:
+        """The factor with the support vector that has just been added: one row more, [z, |delta|]."""
+        cdef double* last = self.row(self.support.n - 1)
+        memcpy(last, self.z, (self.support.n - 1) * sizeof(double))
+        last[self.support.n - 1] = delta
 
-    cdef void refresh(self) noexcept with gil:
-        """The inverse from the support vectors themselves, so that rounding does not pile up."""
-        cdef Py_ssize_t s, i, n = self.support.n
-        cdef double[:, ::1] K
-        cdef double[:, ::1] inverse
-        try:
-            K = np.empty((n, n))
-            for s in range(n):
-                self.support.against(s, &K[s, 0], n)
-                for i in range(s):
-                    K[i, s] = K[s, i]
-            if self.support.broken:
-                return
-            inverse = np.ascontiguousarray(np.linalg.inv(K))
-        except (np.linalg.LinAlgError, MemoryError):    # what there is may still serve
-            return
-        except BaseException as error:    # nobody above could take it; check_memory raises it
-            self.support.error, self.support.broken, self.failed = error, True, True
-            return
-        for s in range(n):
-            memcpy(self.inverse + s * self.inverse_room, &inverse[s, 0], n * sizeof(double))
-
-    def inverse_matrix(self):
+    def factor_matrix(self):
         cdef Py_ssize_t s, n = self.support.n
-        array = np.empty((n, n))
+        array = np.zeros((n, n))
         cdef double[:, ::1] out = array
         for s in range(n):
-            memcpy(&out[s, 0], self.inverse + s * self.inverse_room, n * sizeof(double))
+            memcpy(&out[s, 0], self.row(s), (s + 1) * sizeof(double))
         return array
+
+    def inverse_matrix(self):
+        half = np.linalg.inv(self.factor_matrix())
+        return half.T @ half
 
     def check_memory(self):
         if self.failed and self.crowded:
@@ -173,19 +163,21 @@ cdef class Projection(Machine):
         Machine.check_memory(self)
 
     def state(self):
-        return {**Machine.state(self), "inverse": self.inverse_matrix()}
+        return {**Machine.state(self), "factor": self.factor_matrix()}
 
     def restore(self, state):
-        cdef const double[:, ::1] inverse = np.ascontiguousarray(state["inverse"], dtype=np.float64)
+        cdef const double[:, ::1] factor = np.ascontiguousarray(state["factor"], dtype=np.float64)
         cdef Py_ssize_t s
         Machine.restore(self, state)
         cdef Py_ssize_t n = self.support.n
-        if inverse.shape[0] != n or inverse.shape[1] != n or (self.budget and n > self.budget):
-            raise ModelError("the inverse and the support vectors differ in number")
-        if self.reserve_inverse(n) < 0:
+        if factor.shape[0] != n or factor.shape[1] != n or (self.budget and n > self.budget):
+            raise ModelError("the factor and the support vectors differ in number")
+        if n and not np.diagonal(factor).min() > 0:
+            raise ModelError("the factor of the kernel matrix has a diagonal that is not above 0")
+        if self.reserve_factor(n) < 0:
             raise MemoryError(f"no memory for a matrix of {n} support vectors")
         for s in range(n):
-            memcpy(self.inverse + s * self.inverse_room, &inverse[s, 0], n * sizeof(double))
+            memcpy(self.row(s), &factor[s, 0], (s + 1) * sizeof(double))
 
 
 class Projectron(KernelClassifier):
