@@ -174,7 +174,13 @@ class OnlinePCA:
     CASES = grid(n_components=(1, 3, 5), eta=(0.1, 1.5))
 
     def __init__(self, features, n_components, eta=0.1, seed=0):
-        self.n, self.k, self.d, self.eta, self.random = features, n_components, features - n_components, eta, Random(seed)
+        self.n, self.k, self.d, self.eta, self.random = (
+            features,
+            n_components,
+            features - n_components,
+            eta,
+            Random(seed),
+        )
         self.w, self.E = np.full(features, -np.log(features)), np.eye(features)  # W = E diag(exp w) E'
         self.expected = self.sampled = 0.0
 
@@ -249,7 +255,7 @@ def soft(z, lam):
     return np.sign(z) * np.maximum(np.abs(z) - lam, 0)
 
 
-def lasso(X, D, lam, tolerance=1e-14, sweeps=100000):
+def lasso(X, D, lam, tolerance=1e-13, sweeps=20000):
     """For each row x the code a with the least |x - D a|^2 / 2 + lam |a|_1: coordinate descent from 0, to the end."""
     G, C = D.T @ D, X @ D
     codes = np.zeros_like(C)
@@ -279,7 +285,7 @@ class DictionaryLearning:
     lam=None is 1.2 / sqrt(features), by the features that are known when the first batch begins.
     """
 
-    CASES = grid(n_atoms=(3, 8), lam=(0.1,), batch=(10, 25), seed=(0, 4)) + grid(n_atoms=(5,), batch=(20,))
+    CASES = grid(n_atoms=(3,), lam=(0.1,), batch=(10, 25), seed=(0, 4)) + grid(n_atoms=(7,), batch=(20,))
 
     def __init__(self, features, n_atoms, lam=None, batch=256, seed=0):
         self.lam, self.batch, self.random = 1.2 / np.sqrt(features) if lam is None else lam, batch, Random(seed)
