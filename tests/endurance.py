@@ -23,9 +23,10 @@ PLANTED = np.array([1.0, -2.0, 0.5, 1.5, -1.0, 0.3])
 def settings():
     """(class, parameters) of everything whose cost does not grow with the stream."""
     for name, cls in seriatim.algorithms().items():
-        if name == "VotedPerceptron":
+        if name == "VotedPerceptron" or unbounded(name, cls):
             continue
         required = {**REQUIRED_ARGUMENTS.get(name, {})}
+        required |= {bound: 20 for bound in ("budget", "truncate") if bound in cls.parameters}
         required |= {"n_features": COLUMNS} if "n_features" in required else {}
         alternatives = [{}]
         alternatives += [{"covariance": "full"}] if "covariance" in cls.parameters else []
@@ -33,6 +34,11 @@ def settings():
         alternatives += [{"p": 5.0}] if name == "ALMA" else []
         alternatives += [{"mirror": "entropy"}, {"mirror": "pnorm", "p": 5.0}] if name == "MirrorDescent" else []
         yield from ((cls, {**required, **chosen}) for chosen in alternatives)
+
+
+def unbounded(name, cls):
+    """Whether its support vectors grow with the stream."""
+    return cls.family == "kernel" and not {"budget", "truncate", "n_components"} & set(cls.parameters)
 
 
 def stream(seed, labels):
