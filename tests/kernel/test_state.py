@@ -91,6 +91,23 @@ def test_fogd_of_a_width_of_almost_nothing():
     assert np.isfinite(model.decision_function(X)).all()
 
 
+@pytest.mark.parametrize("name", ["RBP", "Forgetron", "BOGD", "BudgetPA", "NOGD"])
+@pytest.mark.parametrize("kernel", ["linear", "polynomial", "gaussian", "laplacian", "chi_square", "cosine"])
+def test_budgets_with_rows_of_every_length(tmp_path, name, kernel):
+    """Finite, and what was lost by the Forgetron's removals is at most 15/32 a mistake, where k(x, x) is 1e98 too."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((300, 4)) * 10.0 ** rng.choice([-160, -50, 0, 20, 49], (300, 1))
+        y = rng.integers(0, 2, 300)
+        model = learner(name)(kernel, 20).partial_fit(X, y)
+        state = model.__getstate__()["state"]
+        assert all(np.isfinite(value).all() for value in state.values())
+        assert np.isfinite(model.decision_function(X)).all()
+        assert state.get("Q", -np.inf) <= 15 / 32 * state.get("mistakes", 0)
+        model.save(tmp_path / "model")
+        assert bits(seriatim.load(tmp_path / "model")) == bits(model)
+
+
 @pytest.mark.parametrize("name", ["KernelPA", "RBP", "LASVM", "OMKC", "OM2", "NORMARegressor"])
 def test_values_that_no_row_can_have(tmp_path, name):
     """A model that was loaded gives numbers."""

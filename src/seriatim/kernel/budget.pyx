@@ -13,6 +13,8 @@ from seriatim.errors import ModelError
 from seriatim.kernel.estimator import BudgetClassifier
 from seriatim.parameters import Choice, Number, powers
 
+cdef double MOST = 1e100    # no coefficient is larger, and so no sum of them times kernels of up to 1e200 overflows
+
 
 cdef class Budgeted(Machine):
     """A machine that has room for B support vectors, and for a second row of kernels."""
@@ -162,7 +164,8 @@ cdef class Forgetting(Budgeted):
         cdef double d = b * b - 4 * a * c, phi = 1
         if a >= 0 or (d > 0 and (-b - sqrt(d)) / (2 * a) > 1):
             phi = fmin(1, -2 * c / (b + sqrt(fmax(d, 0)))) if b > 0 else 1
-        self.Q += a * phi * phi + b * phi
+        # So says the theorem; where k(x, x) is huge, rounding might say otherwise, and the next phi be below 0.
+        self.Q = fmax(fmin(self.Q + a * phi * phi + b * phi, 15.0 / 32 * self.mistakes), -1e300)
         return phi
 
     cdef double least(self, double norm2) noexcept nogil:
@@ -176,7 +179,8 @@ cdef class Forgetting(Budgeted):
 
     def restore(self, state):
         Budgeted.restore(self, state)
-        if not (0 <= self.oldest < self.budget and self.support.n <= self.mistakes <= self.t and self.norm2 >= 0):
+        if not (0 <= self.oldest < self.budget and self.support.n <= self.mistakes <= self.t and self.norm2 >= 0
+                and self.Q <= 15.0 / 32 * self.mistakes):
             raise ModelError("the counts are not those that a Forgetron can have")
 
 
@@ -390,7 +394,8 @@ cdef class Exchange(Budgeted):
             lost = a * a * (self.support.itself(&z, 0) - self.k[s] * (self.k[s] / own))
             if slot < 0 or lost < least:
                 slot, least = s, lost
-        self.replace(slot, x, tau + self.sign * self.scale * self.alpha[slot] * (self.k[slot] / own))
+        a = self.scale * self.alpha[slot] * (self.k[slot] / own)
+        self.replace(slot, x, tau + self.sign * fmin(fmax(a, -MOST), MOST))
 
 
 class BudgetPA(BudgetClassifier):
