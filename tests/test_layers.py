@@ -24,6 +24,7 @@ LAYERS = [
     ["data", "evaluate"],
     ["report", "serve", "cluster"],
     ["cli"],
+    ["__main__"],
 ]
 HEIGHT = {name: height for height, layer in enumerate(LAYERS) for name in layer}
 ALONE = {*FAMILIES}

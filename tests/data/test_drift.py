@@ -338,4 +338,4 @@ def test_a_wrong_option_is_named(text, message):
 def test_a_wrong_value_is_refused_before_the_first_block(make, message):
     with pytest.raises(ParameterError, match=message):
         make()
-    assert next(sea(seed=np.int64(3), width=50.0))[0].n == 10_000
+    assert next(sea(seed=np.int64(3), width=np.int32(50)))[0].n == 10_000

@@ -865,3 +865,14 @@ def test_the_generator():
     assert kstest([random.uniform() for _ in range(3000)], "uniform").pvalue > 1e-4
     assert kstest([random.normal(n) for n in range(3000)], "norm").pvalue > 1e-4
     assert [chosen([0.25, 0.0, 0.75], u) for u in (0.0, 0.2, 0.25, 0.99)] == [0, 0, 2, 2]
+
+
+def test_fourier_features_of_columns_that_come_later():
+    """A column that is asked about before it was learned has the frequencies that it will have."""
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((60, 5)), rng.choice([-1, 1], 60)
+    narrow = np.where(np.arange(5) < 3, X, 0.0)
+    model, wide = (learner("FOGD")(n_components=50, eta=0.05) for _ in range(2))
+    model.partial_fit(narrow[:, :3], y)
+    wide.partial_fit(narrow, y)
+    close(model.decision_function(X), wide.decision_function(X))

@@ -43,18 +43,6 @@ def test_an_interruption_as_the_features_of_nogd_are_found(tmp_path, monkeypatch
         assert np.isfinite(one.decision_function(X)).all()
 
 
-def test_an_interruption_as_the_inverse_is_refreshed(monkeypatch):
-    X, y = stream(400)
-    model = learner("Projectron")("gaussian", sigma=0.1, eta=0.0)
-    interrupted(monkeypatch, "inv")
-    with pytest.raises(KeyboardInterrupt):
-        model.partial_fit(X, y)
-    assert model.n_support_ == 128
-    model.partial_fit(X, y)
-    K = np.exp(-np.sum((model.support_vectors_.toarray()[:, None] - model.support_vectors_.toarray()) ** 2, 2) / 0.02)
-    assert np.abs(model.inverse_ @ K - np.eye(len(K))).max() < 1e-6
-
-
 def test_an_interruption_of_finish():
     """The steps of `finish` are no rounds, whether it comes to its end or not."""
     model = learner("LASVM")("linear", C=1e6, tau=1e-9).partial_fit(*stream(300))

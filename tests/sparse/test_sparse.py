@@ -797,7 +797,7 @@ def test_bayesian_memory_has_a_limit(monkeypatch):
     with Unchanged(model), pytest.raises(LimitError, match=r"50001 features would need 18\.6 GiB.*memory="):
         model.partial_fit(wide, y[:1])
     with pytest.raises(LimitError, match="memory="):
-        cls(memory=10**9).partial_fit(X, y)
+        cls(memory=10**9 - 1).partial_fit(X, y)
     assert cls(memory=3).partial_fit(X, y).partial_fit(wide, y[:1]).n_features_in_ == 50_001
 
 

@@ -22,3 +22,8 @@ cdef inline Py_ssize_t random_below(Py_ssize_t n, unsigned long long seed, Py_ss
         bits = random_bits(seed, draws)
         if bits >= rest:
             return <Py_ssize_t> (bits % m)
+
+
+cdef inline double random_uniform(unsigned long long seed, Py_ssize_t* draws) noexcept nogil:
+    """A number in [0, 1): the upper 53 bits."""
+    return (random_bits(seed, draws) >> 11) * (1.0 / 9007199254740992.0)

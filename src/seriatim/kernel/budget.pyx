@@ -4,7 +4,7 @@ from libc.math cimport fabs, fmax, fmin, log, pow, sqrt
 from libc.stdlib cimport free
 
 from seriatim.core.memory cimport resize
-from seriatim.core.random cimport random_below, random_bits
+from seriatim.core.random cimport random_below, random_uniform
 from seriatim.core.row cimport Row
 from seriatim.kernel.machine cimport Machine
 from seriatim.kernel.support cimport weighted_sum
@@ -48,10 +48,6 @@ cdef class Budgeted(Machine):
         for c in range(self.classes if self.classes > 1 else 0):
             largest = fmax(largest, self.alpha[c * self.slots + slot])
         return self.scale * largest
-
-    cdef double uniform(self) noexcept nogil:
-        """The next random number in [0, 1)."""
-        return (random_bits(self.seed, &self.draws) >> 11) * (1.0 / 9007199254740992.0)
 
     def restore(self, state):
         Machine.restore(self, state)
@@ -308,7 +304,7 @@ cdef class Sampling(Budgeted):
 
     cdef Py_ssize_t chosen(self, const double* p) noexcept nogil:
         cdef Py_ssize_t s
-        cdef double u = self.uniform(), total = 0
+        cdef double u = random_uniform(self.seed, &self.draws), total = 0
         for s in range(self.support.n):
             total += p[s]
             if total > u:

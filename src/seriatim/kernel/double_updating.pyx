@@ -305,9 +305,9 @@ class CSDUOL(KernelClassifier):
     paper = "Zhao and Hoi (2013)"
     loss = "hinge"
     binary = True
-    C = Number(5.0, above=0, search=powers(-4, 6))
+    C = Number(5.0, above=0, search=powers(-4, 6, 2))
     rho = Number(0.0, least=0)
-    cost = Number(1.0, above=0, search=powers(-2, 6))
+    cost = Number(1.0, above=0, search=powers(-2, 6, 2))
     variant = Choice("I", VARIANTS)
 
     def build(self):

@@ -74,7 +74,7 @@ class OneKernel(SupportVectors):
 
     fixed = (*Estimator.fixed, "kernel", "sigma", "degree", "c")
     kernel: Any = KernelChoice("gaussian", positional=True)
-    sigma: Any = Width(1.0, above=0, search=powers(-3, 6))
+    sigma: Any = Width(1.0, above=0, search=powers(-2, 6, 2))
     degree: Any = Number(3, least=1, most=100, integer=True)
     c: Any = Number(1.0, least=0)
 

@@ -8,7 +8,7 @@ from libc.string cimport memset
 
 from seriatim.core.learner cimport Learner
 from seriatim.core.memory cimport resize
-from seriatim.core.random cimport random_bits
+from seriatim.core.random cimport random_bits, random_uniform
 from seriatim.core.row cimport Row
 from seriatim.core.rows cimport Rows
 from seriatim.core.vocabulary cimport Vocabulary
@@ -26,7 +26,7 @@ cdef double normal(unsigned long long seed, Py_ssize_t n) noexcept nogil:
     """The n-th of the standard normal numbers of a seed, by Box and Muller, without those before it."""
     cdef Py_ssize_t draws = 2 * n
     cdef double u = ((random_bits(seed, &draws) >> 11) + 1) * (1.0 / 9007199254740992.0)
-    cdef double v = (random_bits(seed, &draws) >> 11) * (1.0 / 9007199254740992.0)
+    cdef double v = random_uniform(seed, &draws)
     return sqrt(-2 * log(u)) * cos(2 * pi * v)
 
 
@@ -79,12 +79,16 @@ cdef class FourierDescent(Learner):
 
     cdef int features(self, const Row* x) noexcept nogil:
         """z(x); -1 if there is no room for the frequencies of its columns."""
-        cdef Py_ssize_t i, j
+        cdef Py_ssize_t i, j, k
         cdef double phase
         memset(self.z, 0, self.half * sizeof(double))
         for i in range(x.n):
             j = i if x.index == NULL else x.index[i]
-            if x.value[i] == 0 or j >= self.columns:
+            if x.value[i] == 0:
+                continue
+            if j >= self.columns:    # not met yet, and not kept for being asked about
+                for k in range(self.half):
+                    self.z[k] += x.value[i] * self.component(j, k)
                 continue
             if self.frequency[j] == NULL and self.draw(j) < 0:
                 return -1
@@ -105,10 +109,14 @@ cdef class FourierDescent(Learner):
         if found == NULL:
             return -1
         for i in range(self.half):
-            found[i] = normal(self.seed, j * self.half + i) / fmax(self.sigma, LEAST)
+            found[i] = self.component(j, i)
         self.frequency[j] = found
         self.drawn += 1
         return 0
+
+    cdef double component(self, Py_ssize_t j, Py_ssize_t i) noexcept nogil:
+        """That of u_i in column j."""
+        return normal(self.seed, j * self.half + i) / fmax(self.sigma, LEAST)
 
     cdef double score(self, const Row* x) noexcept nogil:
         cdef double f = 0

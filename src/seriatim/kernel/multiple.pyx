@@ -5,7 +5,7 @@ import numpy as np
 from libc.math cimport exp, fmax, fmin, log, pow, sqrt
 from libc.stdlib cimport calloc, free
 
-from seriatim.core.random cimport random_bits
+from seriatim.core.random cimport random_uniform
 from seriatim.core.row cimport Row
 from seriatim.kernel.machine cimport Machine
 
@@ -56,7 +56,7 @@ cdef class Hedging(Machine):
             vote += exp(self.theta[i]) if self.f[i] >= 0 else -exp(self.theta[i])
         if not self.one_predicts:
             return vote / total
-        u = uniform(self.seed, draws)
+        u = random_uniform(self.seed, draws)
         vote = 0
         for i in range(self.fields):
             vote += exp(self.theta[i]) / total
@@ -75,7 +75,7 @@ cdef class Hedging(Machine):
             takes_part = True
             if self.some_updates:
                 chance = (1 - self.delta) * exp(self.theta[i]) + self.delta
-                takes_part = uniform(self.seed, &self.draws) < chance
+                takes_part = random_uniform(self.seed, &self.draws) < chance
             self.f[i] = takes_part and y * self.f[i] <= 0
             if self.f[i]:
                 if slot < 0:
@@ -109,11 +109,6 @@ cdef class Hedging(Machine):
             raise ModelError("the weights of the kernels are not those that this model can have")
         for i in range(self.fields):
             self.theta[i] = theta[i]
-
-
-cdef double uniform(unsigned long long seed, Py_ssize_t* draws) noexcept nogil:
-    """The next random number in [0, 1)."""
-    return (random_bits(seed, draws) >> 11) * (1.0 / 9007199254740992.0)
 
 
 class SeveralKernels(SupportClassifier):

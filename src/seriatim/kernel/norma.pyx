@@ -140,7 +140,7 @@ class NORMA(KernelClassifier):
     loss = "hinge"
     binary = True
     fixed = (*KernelClassifier.fixed, "truncate")
-    eta = Number(0.3, above=0, search=powers(-8, 1))
+    eta = Number(0.3, above=0, search=powers(-8, 1, 3))
     lam = Number(0.01, least=0, search=powers(-16, -2, 2))
     rho = Number(1.0, least=0)
     nu = Number(None, above=0, most=1, optional=True)
@@ -206,7 +206,7 @@ class NORMARegressor(OneKernel, Regressor):
     paper = "Kivinen et al. (2004)"
     loss = "epsilon_insensitive"
     fixed = (*OneKernel.fixed, "truncate")
-    eta = Number(0.3, above=0, search=powers(-8, 1))
+    eta = Number(0.3, above=0, search=powers(-8, 1, 3))
     lam = Number(0.01, least=0, search=powers(-16, -2, 2))
     epsilon = Number(0.1, least=0)
     nu = Number(None, above=0, most=1, optional=True)
@@ -265,7 +265,7 @@ class NORMANovelty(OneKernel, Detector):
     paper = "Kivinen et al. (2004)"
     loss = "hinge"
     fixed = (*OneKernel.fixed, "truncate")
-    eta = Number(0.3, above=0, search=powers(-8, 1))
+    eta = Number(0.3, above=0, search=powers(-8, 1, 3))
     lam = Number(0.01, least=0, search=powers(-16, -2, 2))
     rho = Number(1.0, least=0)
     nu = Number(0.1, above=0, most=1)

@@ -10,7 +10,7 @@ from libc.string cimport memset
 
 from seriatim.core.learner cimport Learner, Linear
 from seriatim.core.memory cimport resize
-from seriatim.core.random cimport random_below, random_bits
+from seriatim.core.random cimport random_below, random_uniform
 from seriatim.core.row cimport Row, dot, record, sum_of_squares, value
 from seriatim.sparse.strongest cimport Strongest
 
@@ -232,7 +232,7 @@ cdef class PartlySeen(Truncated):
     cdef void look(self, const Row* x, Row* seen) noexcept nogil:
         """Of d features any k are drawn, one after another: only those that the row has, for no other would matter."""
         cdef Py_ssize_t i, j, left = self.kept.k, among
-        cdef bint explore = (random_bits(self.seed, &self.draws) >> 11) * 2.0 ** -53 < self.epsilon, shown
+        cdef bint explore = random_uniform(self.seed, &self.draws) < self.epsilon, shown
         for i in range(-1, x.n):
             if value(x, i) != 0:
                 self.meet(record(x, i))
