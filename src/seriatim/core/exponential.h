@@ -4,10 +4,10 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline double exponential(double x)
+static inline double exponential_within(double z) /* for -700 <= z <= 700 */
 {
     const double magic = 6755399441055744.0; /* 1.5 * 2^52: adding it rounds to a whole number, in the low bits */
-    double z = x > 700.0 ? 700.0 : x > -700.0 ? x : -700.0, shifted, k, r, r2, r4, low, high, scale;
+    double shifted, k, r, r2, r4, low, high, scale;
     uint64_t bits;
     shifted = z * 1.4426950408889634 + magic;
     k = shifted - magic;
@@ -19,5 +19,10 @@ static inline double exponential(double x)
     memcpy(&bits, &shifted, sizeof bits);
     bits = (bits + 1023) << 52;
     memcpy(&scale, &bits, sizeof scale);
-    return x > -700.0 ? (low + r4 * r4 * high) * scale : 0.0;
+    return (low + r4 * r4 * high) * scale;
+}
+
+static inline double exponential(double x)
+{
+    return x > -700.0 ? exponential_within(x < 700.0 ? x : 700.0) : 0.0;
 }

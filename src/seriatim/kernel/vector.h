@@ -71,14 +71,27 @@ WIDE static void scale_all(Py_ssize_t n, double factor, double *restrict x)
         x[s] = factor * x[s] + 0.0; /* a zero has no sign */
 }
 
+/* x <- exp(x), of numbers up to 0. What is clamped goes through memory: in one loop with the rest the compiler would
+   choose between whole polynomials. */
+static inline void exponentials(Py_ssize_t n, double *restrict x)
+{
+    for (Py_ssize_t s = 0; s < n; s++)
+        x[s] = x[s] > -700.0 ? x[s] : -700.0;
+    for (Py_ssize_t s = 0; s < n; s++) {
+        double e = exponential_within(x[s]);
+        x[s] = x[s] > -700.0 ? e : 0.0;
+    }
+}
+
 /* exp(-g |x - z|^2) from the products x.z and the squared norms. */
 WIDE static void gaussian(Py_ssize_t n, double g, double norm2, const double *restrict norms,
                           const double *restrict products, double *restrict out)
 {
     for (Py_ssize_t s = 0; s < n; s++) {
         double distance2 = norm2 + norms[s] - 2 * products[s];
-        out[s] = exponential(-g * (distance2 > 0 ? distance2 : 0));
+        out[s] = -g * (distance2 > 0 ? distance2 : 0);
     }
+    exponentials(n, out);
 }
 
 /* exp(-g d), d = the sum of the norms and of what each pair of values takes away from it. */
@@ -87,8 +100,9 @@ WIDE static void decaying(Py_ssize_t n, double g, double norm, const double *res
 {
     for (Py_ssize_t s = 0; s < n; s++) {
         double distance = norm + norms[s] + pairs[s];
-        out[s] = exponential(-g * (distance > 0 ? distance : 0));
+        out[s] = -g * (distance > 0 ? distance : 0);
     }
+    exponentials(n, out);
 }
 
 /* (x.z + c)^degree, at most 1e200 in size. */
