@@ -21,8 +21,7 @@ cdef extern from "vector.h":
     double sum_of_products(Py_ssize_t n, const double* a, const double* x) noexcept nogil
     void scale_all(Py_ssize_t n, double factor, double* x) noexcept nogil
     void add_column(Py_ssize_t n, double a, const double* x, double* out) noexcept nogil
-    void add_four_columns(Py_ssize_t n, const double* a, const double* x, const double* y, const double* z,
-                          const double* w, double* out) noexcept nogil
+    void add_eight_columns(Py_ssize_t n, const double* a, const double** x, double* out) noexcept nogil
     void add_apart(Py_ssize_t n, double a, const double* x, double* out) noexcept nogil
     void add_chi_apart(Py_ssize_t n, double a, const double* x, double* out) noexcept nogil
     double apart(double x, double z) noexcept nogil
@@ -355,8 +354,9 @@ cdef class Support:
         """What x has in common with each support vector, feature by feature."""
         cdef Py_ssize_t i, j, k, shortest, waiting = 0
         cdef const Column* column
-        cdef const Column* dense[4]
-        cdef double values[4]
+        cdef const Column* dense[8]
+        cdef const double* columns[8]
+        cdef double values[8]
         cdef double v, taken
         memset(self.pairs, 0, self.n * sizeof(double))
         for i in range(x.n):
@@ -368,11 +368,13 @@ cdef class Support:
             if column.slot == NULL and pairing == PRODUCT:
                 dense[waiting], values[waiting] = column, v
                 waiting += 1
-                if waiting == 4:
-                    shortest = min(min(dense[0].n, dense[1].n), min(dense[2].n, dense[3].n))
-                    add_four_columns(shortest, values, dense[0].value, dense[1].value, dense[2].value, dense[3].value,
-                                     self.pairs)
-                    for k in range(4):
+                if waiting == 8:
+                    shortest = dense[0].n
+                    for k in range(8):
+                        shortest = min(shortest, dense[k].n)
+                        columns[k] = dense[k].value
+                    add_eight_columns(shortest, values, columns, self.pairs)
+                    for k in range(8):
                         add_column(dense[k].n - shortest, values[k], dense[k].value + shortest, self.pairs + shortest)
                     waiting = 0
             elif column.slot == NULL:

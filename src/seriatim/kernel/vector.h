@@ -9,22 +9,26 @@
 #define WIDE
 #endif
 
-/* out += a x, one column after another: out is read and written once for four of them. */
+/* out += a x, one column after another: out is read and written once for eight of them. */
 WIDE static void add_column(Py_ssize_t n, double a, const double *restrict x, double *restrict out)
 {
     for (Py_ssize_t s = 0; s < n; s++)
         out[s] += a * x[s];
 }
 
-WIDE static void add_four_columns(Py_ssize_t n, const double *a, const double *restrict x, const double *restrict y,
-                                  const double *restrict z, const double *restrict w, double *restrict out)
+WIDE static void add_eight_columns(Py_ssize_t n, const double *a, const double *const *x, double *restrict out)
 {
-    const double a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3];
+    const double a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3], a4 = a[4], a5 = a[5], a6 = a[6], a7 = a[7];
+    const double *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3], *x4 = x[4], *x5 = x[5], *x6 = x[6], *x7 = x[7];
     for (Py_ssize_t s = 0; s < n; s++) {
-        double sum = out[s] + a0 * x[s];
-        sum += a1 * y[s];
-        sum += a2 * z[s];
-        out[s] = sum + a3 * w[s];
+        double sum = out[s] + a0 * x0[s];
+        sum += a1 * x1[s];
+        sum += a2 * x2[s];
+        sum += a3 * x3[s];
+        sum += a4 * x4[s];
+        sum += a5 * x5[s];
+        sum += a6 * x6[s];
+        out[s] = sum + a7 * x7[s];
     }
 }
 
@@ -71,12 +75,17 @@ WIDE static void scale_all(Py_ssize_t n, double factor, double *restrict x)
         x[s] = factor * x[s] + 0.0; /* a zero has no sign */
 }
 
-/* x <- exp(x), of numbers up to 0. What is clamped goes through memory: in one loop with the rest the compiler would
+/* -g d, at least -700. */
+static inline double decay(double g, double d)
+{
+    double z = -g * (d > 0 ? d : 0);
+    return z > -700.0 ? z : -700.0;
+}
+
+/* x <- exp(x) for numbers from -700, which becomes 0, to 0. A loop of its own: in one with `decay` the compiler would
    choose between whole polynomials. */
 static inline void exponentials(Py_ssize_t n, double *restrict x)
 {
-    for (Py_ssize_t s = 0; s < n; s++)
-        x[s] = x[s] > -700.0 ? x[s] : -700.0;
     for (Py_ssize_t s = 0; s < n; s++) {
         double e = exponential_within(x[s]);
         x[s] = x[s] > -700.0 ? e : 0.0;
@@ -87,10 +96,8 @@ static inline void exponentials(Py_ssize_t n, double *restrict x)
 WIDE static void gaussian(Py_ssize_t n, double g, double norm2, const double *restrict norms,
                           const double *restrict products, double *restrict out)
 {
-    for (Py_ssize_t s = 0; s < n; s++) {
-        double distance2 = norm2 + norms[s] - 2 * products[s];
-        out[s] = -g * (distance2 > 0 ? distance2 : 0);
-    }
+    for (Py_ssize_t s = 0; s < n; s++)
+        out[s] = decay(g, norm2 + norms[s] - 2 * products[s]);
     exponentials(n, out);
 }
 
@@ -98,10 +105,8 @@ WIDE static void gaussian(Py_ssize_t n, double g, double norm2, const double *re
 WIDE static void decaying(Py_ssize_t n, double g, double norm, const double *restrict norms,
                           const double *restrict pairs, double *restrict out)
 {
-    for (Py_ssize_t s = 0; s < n; s++) {
-        double distance = norm + norms[s] + pairs[s];
-        out[s] = -g * (distance > 0 ? distance : 0);
-    }
+    for (Py_ssize_t s = 0; s < n; s++)
+        out[s] = decay(g, norm + norms[s] + pairs[s]);
     exponentials(n, out);
 }
 
