@@ -374,6 +374,7 @@ def test_nu_is_the_share_of_updates(name, nu):
     for i, target in enumerate(y.tolist()):
         paper.learn(i, target)
         updates += paper.w[i] != 0
+    # What is left is how far the level has gone, over eta n.
     assert updates / len(X) == pytest.approx(nu, abs=0.06)
 
 

@@ -242,7 +242,9 @@ def test_first_topics():
     assert kstest(one.components().ravel() / 2, "expon").pvalue > 1e-3
     assert (one.components()[:, :7] == other.components()).all()
     known = Paper("HDP", max_topics=20, doc_topics=3, n_features=50, total=300).components()
-    assert known.mean() == pytest.approx(100 * 300 / 50 / 20, rel=0.15)
+    assert known.mean() == pytest.approx(
+        100 * 300 / 50 / 20, rel=0.15
+    )  # of a thousand numbers, more than four standard errors
 
 
 # ---- words
