@@ -381,16 +381,19 @@ def check_model(name: str, data: bytes, path: Path) -> None:
     labels = [*getattr(model, "_labels", []), 1.0, 2.0, 3.0][:3]
     y = np.array(labels, dtype=object) if model.task == "classification" else X[:, 0]
     one = {"ü": 1.0, "a": 2.0, "new": -1.0, "b\n": 0.5}
+    answers = model.transform if model.task == "representation" else model.predict
+    answer_one = model.transform_one if model.task == "representation" else model.predict_one
     for act in (
-        lambda: model.predict(X),
+        lambda: answers(X),
         lambda: model.decision_function(X) if model.task == "classification" else None,
-        lambda: model.predict_one(one),
+        lambda: answer_one(one),
         lambda: model.score_one(one),
+        lambda: getattr(model, "components_", None),
         lambda: model.coef_ if model._learner is None or getattr(model._learner, "weights", None) is not None else None,
         lambda: model.partial_fit(X, y),
         lambda: model.learn_one(one, labels[0]),
-        lambda: model.predict(X),
-        lambda: model.predict_one(one),
+        lambda: answers(X),
+        lambda: answer_one(one),
         lambda: model.__getstate__(),
     ):
         with suppress(SeriatimError):

@@ -18,7 +18,7 @@ from seriatim.parameters import REQUIRED, Choice, Flag, Labels, Number
 
 ALGORITHMS = seriatim.algorithms()
 CLASSIFIERS = {name: cls for name, cls in ALGORITHMS.items() if cls.task == "classification"}
-SUPERVISED = {name: cls for name, cls in ALGORITHMS.items() if cls.task != "novelty"}
+SUPERVISED = {name: cls for name, cls in ALGORITHMS.items() if cls.labelled}
 REGRESSORS = {name: cls for name, cls in ALGORITHMS.items() if cls.task == "regression"}
 
 # What an algorithm cannot be made without, and settings beyond its choices and flags that lead to other code.
@@ -130,6 +130,8 @@ def examples(cls, n=90, d=6, labels=2, seed=0):
     rng = np.random.default_rng(seed)
     labels = min(labels, most_labels(cls))
     X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.7)
+    if cls.nonnegative:
+        X = np.ceil(np.abs(X))
     if cls.task == "regression":
         return X, X @ rng.standard_normal(d) + 0.1 * rng.standard_normal(n)
     y = np.argmax(X @ rng.standard_normal((d, labels)) + 0.3 * rng.standard_normal((n, labels)), axis=1)
@@ -186,7 +188,18 @@ class Unchanged:
 
 
 def scores(model, X):
+    if model.task == "representation":
+        return model.score_samples(X)
     return model.predict(X) if model.task == "regression" else model.decision_function(X)
+
+
+def answers(model, X):
+    """What a model is there for."""
+    return model.transform(X) if model.task == "representation" else model.predict(X)
+
+
+def answer_one(model, x):
+    return model.transform_one(x) if model.task == "representation" else model.predict_one(x)
 
 
 def close(ours, theirs):
@@ -286,7 +299,7 @@ def test_save_and_resume(cls, parameters, labels, tmp_path):
     for other in again:
         assert type(other) is cls
         assert_same_state(other.partial_fit(X[40:], y[40:]), model)
-        assert (other.predict(X) == model.predict(X)).all()
+        assert (answers(other, X) == answers(model, X)).all()
 
 
 @every
@@ -305,7 +318,7 @@ def test_save_before_the_first_example(make, tmp_path):
     model.save(tmp_path / "model")
     for other in (seriatim.load(tmp_path / "model"), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         with pytest.raises(NotFittedError):
-            other.predict(X)
+            answers(other, X)
         assert_same_state(other.partial_fit(X, y), default(make).partial_fit(X, y))
 
 
@@ -321,7 +334,7 @@ def test_parameters_of_numpy_types_are_saved(make, tmp_path):
             chosen[name] = np.unique(y)
     model = default(make, **chosen).partial_fit(X, y)
     model.save(tmp_path / "model")
-    assert (seriatim.load(tmp_path / "model").predict(X) == model.predict(X)).all()
+    assert (answers(seriatim.load(tmp_path / "model"), X) == answers(model, X)).all()
 
 
 @classifiers
@@ -374,11 +387,11 @@ def test_unseen_features_in_a_prediction(make):
     X, y = examples(make)
     model = default(make).partial_fit(X, y)
     with Unchanged(model):
-        model.predict(np.column_stack([X, X]))
+        answers(model, np.column_stack([X, X]))
         close(scores(model, csr_matrix(np.column_stack([X, 0 * X]))), scores(model, X))
     model = learn_dicts(default(make), X, y)
     with Unchanged(model):
-        model.predict_one({"x0": 1.0, "never seen": 3.0, "nor": "this"})
+        answer_one(model, {"x0": 1.0, "never seen": 3.0, "nor": "this"})
         model.score_one({})
         assert model.score_one({"x0": 1.0, "never seen": 0.0}) == model.score_one({"x0": 1.0})
 
@@ -390,7 +403,7 @@ def test_narrower_rows_are_refused(make):
         with pytest.raises(DataError, match=r"X has 5 features, but .* is expecting 6 features"):
             model.partial_fit(X[:, :5], y)
         with pytest.raises(DataError, match="X has 5 features"):
-            model.predict(X[:, :5])
+            answers(model, X[:, :5])
 
 
 # ---- 5. unseen labels
@@ -520,7 +533,7 @@ def test_bad_values_are_refused(make, bad):
             refused(model, rows, y, match="row 70, column 3")
             if model.__sklearn_is_fitted__():
                 with Unchanged(model), pytest.raises(DataError, match="row 70, column 3"):
-                    model.predict(rows)
+                    answers(model, rows)
 
 
 @every
@@ -554,7 +567,7 @@ def test_bad_shapes_are_refused(make):
         refused(model, X, y[:-1])
         refused(model, X[:-1], y)
         refused(model, X, np.column_stack([y, y]))
-        if make.task != "novelty":
+        if make.labelled:
             refused(model, X, None)
         refused(model, X[0], y[:1])
         refused(model, X[:0], y[:0])
@@ -594,7 +607,7 @@ def test_bad_examples_are_refused_one_by_one(make):
         for bad in ({"new": object()}, {"new": [1, "a"]}, {3: 1.0}, {"new": 1j}, {"new": {"a": {1}}}):
             with Unchanged(model), pytest.raises(DataError):
                 model.learn_one(bad, good)
-        for bad in () if make.task == "novelty" else (np.nan, np.inf, None, [1]):
+        for bad in () if not make.labelled else (np.nan, np.inf, None, [1]):
             with Unchanged(model), pytest.raises(DataError):
                 model.learn_one({"x0": 1.0, "new": 2.0}, bad)
 
@@ -633,7 +646,7 @@ def test_arrays_and_names_do_not_mix(make):
         with pytest.raises(DataError, match="names"):
             model.learn_one({"x0": 1.0}, y[0].item())
         with pytest.raises(DataError, match="names"):
-            model.predict_one({"x0": 1.0})
+            answer_one(model, {"x0": 1.0})
 
 
 # ---- 7. finite always
@@ -686,14 +699,14 @@ def test_inputs_are_not_changed(make):
     for rows in (X, csr_matrix(X), np.asfortranarray(X), X.astype(np.float32), (8 * X).astype(int)):
         kept, targets = rows.copy(), y.copy()
         model = default(make).partial_fit(rows, y)
-        model.predict(rows)
+        answers(model, rows)
         scores(model, rows)
         model.fit(rows, y)
         assert (kept != rows).sum() == 0
         assert (targets == y).all()
     x = {"a": 1.0, "b": "red", "c": ["p", "q"]}
     model = default(make).learn_one(x, y[0].item())
-    model.predict_one(x)
+    answer_one(model, x)
     assert x == {"a": 1.0, "b": "red", "c": ["p", "q"]}
 
 
@@ -735,7 +748,7 @@ def test_kinds_of_dict(make):
     for kind in (Counter("aab"), OrderedDict(a=2, b=1)):
         model = default(make).learn_one(kind, y[0].item())
         assert_same_state(model, plain)
-        assert model.predict_one(kind) == plain.predict_one({"a": 2, "b": 1})
+        assert np.array_equal(answer_one(model, kind), answer_one(plain, {"a": 2, "b": 1}))
 
 
 @every
@@ -758,10 +771,11 @@ def test_repr_evaluates_back(cls, parameters):
 
 @every
 def test_observed_scores_are_those_of_the_moment(make):
-    """What a run judges is what the model would have answered just before it learned."""
+    """What a run judges is what the model would have answered just before it learned; of batches, at their ends."""
     for labels in (2, min(3, most_labels(make))):
         X, y = examples(make, labels=labels)
         parameters = {"classes": list(range(labels))} if make.task == "classification" else {}
+        parameters |= {"batch": 1} if "batch" in make.parameters else {}
         model, asked, seen = default(make, **parameters), [], []
         for x, target in zip(X, y, strict=True):
             asked.append(scores(model, x[None, :])[0] if model.__sklearn_is_fitted__() else None)
@@ -786,7 +800,13 @@ def test_counters(make):
 def test_nothing_to_ask_before_the_first_example(make):
     X, _ = examples(make)
     model = default(make)
-    for question in (lambda: model.predict(X), lambda: model.t_, lambda: model.n_features_in_, lambda: model.coef_):
+    learned = "components_" if make.task == "representation" else "coef_"
+    for question in (
+        lambda: answers(model, X),
+        lambda: model.t_,
+        lambda: model.n_features_in_,
+        lambda: getattr(model, learned),
+    ):
         with Unchanged(model), pytest.raises(NotFittedError):
             question()
 

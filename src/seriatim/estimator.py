@@ -42,8 +42,11 @@ Observer = Callable[[np.ndarray, np.ndarray, bool], None]
 class Absent:
     """An attribute that a kind of model does not have, though its base does."""
 
+    def __init__(self, what: str = "weights over features") -> None:
+        self.what = what
+
     def __get__(self, model: Any, cls: type) -> Any:
-        raise AttributeError(f"{cls.__name__} has no weights over features")
+        raise AttributeError(f"{cls.__name__} has no {self.what}")
 
 
 def signature_of(parameters: dict[str, Parameter]) -> inspect.Signature:
@@ -66,6 +69,8 @@ class Estimator:
     family: ClassVar[str]
     paper: ClassVar[str]
     task: ClassVar[str]
+    labelled: ClassVar[bool] = True  # it learns from examples that have targets
+    nonnegative: ClassVar[bool] = False  # of values: they are counts
     loss: Any
     epsilon: Any = 0.0
     parameters: ClassVar[dict[str, Parameter]] = {}
@@ -325,9 +330,20 @@ class Estimator:
             )
         return rows
 
+    def _expect_rows(self, rows: Rows) -> None:
+        """Refuse rows that are not for this method, before anything is changed."""
+        if self._learner.particular:
+            try:
+                self._learner.expect_rows(rows)
+            except SeriatimError:
+                self._unstart()
+                raise
+
     def _own(self, rows: Rows, learning: bool) -> Rows:
         """Checked rows as the learner sees them: in this model's columns, and scaled."""
         schema = rows.schema
+        if self._scaler is None:
+            self._expect_rows(rows)
         if rows.names is not None:
             vocabulary = self._ready_for_names() if learning else self._vocabulary
             if vocabulary is None:
@@ -344,7 +360,10 @@ class Estimator:
             raise DataError(f"{rows.features} columns for a model that knows {len(self._vocabulary)} by name")
         if learning and schema:
             self._schema = {**(self._schema or {}), **schema}
-        return rows if self._scaler is None else self._scaler.scaled(rows, learning)
+        if self._scaler is not None:
+            rows = self._scaler.scaled(rows, learning)
+            self._expect_rows(rows)
+        return rows
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget all and learn from these rows, in one pass; the weights are as for `partial_fit`."""
@@ -383,14 +402,16 @@ class Estimator:
             raise
 
     def _may_fail(self, y: Any) -> bool:
-        """Whether checked rows may be refused all the same: there may be no room for what these targets bring."""
-        return False
+        """Whether checked rows may be refused all the same: for what these targets bring, or when they are scaled."""
+        return self._learner is not None and self._learner.particular and self._scaler is not None
 
     def _begin(self, rows: Rows) -> None:
         """Get ready for rows like these."""
         if rows.weighted:
             self._expect_weighted()
         self._start(0 if rows.names is not None else rows.features)
+        if self._scaler is None:
+            self._expect_rows(rows)
 
     def learn_rows(
         self, rows: Rows, y: Any, observe: Observer | None = None, learn: Callable[..., None] | None = None
@@ -535,15 +556,16 @@ class Estimator:
         return self._learner is not None and self._learner.t > 0
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
+        from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags, TransformerTags
 
         kinds = {"classification": "classifier", "regression": "regressor", "novelty": "outlier_detector"}
         return Tags(
-            estimator_type=kinds[self.task],
-            target_tags=TargetTags(required=self.task != "novelty"),
+            estimator_type=kinds.get(self.task, "transformer"),
+            target_tags=TargetTags(required=self.labelled),
             classifier_tags=ClassifierTags(multi_class=not self.binary) if isinstance(self, Classifier) else None,
             regressor_tags=RegressorTags() if self.task == "regression" else None,
-            input_tags=InputTags(sparse=True),
+            transformer_tags=TransformerTags() if isinstance(self, Transformer) else None,
+            input_tags=InputTags(sparse=True, positive_only=self.nonnegative),
         )
 
 
@@ -839,8 +861,35 @@ class Regressor(Estimator):
     score_one = predict_one
 
 
-class Detector(Estimator):
-    """A learner of what is usual. Scores are positive for what is; targets, if there are any, are not looked at."""
+class Unlabelled(Estimator):
+    """A learner from examples alone; targets, if there are any, are not looked at."""
+
+    labelled = False
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Forget all and learn from these rows, in one pass."""
+        return super().fit(X, y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from these rows, one after another, where the last call ended; all of them or, if one is bad, none."""
+        return self._learn_array(X, y, sample_weight)
+
+    def _targets(self, y: Any, n: int) -> np.ndarray:
+        if y is not None:
+            check_targets(y, n)
+        return np.zeros(n)
+
+    def learn_one(self, x: dict[str, Any], y: Any = None, weight: float = ONE) -> Self:
+        """Learn one example: a dict of features by name."""
+        return self._learn_number(x, 0.0, weight)
+
+    def score_one(self, x: dict[str, Any]) -> float:
+        with self._lock:
+            return self._score_one(x)
+
+
+class Detector(Unlabelled):
+    """A learner of what is usual. Scores are positive for what is."""
 
     task = "novelty"
     radius_: float
@@ -860,18 +909,6 @@ class Detector(Estimator):
         """decision_function is score_samples less this."""
         return -self.radius_
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        return super().fit(X, y, sample_weight)
-
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from these rows, one after another, where the last call ended; all of them or, if one is bad, none."""
-        return self._learn_array(X, y, sample_weight)
-
-    def _targets(self, y: Any, n: int) -> np.ndarray:
-        if y is not None:
-            check_targets(y, n)
-        return np.zeros(n)
-
     def decision_function(self, X: Any) -> np.ndarray:
         """The score of each row: how far it is inside, negative outside."""
         self._fitted()
@@ -884,17 +921,84 @@ class Detector(Estimator):
     def decide(self, scores: np.ndarray) -> np.ndarray:
         return np.where(scores[:, 0] >= 0, 1, -1)
 
-    def learn_one(self, x: dict[str, Any], y: Any = None, weight: float = ONE) -> Self:
-        """Learn one example: a dict of features by name."""
-        return self._learn_number(x, 0.0, weight)
-
     def predict_one(self, x: dict[str, Any]) -> int:
         """1 for what is usual, else -1."""
         return 1 if self.score_one(x) >= 0 else -1
 
-    def score_one(self, x: dict[str, Any]) -> float:
+
+class Transformer(Unlabelled):
+    """A learner of a shorter form of its rows. The score of a row is its loss, at least 0."""
+
+    task = "representation"
+    loss = "absolute"  # of a score beside 0: the score
+    fit_intercept = False  # there is no constant feature
+    sparsify = densify = n_nonzero_ = sparsity_ = Absent()  # type: ignore[assignment]
+    predict = Absent("predictions; `transform` gives what rows become")  # type: ignore[assignment]
+
+    def decide(self, scores: np.ndarray) -> np.ndarray:
+        return scores[:, 0]
+
+    def _seen(self) -> Any:
+        """The learner as users see it: what has come of all rows so far."""
+        return self._fitted().settled()
+
+    def scores_of(self, rows: Rows) -> np.ndarray:
+        """The losses of checked rows."""
         with self._lock:
-            return self._score_one(x)
+            self._fitted()
+            return self._seen().score_rows(self._own(rows, learning=False))
+
+    def transform(self, X: Any) -> np.ndarray:
+        """What each row becomes: its coordinates by `components_`."""
+        self._fitted()
+        return self.codes_of(self._rows(X).check())
+
+    def codes_of(self, rows: Rows) -> np.ndarray:
+        """What checked rows become."""
+        with self._lock:
+            self._fitted()
+            return self._seen().code_rows(self._own(rows, learning=False))
+
+    def transform_one(self, x: dict[str, Any]) -> np.ndarray:
+        """What one example becomes."""
+        with self._lock:
+            self._fitted()
+            rows = self._encoded(x)
+            if rows is not None:
+                return self.codes_of(rows)[0]
+            if self._vocabulary is None:
+                raise self._nameless()
+            return self._seen().code_one(self._vocabulary, x)
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """Forget all, learn from these rows, and transform them by what was learned from all of them."""
+        return self.fit(X, y, sample_weight).transform(X)
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """The negative loss of each row."""
+        self._fitted()
+        return -self.scores_of(self._rows(X).check())[:, 0]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The mean of the negative losses: the larger, the better."""
+        return mean(self.score_samples(X), sample_weight)
+
+    def score_one(self, x: dict[str, Any]) -> float:
+        """The loss of one example; 0 before the first."""
+        with self._lock:
+            if self._learner is None or self._learner.t == 0:
+                return 0.0
+            rows = self._encoded(x)
+            if rows is not None:
+                return float(self.scores_of(rows)[0, 0])
+            if self._vocabulary is None:
+                raise self._nameless()
+            return self._seen().score_one(self._vocabulary, x)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """A name for each number that a row becomes."""
+        count = self._seen().code_rows(Rows.dense(np.zeros((1, max(self.n_columns, 1))))).shape[1]
+        return np.array([f"{type(self).__name__.lower()}{k}" for k in range(count)], dtype=object)
 
 
 def dense_coef(model: Any) -> np.ndarray:

@@ -184,7 +184,7 @@ def open_stream(sources: tuple[str, ...], model: Any, **options: Any) -> Any:
     if len(sources) == 1 and data.drift.generated(sources[0]) is not None:
         options = {name: value for name, value in options.items() if name not in ("skip_bad", "header", "format")}
         return data.stream(source, **options)
-    options = {"labelled": model.task != "novelty", **options}
+    options = {"labelled": model.labelled, **options}
     return data.stream(source, features=model.features, schema=dict(model._schema or {}), **options)
 
 

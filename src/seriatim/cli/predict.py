@@ -22,7 +22,8 @@ def command(model_file: str, sources: tuple[str, ...], output: str | None, score
     """Predict the label of each example of DATA with a saved model, one line each.
 
     The share of labels that differ from those in DATA, if it has any, goes to standard error. A bad line that is
-    skipped has no line in the output.
+    skipped has no line in the output. Of a model that learned without labels a line is what the example becomes, or
+    its loss if --scores are asked for.
 
     \b
     seriatim predict spam.model new.svm > labels.txt
@@ -45,23 +46,26 @@ def command(model_file: str, sources: tuple[str, ...], output: str | None, score
 def predict(model: Any, stream: Any, scores: bool, file: TextIO) -> str:
     """Write a line for each example; how the predictions compare with the labels, in words."""
     examples = labelled = wrong = inside = 0
-    squared = 0.0
+    squared = total = 0.0
     for rows, y in stream:
         values = model.scores_of(rows)
-        predicted = model.decide(values)
+        total += float(values[:, 0].sum())
+        predicted = model.decide(values)[:, None] if hasattr(model, "predict") else model.codes_of(rows)
         examples += rows.n
         inside += int(np.count_nonzero(values[:, 0] >= 0))
         known = np.array([label == label for label in y.tolist()])  # NaN is no label
         labelled += int(np.count_nonzero(known))
         if model.task == "classification":
-            wrong += int(np.count_nonzero(predicted[known] != y[known]))
+            wrong += int(np.count_nonzero(predicted[known, 0] != y[known]))
         elif model.task == "regression" and known.any():
-            squared += float(np.sum((predicted[known] - model._targets(y[known], int(known.sum()))) ** 2))
-        lines = values if scores else predicted[:, None]
+            squared += float(np.sum((predicted[known, 0] - model._targets(y[known], int(known.sum()))) ** 2))
+        lines = values if scores else predicted
         file.writelines(" ".join(map(str, line)) + "\n" for line in lines.tolist())
         file.flush()  # for whoever waits at the other end of a pipe
     if model.task == "novelty":
         return f"{inside:,} of {examples:,} examples are inside"
+    if not model.labelled:
+        return f"{examples:,} examples, mean loss {total / max(examples, 1):.6g}"
     if not labelled:
         return f"{examples:,} examples, none of them with a label to compare with"
     if model.task == "classification":

@@ -10,6 +10,7 @@ cdef class Learner:
     cdef readonly bint apart             # what it predicts is not the score that its update looks at
     cdef double weight                   # the importance of the example of this round; not state
     cdef readonly bint weighted          # the method says what a weight other than 1 means
+    cdef readonly bint particular        # not every row of numbers will do: `expect` says which
     cdef bint failed                     # out of memory; the round was not learned
     cdef readonly Py_ssize_t learned     # rows of the last call of learn_rows
     cdef double* room                    # scores of a round that nobody asked for
@@ -20,6 +21,7 @@ cdef class Learner:
     cdef void scores(self, const Row* x, double* out) noexcept nogil
     cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil
     cdef int grow(self, Py_ssize_t rows) except -1
+    cdef int expect(self, const Row* x, where) except -1
     cdef void predict(self, const Row* x, double* out) noexcept nogil
     cdef void round(self, const Row* x, double y, double* out) noexcept nogil
     cdef Py_ssize_t rival(self, Py_ssize_t y, const double* scores) noexcept nogil

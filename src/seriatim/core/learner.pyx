@@ -89,6 +89,19 @@ cdef class Learner:
         """Make room for so many records before rows with them arrive."""
         return 0
 
+    cdef int expect(self, const Row* x, where) except -1:
+        """Of a particular learner: a DataError for a row that the method is not for; `where` it stands, for words."""
+        return 0
+
+    def expect_rows(self, Rows rows):
+        """The same of many rows."""
+        cdef Py_ssize_t i
+        cdef Row x
+        rows.check()
+        for i in range(rows.n):
+            rows.get(i, self.constant, &x)
+            self.expect(&x, rows.first + i)
+
     def reserve(self, Py_ssize_t columns):
         """Make room for so many columns; a LimitError if there cannot be."""
         self.grow(columns + 1)
@@ -184,6 +197,8 @@ cdef class Learner:
     def learn_one(self, Vocabulary names, features, double y, double weight=1):
         cdef Row x
         names.encode(features if type(features) is dict else as_dict(features), True, self.constant, &x)
+        if self.particular:
+            self.expect(&x, None)
         self.grow(len(names.names) + names.expected() + 1)
         names.add_expected()
         self.weight = weight

@@ -17,6 +17,7 @@ cdef class Rows:
     cdef const long long* start            # sparse: row i is value[start[i]:start[i + 1]]
     cdef bint ascending                    # the columns are known to be in order
     cdef bint summed                       # values are sums of such as have been checked
+    cdef public bint gaps                  # NaN is a value that is not known, and not an error
     cdef double* norm2                     # NULL until checked
     cdef bint owns_norm2
     cdef const double* weight              # the importance of each row; NULL: 1

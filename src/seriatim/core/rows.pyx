@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from libc.math cimport isnan
 from libc.stdlib cimport free, malloc, qsort
 from libc.string cimport memcpy
 
@@ -255,6 +256,7 @@ cdef class Rows:
         part.owner, part.names, part.schema = self, self.names, self.schema
         part.first = self.first + begin
         part.n, part.features, part.ascending = end - begin, self.features, self.ascending
+        part.gaps = self.gaps
         part.value, part.index = self.value, self.index
         if self.index == NULL:
             part.value += begin * self.features
@@ -334,6 +336,8 @@ cdef class Rows:
                 begin = i * features if index == NULL else start[i]
                 end = begin + features if index == NULL else start[i + 1]
                 norm2[i] = sum_of_squares(value + begin, end - begin)
+                if self.gaps and isnan(norm2[i]):
+                    norm2[i] = known_norm2(value + begin, end - begin)
                 if not norm2[i] <= NORM2_LIMIT and not self.summed and self.bad_value(i) >= 0:
                     bad = i
                     break
@@ -356,7 +360,7 @@ cdef class Rows:
     cdef Rows sorted(self):
         """The same rows with columns in order, each once."""
         cdef Rows rows = Rows.sparse(*canonical(*self.arrays), self.features)
-        rows.names, rows.weights = self.names, self.weights
+        rows.names, rows.weights, rows.gaps = self.names, self.weights, self.gaps
         rows.first, rows.ascending, rows.summed = self.first, True, True
         return rows
 
@@ -380,9 +384,18 @@ cdef class Rows:
         cdef Py_ssize_t j, begin = i * self.features if self.index == NULL else self.start[i]
         cdef Py_ssize_t end = begin + self.features if self.index == NULL else self.start[i + 1]
         for j in range(begin, end):
-            if not -VALUE_LIMIT <= self.value[j] <= VALUE_LIMIT:
+            if not -VALUE_LIMIT <= self.value[j] <= VALUE_LIMIT and not (self.gaps and isnan(self.value[j])):
                 return j
         return -1
+
+
+cdef double known_norm2(const double* value, Py_ssize_t n) noexcept nogil:
+    """The sum of the squares of those that are not NaN."""
+    cdef Py_ssize_t i
+    cdef double total = 0
+    for i in range(n):
+        total += 0 if isnan(value[i]) else value[i] * value[i]
+    return total
 
 
 cdef bint ascending(Rows rows) noexcept:

@@ -316,7 +316,7 @@ def judged(
     model: Estimator, X: Any, y: Any, sample_weight: Any, delay: Any, run: Run, cuts: Iterator[int] | None
 ) -> Iterator[Rows]:
     """Go through the stream; its blocks when they have been predicted and learned."""
-    whole = y is not None or (model.task == "novelty" and (hasattr(X, "shape") or isinstance(X, list | tuple)))
+    whole = y is not None or (not model.labelled and (hasattr(X, "shape") or isinstance(X, list | tuple)))
     given = model._rows(X) if whole else None
     if given is not None and y is None:
         y = np.zeros(given.n)

@@ -371,7 +371,7 @@ def check_labels(base: Estimator, source: Source, size: int) -> None:
 @contextmanager
 def kept(base: Estimator, X: Any, y: Any, prefix: int | None) -> Iterator[Examples]:
     """The examples, to be gone through as often as one likes; of a stream with a `prefix`, one more than that."""
-    if y is not None or isinstance(X, Rows) or (base.task == "novelty" and hasattr(X, "shape")):
+    if y is not None or isinstance(X, Rows) or (not base.labelled and hasattr(X, "shape")):
         rows = (X if isinstance(X, Rows) else base._rows(X)).check()
         targets = np.zeros(rows.n) if y is None else np.asarray(y)
         base._targets(targets, rows.n)

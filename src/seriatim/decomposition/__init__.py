@@ -1,0 +1,1 @@
+"""Singular vectors, principal components and dictionaries of a stream of rows."""
