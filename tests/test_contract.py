@@ -34,6 +34,8 @@ REQUIRED_ARGUMENTS = {
     "SOFS": {"k": 3},
     "GroupRDA": {"groups": [[0, 3, "x0", "x3"], [1, 2, 4, "x1", "x2", "x4"], [5, "x5"]]},  # for columns and names
     "MultiTaskRDA": {"n_tasks": 2},
+    "LDA": {"n_topics": 3, "batch": 16, "tolerance": 1e-9},  # else rounding may decide when a document is done
+    "HDP": {"max_topics": 6, "doc_topics": 3, "batch": 16},
     "HomogeneousOTL": {"source": SOURCE},
     "HeterogeneousOTL": {"source": SOURCE},
     "TruncatedGradient": {"theta": 0.05},  # if it rounds
@@ -71,11 +73,12 @@ SETTINGS = {
     "NORMARegressor": [{"nu": 0.3}, {"truncate": 10}],
     "NORMANovelty": [{"truncate": 10}],
     "CSDUOL": [{"cost": 3.0}],
+    "LDA": [{"batch": 1, "tau0": 0.0}, {"alpha": "asymmetric", "total": 1000}, {"alpha": 0.01, "eta": 0.001}],
     "LASVM": [{"selection": "margin", "candidates": 5}],
 }
 
 # Random numbers that go by the number of a feature; names have theirs in the order in which they come.
-BY_NUMBER = {"FOGD"}
+BY_NUMBER = {"FOGD", "LDA", "HDP"}
 
 every = pytest.mark.parametrize("make", [pytest.param(cls, id=name) for name, cls in ALGORITHMS.items()])
 supervised = pytest.mark.parametrize("make", [pytest.param(cls, id=name) for name, cls in SUPERVISED.items()])
