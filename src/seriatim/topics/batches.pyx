@@ -151,7 +151,7 @@ cdef class Topics(Representation):
         for i in range(x.n):
             w = i if x.index == NULL else x.index[i]
             if x.value[i] < 0:
-                raise DataError(f"{row}column {w}: the count {x.value[i]:g}; counts of words are at least 0")
+                raise DataError(f"{row}column {w}: {x.value[i]:g}. Negative values in data; these are counts of words")
             if x.value[i] > 0 and self.n_features and w >= self.n_features:
                 raise DataError(f"{row}column {w}: the vocabulary has {self.n_features} words, by n_features")
         return 0
@@ -453,7 +453,7 @@ cdef class Topics(Representation):
         if (table.shape[0] != n or table.shape[1] != self.K or open_sums.shape[0] != m or open_sums.shape[1] != self.K
                 or sums.shape[0] != self.K or mass.shape[0] != self.K):
             raise ModelError("the topics do not fit together")
-        if not (0 < self.scale <= 1 and 0 <= self.left <= 1 and 0 <= self.open < self.batch and self.closed >= 0):
+        if not (0 < self.scale <= 1 and 0 <= self.left <= 1 and self.open >= 0 and self.closed >= 0):
             raise ModelError("the counts of batches and documents are not those of a model like this one")
         if self.n_features and n not in (0, self.n_features):
             raise ModelError(f"{n} words; the vocabulary has {self.n_features}")

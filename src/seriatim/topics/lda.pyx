@@ -223,7 +223,7 @@ class LDA(TopicModel):
     fixed = (*TopicModel.fixed, "n_topics", "eta")
     n_topics = Number(10, least=1, most=10_000, integer=True, positional=True)
     alpha = Prior(None)
-    eta = Number(None, least=1e-9, most=1e9, optional=True)
+    eta = Number(None, least=1e-6, most=1e6, optional=True)
     kappa = Number(0.7, least=0, most=1)
     tau0 = Number(10.0, least=0, below=1e15)
     batch = Number(128, least=1, below=1e9, integer=True)

@@ -12,7 +12,7 @@ from seriatim.errors import ParameterError
 from seriatim.estimator import Transformer
 from seriatim.parameters import Number, Parameter
 
-LEAST, MOST = 1e-9, 1e9
+LEAST, MOST = 1e-6, 1e6
 
 
 @dataclass(frozen=True)
