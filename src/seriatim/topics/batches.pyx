@@ -372,6 +372,10 @@ cdef class Topics(Representation):
 
     # ---- what is shown
 
+    def order(self):
+        """Topics by place."""
+        return np.arange(self.K)
+
     def score_rows(self, Rows rows):
         result = Representation.score_rows(self, rows)
         self.check_memory()
@@ -398,7 +402,7 @@ cdef class Topics(Representation):
         return np.array(<int[:self.known]> self.word) if self.known else np.zeros(0, np.int32)
 
     def shown_rows(self):
-        """lambda of the words that are known, a row a word."""
+        """lambda of the words that are known, a row a word; topics in their places."""
         result = np.empty((self.known, self.K))
         cdef double[:, ::1] out = result
         cdef Py_ssize_t i, k
@@ -407,7 +411,7 @@ cdef class Topics(Representation):
             self.parameters(i, False, self.a)
             for k in range(self.K):
                 out[i, k] = self.a[k]
-        return result
+        return result[:, self.order()]
 
     def shown(self, Py_ssize_t columns):
         """lambda of the first so many columns, of shape (topics, columns)."""
@@ -422,7 +426,7 @@ cdef class Topics(Representation):
             self.parameters(p if p >= 0 else -1 - w, False, row)
             for k in range(self.K):
                 out[k, w] = row[k]
-        return result
+        return result[self.order()]
 
     # ---- state
 
@@ -493,13 +497,9 @@ cdef class Topics(Representation):
                 self.work.sums[i * self.width + k] = open_sums[i, k]
         self.work.n = m
         self.current, self.viewed = 0, -1
-        self.restored()
         for i in range(m):
             self.parameters(order[i], True, self.a)
             self.work.top[i] = self.prepare(self.a, self.work.data + i * self.width)
-
-    def restored(self):
-        """What a subclass has to do before lambda is looked at."""
 
 
 cdef rows_of(double* data, Py_ssize_t n, Py_ssize_t width):

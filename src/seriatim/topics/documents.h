@@ -165,4 +165,81 @@ WIDE static double dirichlet_terms(Py_ssize_t n, const double *restrict alpha, c
     return in_lanes(lane);
 }
 
+/* ---- the hierarchical model: T topics of the corpus, K of a document; rows are padded to a multiple of four */
+
+/* out_j = sum_w share_wj x_w, for each of the K topics of a document; n is a multiple of four. */
+WIDE static void weighted_rows(Py_ssize_t width, Py_ssize_t K, Py_ssize_t n, const double *share, Py_ssize_t apart,
+                               const double *x, double *out)
+{
+    memset(out, 0, K * width * sizeof(double));
+    for (Py_ssize_t w = 0; w < n; w += 4) {
+        const double *a = x + w * width, *b = a + width, *c = b + width, *d = c + width;
+        for (Py_ssize_t j = 0; j < K; j++) {
+            const double *s = share + w * apart + j;
+            const double A = s[0], B = s[apart], C = s[2 * apart], D = s[3 * apart];
+            double *to = out + j * width;
+            for (Py_ssize_t k = 0; k < width; k += 4)
+                *(four *)(to + k) += (A * FOUR(a + k) + B * FOUR(b + k)) + (C * FOUR(c + k) + D * FOUR(d + k));
+        }
+    }
+}
+
+/* out_wj = sum_k y_jk x_wk, for each of the K (a multiple of four) topics of a document. */
+WIDE static void row_products(Py_ssize_t width, Py_ssize_t K, Py_ssize_t n, const double *y, const double *x, double *out)
+{
+    for (Py_ssize_t j = 0; j < K; j += 4) {
+        const double *a = y + j * width, *b = a + width, *c = b + width, *d = c + width;
+        for (Py_ssize_t w = 0; w < n; w++) {
+            four zero = {0, 0, 0, 0}, A = zero, B = zero, C = zero, D = zero;
+            for (Py_ssize_t k = 0; k < width; k += 4) {
+                four t = FOUR(x + w * width + k);
+                A += t * FOUR(a + k);
+                B += t * FOUR(b + k);
+                C += t * FOUR(c + k);
+                D += t * FOUR(d + k);
+            }
+            A = PICK(A, B, 0, 4, 2, 6) + PICK(A, B, 1, 5, 3, 7);
+            C = PICK(C, D, 0, 4, 2, 6) + PICK(C, D, 1, 5, 3, 7);
+            *(four *)(out + w * K + j) = PICK(A, C, 0, 1, 4, 5) + PICK(A, C, 2, 3, 6, 7);
+        }
+    }
+}
+
+/* logs = x + more less the logarithm of their sum of exponentials, out = its exponential. */
+WIDE static void normalise(Py_ssize_t n, const double *x, const double *more, double *restrict logs, double *restrict out)
+{
+    double lane[4] = {0, 0, 0, 0}, top = -1e308, norm;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        logs[k] = x[k] + more[k];
+        top = logs[k] > top ? logs[k] : top;
+    }
+    for (Py_ssize_t k = 0; k < n; k++) {
+        double z = logs[k] - top;
+        out[k] = z > -700.0 ? z : -700.0;
+    }
+    for (Py_ssize_t k = 0; k < n; k++) {
+        double e = exponential_within(out[k]);
+        out[k] = out[k] > -700.0 ? e : 0.0;
+    }
+    for (Py_ssize_t k = 0; k < n; k += 4)
+        for (int i = 0; i < 4; i++)
+            lane[i] += out[k + i];
+    norm = in_lanes(lane);
+    top += natural_log(norm);
+    for (Py_ssize_t k = 0; k < n; k++) {
+        logs[k] -= top;
+        out[k] /= norm;
+    }
+}
+
+/* sum_k p_k (a_k + b_k - logs_k), b being NULL for 0. */
+WIDE static double expected_excess(Py_ssize_t n, const double *p, const double *a, const double *b, const double *logs)
+{
+    double lane[4] = {0, 0, 0, 0};
+    for (Py_ssize_t k = 0; k < n; k += 4)
+        for (int i = 0; i < 4; i++)
+            lane[i] += p[k + i] * (a[k + i] + (b ? b[k + i] : 0) - logs[k + i]);
+    return in_lanes(lane);
+}
+
 #endif
