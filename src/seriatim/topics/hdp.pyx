@@ -463,7 +463,7 @@ class HDP(TopicModel):
     start = Choice("best", ("uniform", "best"))
     iterations = Number(100, least=1, below=1e9, integer=True)
     tolerance = Number(1e-4, least=0)
-    initial = Number(None, least=1e-6, most=1e15, optional=True)
+    initial = Number(None, least=1e-6, below=1e15, optional=True)
 
     def build(self):
         if self.doc_topics > self.max_topics:
