@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 from seriatim import catalogue
-from seriatim.estimator import Estimator, signature_of
+from seriatim.estimator import Estimator
 from seriatim.kernel.estimator import SupportVectors
 from seriatim.kernel.kernels import Width
+from seriatim.model import signature_of
 from seriatim.parameters import Choice, FeatureChoice, Flag, Labels, Number, Parameter
 from seriatim.sparse.selector import Selector
 from seriatim.sparse.tasks import MultiTask

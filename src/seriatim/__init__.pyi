@@ -35,6 +35,7 @@ class CSOGD(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class CSPA(Classifier):
     rho: Any
@@ -57,6 +58,7 @@ class CSPA(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class OAM(Classifier):
     C: float
@@ -77,6 +79,7 @@ class OAM(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class AveragedKernelPerceptron(SupportVectors, Classifier):
     kernel: Any
@@ -95,6 +98,7 @@ class AveragedKernelPerceptron(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class BOGD(SupportVectors, Classifier):
     eta: float
@@ -125,6 +129,7 @@ class BOGD(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class BudgetPA(SupportVectors, Classifier):
     C: float
@@ -147,6 +152,7 @@ class BudgetPA(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class CSDUOL(SupportVectors, Classifier):
     C: float
@@ -173,6 +179,7 @@ class CSDUOL(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class DUOL(SupportVectors, Classifier):
     C: float
@@ -195,6 +202,7 @@ class DUOL(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class FOGD(Classifier):
     sigma: float
@@ -213,6 +221,7 @@ class FOGD(Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class Forgetron(SupportVectors, Classifier):
     variant: Literal["self_tuned", "basic"]
@@ -235,6 +244,7 @@ class Forgetron(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class KernelOGD(SupportVectors, Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
@@ -263,6 +273,7 @@ class KernelOGD(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class KernelPA(SupportVectors, Classifier):
     C: float
@@ -285,6 +296,7 @@ class KernelPA(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class KernelPerceptron(SupportVectors, Classifier):
     kernel: Any
@@ -303,6 +315,7 @@ class KernelPerceptron(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class LASVM(SupportVectors, Classifier):
     C: float
@@ -329,6 +342,7 @@ class LASVM(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
     def finish(self, *args: Any, **options: Any) -> Any: ...
 
 class NOGD(SupportVectors, Classifier):
@@ -354,6 +368,7 @@ class NOGD(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class NORMA(SupportVectors, Classifier):
     eta: float
@@ -384,6 +399,7 @@ class NORMA(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
     @property
     def rho_(self) -> Any: ...
 
@@ -414,6 +430,7 @@ class NORMANovelty(SupportVectors, Detector):
         c: float = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class NORMARegressor(SupportVectors, Regressor):
     eta: float
@@ -442,6 +459,7 @@ class NORMARegressor(SupportVectors, Regressor):
         c: float = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
     @property
     def epsilon_(self) -> Any: ...
 
@@ -456,6 +474,7 @@ class OM2(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
     @property
     def kernel_weights_(self) -> Any: ...
 
@@ -480,6 +499,7 @@ class OMKC(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
     @property
     def kernel_weights_(self) -> Any: ...
 
@@ -504,6 +524,7 @@ class Projectron(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
     @property
     def inverse_(self) -> Any: ...
 
@@ -528,6 +549,7 @@ class ProjectronPP(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
     @property
     def inverse_(self) -> Any: ...
 
@@ -552,6 +574,7 @@ class RBP(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class VotedKernelPerceptron(SupportVectors, Classifier):
     kernel: Any
@@ -570,6 +593,7 @@ class VotedKernelPerceptron(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class AggressiveROMMA(Classifier):
     average: bool
@@ -584,6 +608,7 @@ class AggressiveROMMA(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class ALMA(Classifier):
     alpha: float
@@ -608,6 +633,7 @@ class ALMA(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class AROW(Classifier):
     r: float
@@ -626,6 +652,7 @@ class AROW(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class AROWRegressor(Regressor):
     r: float
@@ -642,6 +669,7 @@ class AROWRegressor(Regressor):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class AveragedPerceptron(Classifier):
     eta: float
@@ -656,6 +684,7 @@ class AveragedPerceptron(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class CW(Classifier):
     eta: float
@@ -678,6 +707,7 @@ class CW(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class EG(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
@@ -702,6 +732,7 @@ class EG(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class IELLIP(Classifier):
     b: float
@@ -722,6 +753,7 @@ class IELLIP(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class MIRA(Classifier):
     average: bool
@@ -736,6 +768,7 @@ class MIRA(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class MirrorDescent(Classifier):
     mirror: Literal["euclidean", "entropy", "pnorm"]
@@ -768,6 +801,7 @@ class MirrorDescent(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class NAROW(Classifier):
     b: float
@@ -786,6 +820,7 @@ class NAROW(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class NHERD(Classifier):
     C: float
@@ -804,6 +839,7 @@ class NHERD(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class OGD(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
@@ -828,6 +864,7 @@ class OGD(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class OGDRegressor(Regressor):
     loss: Literal["squared", "absolute", "epsilon_insensitive"]
@@ -850,6 +887,7 @@ class OGDRegressor(Regressor):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class OneClassPA(Detector):
     C: float
@@ -868,6 +906,7 @@ class OneClassPA(Detector):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class PA(Classifier):
     C: float
@@ -886,6 +925,7 @@ class PA(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class PARegressor(Regressor):
     C: float
@@ -904,6 +944,7 @@ class PARegressor(Regressor):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class Perceptron(Classifier):
     eta: float
@@ -922,6 +963,7 @@ class Perceptron(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class ROMMA(Classifier):
     average: bool
@@ -936,6 +978,7 @@ class ROMMA(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class SCW(Classifier):
     C: float
@@ -960,6 +1003,7 @@ class SCW(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class SoftSVM(Classifier):
     lam: float
@@ -978,6 +1022,7 @@ class SoftSVM(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class SOP(Classifier):
     a: float
@@ -996,6 +1041,7 @@ class SOP(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class VotedPerceptron(Classifier):
     eta: float
@@ -1010,6 +1056,7 @@ class VotedPerceptron(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class AdaFOBOS(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
@@ -1032,6 +1079,7 @@ class AdaFOBOS(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class AdaRDA(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
@@ -1054,6 +1102,7 @@ class AdaRDA(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class BayesianSparse(Classifier):
     gamma: float
@@ -1075,6 +1124,7 @@ class BayesianSparse(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
     def another_pass(self, *args: Any, **options: Any) -> Any: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class FOBOS(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
@@ -1099,6 +1149,7 @@ class FOBOS(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class FTRL(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
@@ -1123,6 +1174,7 @@ class FTRL(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class GroupRDA(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
@@ -1149,6 +1201,7 @@ class GroupRDA(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class MultiTaskRDA(MultiTask):
     variant: Literal["iMTFS", "aMTFS", "MTFTS"]
@@ -1175,6 +1228,7 @@ class MultiTaskRDA(MultiTask):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class OFS(Selector, Classifier):
     k: int
@@ -1199,6 +1253,7 @@ class OFS(Selector, Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class PET(Selector, Classifier):
     k: int
@@ -1215,6 +1270,7 @@ class PET(Selector, Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class RDA(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
@@ -1237,6 +1293,7 @@ class RDA(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class SOFS(Selector, Classifier):
     k: int
@@ -1253,6 +1310,7 @@ class SOFS(Selector, Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class TruncatedGradient(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
@@ -1281,6 +1339,7 @@ class TruncatedGradient(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class TruncatedGradientRegressor(Regressor):
     loss: Literal["squared", "absolute", "epsilon_insensitive"]
@@ -1307,6 +1366,7 @@ class TruncatedGradientRegressor(Regressor):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class HeterogeneousOTL(Classifier):
     C: float
@@ -1327,6 +1387,7 @@ class HeterogeneousOTL(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class HomogeneousOTL(Classifier):
     C: float
@@ -1345,6 +1406,7 @@ class HomogeneousOTL(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    def build(self, *args: Any, **options: Any) -> Any: ...
     @property
     def source_weight_(self) -> Any: ...
     @property
