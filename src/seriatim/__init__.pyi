@@ -9,10 +9,12 @@ from seriatim import evaluate as evaluate
 from seriatim.catalogue import algorithms as algorithms
 from seriatim.estimator import Classifier, Detector, Regressor
 from seriatim.features import Features as Features
-from seriatim.kernel.estimator import SupportVectors
+from seriatim.kernel.estimator import BudgetClassifier, KernelClassifier, OneKernel, SupportClassifier
 from seriatim.modelfile import load as load
+from seriatim.sparse.groups import Grouped
 from seriatim.sparse.selector import Selector
 from seriatim.sparse.tasks import MultiTask
+from seriatim.transfer.source import Transfer
 
 __version__: str
 
@@ -35,7 +37,6 @@ class CSOGD(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class CSPA(Classifier):
     rho: Any
@@ -58,7 +59,6 @@ class CSPA(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class OAM(Classifier):
     C: float
@@ -79,9 +79,8 @@ class OAM(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
-class AveragedKernelPerceptron(SupportVectors, Classifier):
+class AveragedKernelPerceptron(KernelClassifier):
     kernel: Any
     sigma: float | Literal["median"]
     degree: int
@@ -98,9 +97,8 @@ class AveragedKernelPerceptron(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
-class BOGD(SupportVectors, Classifier):
+class BOGD(BudgetClassifier):
     eta: float
     lam: float
     gamma: float
@@ -129,9 +127,8 @@ class BOGD(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
-class BudgetPA(SupportVectors, Classifier):
+class BudgetPA(BudgetClassifier):
     C: float
     budget: int
     kernel: Any
@@ -152,9 +149,8 @@ class BudgetPA(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
-class CSDUOL(SupportVectors, Classifier):
+class CSDUOL(KernelClassifier):
     C: float
     rho: float
     cost: float
@@ -179,9 +175,8 @@ class CSDUOL(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
-class DUOL(SupportVectors, Classifier):
+class DUOL(KernelClassifier):
     C: float
     rho: float
     kernel: Any
@@ -202,7 +197,6 @@ class DUOL(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class FOGD(Classifier):
     sigma: float
@@ -221,9 +215,8 @@ class FOGD(Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
-class Forgetron(SupportVectors, Classifier):
+class Forgetron(BudgetClassifier):
     variant: Literal["self_tuned", "basic"]
     budget: int
     kernel: Any
@@ -244,9 +237,8 @@ class Forgetron(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
-class KernelOGD(SupportVectors, Classifier):
+class KernelOGD(KernelClassifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
     eta: float
     lam: float
@@ -273,9 +265,8 @@ class KernelOGD(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
-class KernelPA(SupportVectors, Classifier):
+class KernelPA(KernelClassifier):
     C: float
     variant: Literal["hard", "I", "II"]
     kernel: Any
@@ -296,9 +287,8 @@ class KernelPA(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
-class KernelPerceptron(SupportVectors, Classifier):
+class KernelPerceptron(KernelClassifier):
     kernel: Any
     sigma: float | Literal["median"]
     degree: int
@@ -315,9 +305,8 @@ class KernelPerceptron(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
-class LASVM(SupportVectors, Classifier):
+class LASVM(KernelClassifier):
     C: float
     tau: float
     selection: Literal["random", "gradient", "margin"]
@@ -342,10 +331,9 @@ class LASVM(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
     def finish(self, *args: Any, **options: Any) -> Any: ...
 
-class NOGD(SupportVectors, Classifier):
+class NOGD(BudgetClassifier):
     budget: int
     rank: int | None
     eta: float
@@ -368,9 +356,8 @@ class NOGD(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
-class NORMA(SupportVectors, Classifier):
+class NORMA(KernelClassifier):
     eta: float
     lam: float
     rho: float
@@ -399,11 +386,10 @@ class NORMA(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
     @property
     def rho_(self) -> Any: ...
 
-class NORMANovelty(SupportVectors, Detector):
+class NORMANovelty(OneKernel, Detector):
     eta: float
     lam: float
     rho: float
@@ -430,9 +416,8 @@ class NORMANovelty(SupportVectors, Detector):
         c: float = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
-class NORMARegressor(SupportVectors, Regressor):
+class NORMARegressor(OneKernel, Regressor):
     eta: float
     lam: float
     epsilon: float
@@ -459,11 +444,10 @@ class NORMARegressor(SupportVectors, Regressor):
         c: float = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
     @property
     def epsilon_(self) -> Any: ...
 
-class OM2(SupportVectors, Classifier):
+class OM2(SupportClassifier):
     kernels: Any
     classes: Sequence[Any] | None
     features: Features | dict[str, Any] | None
@@ -474,11 +458,10 @@ class OM2(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
     @property
     def kernel_weights_(self) -> Any: ...
 
-class OMKC(SupportVectors, Classifier):
+class OMKC(SupportClassifier):
     update: Literal["deterministic", "stochastic"]
     combination: Literal["deterministic", "stochastic"]
     beta: float
@@ -499,11 +482,10 @@ class OMKC(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
     @property
     def kernel_weights_(self) -> Any: ...
 
-class Projectron(SupportVectors, Classifier):
+class Projectron(KernelClassifier):
     eta: float
     budget: int | None
     kernel: Any
@@ -524,11 +506,10 @@ class Projectron(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
     @property
     def inverse_(self) -> Any: ...
 
-class ProjectronPP(SupportVectors, Classifier):
+class ProjectronPP(KernelClassifier):
     eta: float
     budget: int | None
     kernel: Any
@@ -549,11 +530,10 @@ class ProjectronPP(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
     @property
     def inverse_(self) -> Any: ...
 
-class RBP(SupportVectors, Classifier):
+class RBP(BudgetClassifier):
     seed: int
     budget: int
     kernel: Any
@@ -574,9 +554,8 @@ class RBP(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
-class VotedKernelPerceptron(SupportVectors, Classifier):
+class VotedKernelPerceptron(KernelClassifier):
     kernel: Any
     sigma: float | Literal["median"]
     degree: int
@@ -593,7 +572,6 @@ class VotedKernelPerceptron(SupportVectors, Classifier):
         classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class AggressiveROMMA(Classifier):
     average: bool
@@ -608,7 +586,6 @@ class AggressiveROMMA(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class ALMA(Classifier):
     alpha: float
@@ -633,7 +610,6 @@ class ALMA(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class AROW(Classifier):
     r: float
@@ -652,7 +628,6 @@ class AROW(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class AROWRegressor(Regressor):
     r: float
@@ -669,7 +644,6 @@ class AROWRegressor(Regressor):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class AveragedPerceptron(Classifier):
     eta: float
@@ -684,7 +658,6 @@ class AveragedPerceptron(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class CW(Classifier):
     eta: float
@@ -707,7 +680,6 @@ class CW(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class EG(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
@@ -732,7 +704,6 @@ class EG(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class IELLIP(Classifier):
     b: float
@@ -753,7 +724,6 @@ class IELLIP(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class MIRA(Classifier):
     average: bool
@@ -768,7 +738,6 @@ class MIRA(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class MirrorDescent(Classifier):
     mirror: Literal["euclidean", "entropy", "pnorm"]
@@ -801,7 +770,6 @@ class MirrorDescent(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class NAROW(Classifier):
     b: float
@@ -820,7 +788,6 @@ class NAROW(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class NHERD(Classifier):
     C: float
@@ -839,7 +806,6 @@ class NHERD(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class OGD(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
@@ -864,7 +830,6 @@ class OGD(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class OGDRegressor(Regressor):
     loss: Literal["squared", "absolute", "epsilon_insensitive"]
@@ -887,7 +852,6 @@ class OGDRegressor(Regressor):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class OneClassPA(Detector):
     C: float
@@ -906,7 +870,6 @@ class OneClassPA(Detector):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class PA(Classifier):
     C: float
@@ -925,7 +888,6 @@ class PA(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class PARegressor(Regressor):
     C: float
@@ -944,7 +906,6 @@ class PARegressor(Regressor):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class Perceptron(Classifier):
     eta: float
@@ -963,7 +924,6 @@ class Perceptron(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class ROMMA(Classifier):
     average: bool
@@ -978,7 +938,6 @@ class ROMMA(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class SCW(Classifier):
     C: float
@@ -1003,7 +962,6 @@ class SCW(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class SoftSVM(Classifier):
     lam: float
@@ -1022,7 +980,6 @@ class SoftSVM(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class SOP(Classifier):
     a: float
@@ -1041,7 +998,6 @@ class SOP(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class VotedPerceptron(Classifier):
     eta: float
@@ -1056,7 +1012,6 @@ class VotedPerceptron(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class AdaFOBOS(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
@@ -1079,7 +1034,6 @@ class AdaFOBOS(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class AdaRDA(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
@@ -1102,7 +1056,6 @@ class AdaRDA(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class BayesianSparse(Classifier):
     gamma: float
@@ -1124,7 +1077,6 @@ class BayesianSparse(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
     def another_pass(self, *args: Any, **options: Any) -> Any: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class FOBOS(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
@@ -1149,7 +1101,6 @@ class FOBOS(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class FTRL(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
@@ -1174,9 +1125,8 @@ class FTRL(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
-class GroupRDA(Classifier):
+class GroupRDA(Grouped):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
     lam: float
     gamma: float
@@ -1201,7 +1151,6 @@ class GroupRDA(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class MultiTaskRDA(MultiTask):
     variant: Literal["iMTFS", "aMTFS", "MTFTS"]
@@ -1228,7 +1177,6 @@ class MultiTaskRDA(MultiTask):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class OFS(Selector, Classifier):
     k: int
@@ -1253,7 +1201,6 @@ class OFS(Selector, Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class PET(Selector, Classifier):
     k: int
@@ -1270,7 +1217,6 @@ class PET(Selector, Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class RDA(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
@@ -1293,7 +1239,6 @@ class RDA(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class SOFS(Selector, Classifier):
     k: int
@@ -1310,7 +1255,6 @@ class SOFS(Selector, Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class TruncatedGradient(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
@@ -1339,7 +1283,6 @@ class TruncatedGradient(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
 class TruncatedGradientRegressor(Regressor):
     loss: Literal["squared", "absolute", "epsilon_insensitive"]
@@ -1366,9 +1309,8 @@ class TruncatedGradientRegressor(Regressor):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
-class HeterogeneousOTL(Classifier):
+class HeterogeneousOTL(Transfer):
     C: float
     gamma1: float
     gamma2: float
@@ -1387,9 +1329,8 @@ class HeterogeneousOTL(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
 
-class HomogeneousOTL(Classifier):
+class HomogeneousOTL(Transfer):
     C: float
     eta: float
     source: Any
@@ -1406,7 +1347,6 @@ class HomogeneousOTL(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    def build(self, *args: Any, **options: Any) -> Any: ...
     @property
     def source_weight_(self) -> Any: ...
     @property
