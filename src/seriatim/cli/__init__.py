@@ -17,6 +17,7 @@ COMMANDS = {
     "compare": "Run many algorithms over permutations of a file and compare them.",
     "tune": "Find good parameters on the first examples, and judge them by the others.",
     "train": "Learn from a file and save the model.",
+    "topics": "Learn the topics of documents and print them.",
     "predict": "Predict the labels of a file with a saved model.",
     "inspect": "Show what is in a saved model, its heaviest features first.",
     "algorithms": "List the algorithms and their parameters.",
@@ -114,8 +115,8 @@ def format_options(function: Any) -> Any:
         click.option("--header/--no-header", default=None, help="Whether a table's first line names its columns."),
         click.option(
             "--format",
-            type=click.Choice(["libsvm", "vw", "csv", "tsv", "jsonl", "parquet", "arrow"]),
-            help="Else told from the name and the first bytes.",
+            type=click.Choice(["libsvm", "vw", "csv", "tsv", "jsonl", "parquet", "arrow", "text"]),
+            help="Else told from the name and the first bytes; text, a text a line, must be said.",
         ),
     ):
         function = option(function)

@@ -8,6 +8,8 @@ from typing import Any
 import click
 import numpy as np
 
+from seriatim.cli.topics import topic_lines, topics_of
+
 
 @click.command("inspect")
 @click.argument("model_file", metavar="MODEL", type=click.Path(dir_okay=False))
@@ -40,6 +42,10 @@ def command(model_file: str, features: int, as_json: bool) -> None:
         width = max(len(kernel) for kernel, _ in about["kernels"])
         for kernel, weight in sorted(about["kernels"], key=lambda pair: -pair[1]):
             click.echo(f"    {kernel:<{width}} {weight:>14.6g}")
+    if "topics" in about:
+        click.secho("\n  topics", bold=True)
+        for line in topic_lines(about["topics"]):
+            click.echo(f"    {line}")
     titles = {label: f" of {label}" for label in about["weights"]}
     if len(titles) == 1:
         titles = {label: label and f" towards {label} (away from it where negative)" for label in titles}
@@ -64,6 +70,8 @@ def describe(model: Any, features: int) -> dict[str, Any]:
     if hasattr(model, "kernel_weights_"):
         kernels = model.parameters["kernels"].of(model.kernels)
         about["kernels"] = [(repr(k), float(w)) for k, w in zip(kernels, model.kernel_weights_, strict=True)]
+    if hasattr(model, "topic_weights_"):
+        about["topics"] = topics_of(model, features)
     try:
         coef = np.atleast_2d(model.coef_)
     except AttributeError:

@@ -38,6 +38,7 @@ cdef class Topics(Representation):
     cdef Py_ssize_t viewed               # the round of which the view is
     cdef double decay, gain              # of the view: lambda = eta + decay scale table + gain (sums of the batch)
     cdef bint asked                      # somebody wants the loss of this round
+    cdef readonly double told_bound, told_words    # the sums of those that somebody wanted; not state
     cdef int current                     # `whole` is of: 1 the closed batches, 2 the view; 0: neither
     # the document at hand
     cdef Py_ssize_t n, words, words_room # its words, the same to a multiple of four, and room for so many

@@ -301,6 +301,9 @@ cdef class Topics(Representation):
             self.failed = True
             return 0
         bound = self.study(True)
+        if self.asked:
+            self.told_bound += bound
+            self.told_words += self.N
         self.open += 1
         self.updates += 1
         if self.open >= self.batch:

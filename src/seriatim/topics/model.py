@@ -93,6 +93,14 @@ class TopicModel(Transformer):
             bound, words = self._seen().total_bound(self._own(rows, learning=False))
         return math.exp(-bound / words) if words else 1.0
 
+    @property
+    def topic_weights_(self) -> np.ndarray:
+        """The share of each topic in the words of the corpus; they sum to 1."""
+        with self._lock:
+            learner = self._seen()
+            whole = learner.shown_rows().sum(axis=0)
+        return whole / whole.sum() if whole.sum() else np.full(len(whole), 1 / len(whole))
+
     def topics(self, n_words: int = 10, n_topics: int | None = None) -> list[list[tuple[Any, float]]]:
         """The most likely words of each topic, each with its probability, the most likely first.
 
