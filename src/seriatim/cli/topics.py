@@ -73,6 +73,8 @@ def command(
     features = features_of(options)
     if not sources and model_file is None:
         raise click.UsageError("what are the documents? Give DATA, or a --model to show")
+    if options["format"] is None and sources and all(map(is_text, sources)):
+        options["format"] = "text"
     if model_file is not None:
         if parameters or features or count:
             raise click.UsageError("--model goes on with a saved model: its parameters and features are there")
@@ -80,8 +82,6 @@ def command(
         if not hasattr(model, "topic_weights_"):
             raise click.UsageError(f"{model_file} holds a {type(model).__name__}, which has no topics")
     else:
-        if options["format"] is None and all(map(is_text, sources)):
-            options["format"] = "text"
         if options["format"] == "text":
             from seriatim.features import Features
 
