@@ -28,6 +28,7 @@ from bench import (
     pipe,
     reading,
     startup,
+    topics,
     vowpal_wabbit,
     words,
     zeros,
@@ -53,9 +54,10 @@ COMPARISONS = {
     "zeros": zeros.compare,
     "evaluation": evaluation.compare,
     "kernels": kernels.compare,
+    "topics": topics.compare,
 }
 OURS = ("numpy", "scipy", "pyarrow", "isal")
-PEERS = ("vowpalwabbit", "scikit-learn", "river", "scipy", "numpy", "pyarrow")
+PEERS = ("vowpalwabbit", "scikit-learn", "gensim", "river", "scipy", "numpy", "pyarrow")
 
 
 def arguments() -> argparse.Namespace:

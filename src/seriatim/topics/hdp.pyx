@@ -460,7 +460,7 @@ class HDP(TopicModel):
     scale = Number(1.0, above=0, most=1e6)
     batch = Number(256, least=1, below=1e9, integer=True)
     total = Number(None, least=1, below=1e15, optional=True)
-    start = Choice("best", ("uniform", "best"))
+    start = Choice("uniform", ("uniform", "best"))
     iterations = Number(100, least=1, below=1e9, integer=True)
     tolerance = Number(1e-4, least=0)
     initial = Number(None, least=1e-6, below=1e15, optional=True)
