@@ -92,9 +92,7 @@ def newsgroups() -> tuple[list[Bag], list[Bag]]:
     return train, [bag for bag in test if bag][:HELD_OUT]
 
 
-def beside(
-    bench: Bench, what: str, path: Path, topics: int, passes: int, batch: int, seeds: int
-) -> Iterator[Line]:
+def beside(bench: Bench, what: str, path: Path, topics: int, passes: int, batch: int, seeds: int) -> Iterator[Line]:
     task = (path, topics, passes, batch, seeds)
     with ExitStack() as stack:
         sides = {"seriatim": stack.enter_context(Worker(bench.python, "topics", "lda", *task))}

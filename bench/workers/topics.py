@@ -14,11 +14,11 @@ from typing import Any
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
-import numpy as np
-from scipy.sparse import csr_matrix
-from scipy.special import digamma, gammaln
+import numpy as np  # noqa: E402
+from scipy.sparse import csr_matrix  # noqa: E402
+from scipy.special import digamma, gammaln  # noqa: E402
 
-from bench.workers.turns import serve
+from bench.workers.turns import serve  # noqa: E402
 
 KAPPA, TAU0, ITERATIONS, TOLERANCE = 0.7, 10.0, 100, 1e-3
 HDP = {"kappa": 0.8, "tau": 16.0}  # and, as both have it, 15 topics a document

@@ -14,6 +14,7 @@ from seriatim.modelfile import load as load
 from seriatim.sparse.groups import Grouped
 from seriatim.sparse.selector import Selector
 from seriatim.sparse.tasks import MultiTask
+from seriatim.topics.model import TopicModel
 from seriatim.transfer.source import Transfer
 
 __version__: str
@@ -1307,6 +1308,78 @@ class TruncatedGradientRegressor(Regressor):
         rounding: bool = ...,
         epsilon: float = ...,
         fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class HDP(TopicModel):
+    max_topics: int
+    doc_topics: int
+    alpha: float
+    gamma: float
+    eta: float
+    kappa: float
+    tau: float
+    scale: float
+    batch: int
+    total: float | None
+    start: Literal["uniform", "best"]
+    iterations: int
+    tolerance: float
+    initial: float | None
+    n_features: int | None
+    seed: int
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        max_topics: int = ...,
+        *,
+        doc_topics: int = ...,
+        alpha: float = ...,
+        gamma: float = ...,
+        eta: float = ...,
+        kappa: float = ...,
+        tau: float = ...,
+        scale: float = ...,
+        batch: int = ...,
+        total: float | None = ...,
+        start: Literal["uniform", "best"] = ...,
+        iterations: int = ...,
+        tolerance: float = ...,
+        initial: float | None = ...,
+        n_features: int | None = ...,
+        seed: int = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+    @property
+    def sticks_(self) -> Any: ...
+
+class LDA(TopicModel):
+    n_topics: int
+    alpha: Any
+    eta: float | None
+    kappa: float
+    tau0: float
+    batch: int
+    total: float | None
+    iterations: int
+    tolerance: float
+    n_features: int | None
+    seed: int
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        n_topics: int = ...,
+        *,
+        alpha: Any = ...,
+        eta: float | None = ...,
+        kappa: float = ...,
+        tau0: float = ...,
+        batch: int = ...,
+        total: float | None = ...,
+        iterations: int = ...,
+        tolerance: float = ...,
+        n_features: int | None = ...,
+        seed: int = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 

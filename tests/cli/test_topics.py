@@ -87,7 +87,9 @@ def test_counts_and_hdp(good, folder):  # noqa: F811
     rng = np.random.default_rng(0)
     text = []
     for i in range(200):
-        counts = np.bincount(rng.integers(0, 4, 15)) if i % 2 else np.append([0] * 4, np.bincount(rng.integers(0, 4, 15)))
+        counts = (
+            np.bincount(rng.integers(0, 4, 15)) if i % 2 else np.append([0] * 4, np.bincount(rng.integers(0, 4, 15)))
+        )
         text.append("0 " + " ".join(f"{w + 1}:{n}" for w, n in enumerate(counts) if n) + "\n")
     (folder / "counts.svm").write_text("".join(text))
     out = json.loads(good("topics", "counts.svm", "-a", "hdp", "-k", 8, "-p", "doc_topics=4", "-p", "batch=16",

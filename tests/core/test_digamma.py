@@ -5,7 +5,10 @@ from scipy.special import digamma, gammaln
 
 from seriatim.core.digamma import gamma_functions
 
-X = np.concatenate([np.geomspace(1e-9, 1e60, 20_001), np.linspace(0.01, 40, 20_001), 1.4616321449683622 + np.linspace(-1e-3, 1e-3, 101)])  # fmt: skip
+ROOT = 1.4616321449683622  # of psi
+X = np.concatenate(
+    [np.geomspace(1e-9, 1e60, 20_001), np.linspace(0.01, 40, 20_001), ROOT + np.linspace(-1e-3, 1e-3, 101)]
+)
 
 
 def far(ours, theirs):

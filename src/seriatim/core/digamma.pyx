@@ -13,5 +13,6 @@ def gamma_functions(const double[::1] x):
     result = np.empty((4, n))
     cdef double[:, ::1] out = result
     for i in range(n):
-        out[0, i], out[1, i], out[2, i], out[3, i] = digamma(x[i]), exp_digamma(x[i]), log_gamma(x[i]), natural_log(x[i])
+        out[0, i], out[1, i] = digamma(x[i]), exp_digamma(x[i])
+        out[2, i], out[3, i] = log_gamma(x[i]), natural_log(x[i])
     return result

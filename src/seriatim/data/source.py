@@ -191,7 +191,7 @@ class Source:
         if format == "text":
             if self.labelled:
                 raise DataError(f"{self.name}: the lines of a text have no labels")
-            return lambda *text: objects.parse_text(*text, plan, self.skip_bad)
+            return lambda text, begin, end: objects.parse_text(text, begin, end, plan, self.skip_bad)
         label = self.features.label or objects.label_key(head)
         skip_bad, labelled = self.skip_bad, self.labelled
         return lambda text, begin, end: objects.parse(text, begin, end, plan, label, skip_bad, labelled)

@@ -41,7 +41,7 @@ cdef class Topics(Representation):
     cdef readonly double told_bound, told_words    # the sums of those that somebody wanted; not state
     cdef int current                     # `whole` is of: 1 the closed batches, 2 the view; 0: neither
     # the document at hand
-    cdef Py_ssize_t n, words, words_room # its words, the same to a multiple of four, and room for so many
+    cdef Py_ssize_t n, words, words_room    # its words, the same to a multiple of four, and room for so many
     cdef Py_ssize_t strangers            # words of it that the model does not know
     cdef double N                        # the sum of its counts
     cdef const double** row              # what has been made of each word

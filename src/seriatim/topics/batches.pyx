@@ -173,7 +173,7 @@ cdef class Topics(Representation):
         self.current = 0
 
     cdef void parameters(self, Py_ssize_t at, bint learning, double* out) noexcept nogil:
-        """lambda of a word, for the topics of the last closed batch or for the view; beyond the topics next to nothing."""
+        """lambda of a word, of the last closed batch or of the view; beyond the topics next to nothing."""
         cdef Py_ssize_t k
         cdef double decay = 1 if learning else self.decay
         if at < 0:

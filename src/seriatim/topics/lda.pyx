@@ -214,7 +214,7 @@ class LDA(TopicModel):
     >>> X, _ = data.load("digits")
     >>> model = LDA(10, batch=64).fit(X)
     >>> round(model.perplexity(X), 1)
-    0.0
+    35.8
 
     Hoffman, Blei and Bach, "Online learning for latent Dirichlet allocation", NIPS 2010.
     """
