@@ -92,7 +92,7 @@ def test_counts_and_hdp(good, folder):  # noqa: F811
         )
         text.append("0 " + " ".join(f"{w + 1}:{n}" for w, n in enumerate(counts) if n) + "\n")
     (folder / "counts.svm").write_text("".join(text))
-    out = json.loads(good("topics", "counts.svm", "-a", "hdp", "-k", 8, "-p", "doc_topics=4", "-p", "batch=16",
+    out = json.loads(good("topics", "counts.svm", "-a", "hdp", "-k", 8, "-p", "doc_topics=4", "-p", "start=best", "-p", "batch=16",
                           "-p", "tau=1", "-p", "kappa=0.7", "--passes", 2, "--words", 4, "--json"))  # fmt: skip
     assert out["documents"] == 400
     heaviest = [{int(word) for word, _ in topic["words"]} for topic in out["topics"][:2]]
