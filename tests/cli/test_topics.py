@@ -92,8 +92,11 @@ def test_counts_and_hdp(good, folder):  # noqa: F811
         )
         text.append("0 " + " ".join(f"{w + 1}:{n}" for w, n in enumerate(counts) if n) + "\n")
     (folder / "counts.svm").write_text("".join(text))
-    out = json.loads(good("topics", "counts.svm", "-a", "hdp", "-k", 8, "-p", "doc_topics=4", "-p", "start=best", "-p", "batch=16",
-                          "-p", "tau=1", "-p", "kappa=0.7", "--passes", 2, "--words", 4, "--json"))  # fmt: skip
+    settings = ("doc_topics=4", "start=best", "batch=16", "tau=1", "kappa=0.7")
+    setting = [part for one in settings for part in ("-p", one)]
+    out = json.loads(
+        good("topics", "counts.svm", "-a", "hdp", "-k", 8, *setting, "--passes", 2, "--words", 4, "--json")
+    )
     assert out["documents"] == 400
     heaviest = [{int(word) for word, _ in topic["words"]} for topic in out["topics"][:2]]
     assert sorted(map(sorted, heaviest)) == [[1, 2, 3, 4], [5, 6, 7, 8]]
