@@ -14,7 +14,7 @@ from seriatim.errors import ParameterError
 if TYPE_CHECKING:
     from seriatim.estimator import Estimator
 
-FAMILIES = ("linear", "sparse", "imbalance", "transfer", "kernel")
+FAMILIES = ("linear", "sparse", "imbalance", "transfer", "kernel", "recommend")
 
 _registered: dict[str, type[Estimator]] = {}
 

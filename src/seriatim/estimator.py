@@ -42,8 +42,11 @@ Observer = Callable[[np.ndarray, np.ndarray, bool], None]
 class Absent:
     """An attribute that a kind of model does not have, though its base does."""
 
+    def __init__(self, what: str = "weights over features") -> None:
+        self.what = what
+
     def __get__(self, model: Any, cls: type) -> Any:
-        raise AttributeError(f"{cls.__name__} has no weights over features")
+        raise AttributeError(f"{cls.__name__} has no {self.what}")
 
 
 def signature_of(parameters: dict[str, Parameter]) -> inspect.Signature:
@@ -71,6 +74,8 @@ class Estimator:
     parameters: ClassVar[dict[str, Parameter]] = {}
     # What says how the state is to be read, and so cannot change once there is one.
     fixed: ClassVar[tuple[str, ...]] = ("classes", "fit_intercept", "features")
+    # Lists of numbers and names in the state, beside those of columns and labels.
+    lists: ClassVar[tuple[str, ...]] = ()
 
     fit_intercept: Any = Flag(True)
     features: Any = FeatureChoice(None)

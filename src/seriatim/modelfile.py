@@ -39,6 +39,7 @@ def save(model: Estimator, path: str | os.PathLike[str]) -> None:
     given = [(name, model.parameters[name], value) for name, value in state["parameters"].items()]
     state["parameters"] = {name: parameter.plain(value) for name, parameter, value in given}
     names, learned, scaling = state.pop("names"), state.pop("state") or {}, state.pop("scaling") or {}
+    lists = {name: state.pop(name) for name in model.lists}
     manifest = {
         "version": VERSION,
         "class": type(model).__name__,
@@ -57,7 +58,9 @@ def save(model: Estimator, path: str | os.PathLike[str]) -> None:
     for name, parameter, value in given:
         tensors |= {f"{name}.{part}": array for part, array in parameter.arrays(value).items()}
     if names is not None:
-        tensors["feature_names"] = np.frombuffer(json.dumps(names).encode(), dtype=np.uint8)
+        lists["feature_names"] = names
+    for name, entries in lists.items():
+        tensors[name] = np.frombuffer(json.dumps(entries).encode(), dtype=np.uint8)
     with whole_file(path) as temporary:
         save_file(tensors, temporary, metadata={"seriatim": json.dumps(manifest, default=plain)})
 
@@ -203,6 +206,10 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimat
     names = json.loads(tensors.pop("feature_names").tobytes()) if manifest["named"] else None
     if names is not None:
         expect(isinstance(names, list) and all(isinstance(n, str) for n in names), "feature names are not strings")
+    lists = {name: json.loads(tensors.pop(name).tobytes()) for name in model.lists}
+    for name, entries in lists.items():
+        good = isinstance(entries, list) and all(type(entry) in (int, str) for entry in entries)
+        expect(good, f"the {name} are not a list of numbers and names")
     for name, tensor in tensors.items():
         expect(tensor.dtype.kind in "fi" and tensor.dtype.itemsize in (4, 8), f"{name} has type {tensor.dtype}")
         expect(np.isfinite(tensor).all(), f"{name} holds a value that is not finite")
@@ -215,7 +222,7 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimat
         name: tensors.pop(f"scaling.{name}") for name in ("count", "mean", "spread") if f"scaling.{name}" in tensors
     }
     state = {"parameters": model.get_params(), "columns": columns, "names": names, "state": None}
-    state |= {"schema": schema, "scaling": scaling}
+    state |= {"schema": schema, "scaling": scaling, **lists}
     if model.task == "classification":
         labels, codes = manifest["labels"], dict(manifest["codes"])
         expect(
