@@ -3,6 +3,7 @@
 A learner is told of a rating as the numbers of its user and its item and as the rating itself.
 """
 
+cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 
 import numpy as np
@@ -21,6 +22,8 @@ MAX_BYTES = 1 << 32
 LARGEST = 1e50    # of the numbers of a model
 
 
+@cython.boundscheck(False)
+@cython.wraparound(False)
 cdef class RatingLearner:
     """Predict, reveal, learn. A subclass gives `predict`, `learn`, `grow`, `factors`, and its part of the state.
 

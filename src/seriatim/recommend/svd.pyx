@@ -1,5 +1,6 @@
 """The table of ratings by its singular value decomposition, which each rating revises."""
 
+cimport cython
 from libc.math cimport fabs, sqrt
 
 import numpy as np
@@ -16,6 +17,8 @@ cdef double INSIDE = 1e-12       # of a squared length: less is no new direction
 cdef double SAFE = 1e-4          # of the pivots: a turn that is nearer to singular is multiplied out
 
 
+@cython.boundscheck(False)
+@cython.wraparound(False)
 cdef class Side:
     """An orthonormal basis Z T with a row for each user, or each item: T is small, and takes the turns of all rows.
 
@@ -71,16 +74,19 @@ cdef class Side:
         only a row of Z changes: by tail (T (left - m tail'))^-1.
         """
         cdef Py_ssize_t i, j, k, n = r + 1
-        cdef double x
+        cdef double x, m
         cdef double* z
         for j in range(new):
             self.tail[j] = left[j * n + r] / self.beyond if self.beyond > 0 else 0
         for i in range(r):
+            m = 0
+            for k in range(r):
+                m += self.T[i, k] * self.row[k]
             for j in range(new):
                 x = 0
                 for k in range(r):
-                    x += self.T[i, k] * (left[j * n + k] - self.row[k] * self.tail[j])
-                self.M[i, j] = x
+                    x += self.T[i, k] * left[j * n + k]
+                self.M[i, j] = x - m * self.tail[j]
         if new == r and self.solve(r):
             z = self.Z.data + a * self.Z.width
             for i in range(r):
@@ -164,6 +170,8 @@ cdef class Side:
         return self.Z.array(rows, 0, r) @ np.asarray(self.T)[:r, :r]
 
 
+@cython.boundscheck(False)
+@cython.wraparound(False)
 cdef class Revised(RatingLearner):
     """U diag(s) V' of the residuals of all ratings, the missing ones filled by itself."""
 
@@ -263,7 +271,7 @@ cdef class Revised(RatingLearner):
     def restore_arrays(self, state):
         s = state["singular_values"]
         self.r = len(s)
-        if self.r > self.rank or not (s > 0).all() or not (s[1:] <= s[:-1]).all() or np.max(s, initial=0) > 1e50:
+        if self.r > self.rank or not (s > 0).all() or (np.diff(s) > 0).any() or np.max(s, initial=0) > 1e50:
             raise ModelError(f"the singular values are not up to {self.rank} positive numbers in order")
         np.asarray(self.s)[:self.r] = s
         if not 0 <= self.steps < max(self.users + self.items, 1):
