@@ -9,6 +9,7 @@ import numpy as np
 from seriatim.errors import DataError, ModelError, ParameterError
 from seriatim.estimator import Absent, Estimator
 from seriatim.parameters import Number
+from seriatim.recommend.numbering import Numbering
 
 
 class Recommender(Estimator):
@@ -83,11 +84,20 @@ class Recommender(Estimator):
                 self._unstart()
         return learned
 
+    def _rows(self, X: Any) -> Any:
+        raise DataError(f"{type(self).__name__} learns ratings of items by users, and no rows of features")
+
+    def _expect_pairs(self, users: Any, items: Any, n: int) -> None:
+        """Refuse users and items that could not be learned with n ratings."""
+        found = [len(Numbering(kind).find(labels)) for kind, labels in (("user", users), ("item", items))]
+        if found != [n, n]:
+            raise DataError(f"{found[0]} users, {found[1]} items and {n} ratings: one is told for each")
+
     def _ratings(self, ratings: Any) -> np.ndarray:
         """Ratings as numbers, checked."""
         try:
             given = np.asarray(ratings)
-            if given.dtype.kind not in "fiubO" or any(isinstance(one, str) for one in given[:0]):
+            if given.dtype.kind not in "fiuO" or (given.dtype == object and any(isinstance(one, str) for one in given)):
                 raise TypeError
             told = np.ascontiguousarray(given, dtype=np.float64)
         except (TypeError, ValueError):
