@@ -8,7 +8,7 @@ from typing import Any, TextIO
 import click
 import numpy as np
 
-from seriatim.cli import check_folder, data_argument, format_options, open_stream, report_skipped
+from seriatim.cli import check_folder, data_argument, expect_rows, format_options, open_stream, report_skipped
 from seriatim.modelfile import whole_file
 
 
@@ -32,6 +32,7 @@ def command(model_file: str, sources: tuple[str, ...], output: str | None, score
 
     check_folder(output)
     model: Any = load(model_file)
+    expect_rows(model, f"{model_file}: {model!r}")
     stream = open_stream(sources, model, labelled=False, **options)
     if output is None:
         summary = predict(model, stream, scores, sys.stdout)

@@ -13,6 +13,7 @@ from seriatim.cli import (
     build_model,
     check_folder,
     data_argument,
+    expect_rows,
     feature_options,
     features_of,
     open_stream,
@@ -52,6 +53,7 @@ def command(
     if resume and (parameters or features or source_of("algorithm") is ParameterSource.COMMANDLINE):
         raise click.UsageError("--resume goes on with a saved model: its algorithm, parameters and features are there")
     model = load(resume) if resume else build_model(algorithm, parameters, features)
+    expect_rows(model, f"{resume}: {model!r}")
     stream = open_stream(sources, model, **options)
     with Live(stream) as live:
         run = progressive(model, stream, watch=live)
