@@ -15,6 +15,12 @@ def learner(name):
     return cls
 
 
+def of_rows():
+    """The algorithms that learn rows of features, by name. What recommends learns ratings of items by users, and keeps
+    the promises of tests/recommend/test_contract.py."""
+    return {name: cls for name, cls in seriatim.algorithms().items() if cls.task != "recommendation"}
+
+
 def joint(model):
     """All weights, a row a class, the intercept last."""
     return np.column_stack([np.atleast_2d(model.coef_), np.reshape(model.intercept_, -1)])

@@ -30,6 +30,7 @@ from seriatim.estimator import Classifier, Detector, Regressor
 from seriatim.features import Features as Features
 from seriatim.kernel.estimator import SupportVectors
 from seriatim.modelfile import load as load
+from seriatim.recommend.estimator import Recommender
 from seriatim.sparse.selector import Selector
 from seriatim.sparse.tasks import MultiTask
 
@@ -90,7 +91,12 @@ def stub() -> str:
             usual = "" if argument.default is argument.empty else " = ..."
             lines.append(wrapped(f"        {argument.name}: {kind(cls.parameters[argument.name])}{usual},"))
         lines += ["    ) -> None: ...", *own(cls)]
-        base = {"classification": "Classifier", "regression": "Regressor", "novelty": "Detector"}[cls.task]
+        base = {
+            "classification": "Classifier",
+            "regression": "Regressor",
+            "novelty": "Detector",
+            "recommendation": "Recommender",
+        }[cls.task]
         base = f"SupportVectors, {base}" if issubclass(cls, SupportVectors) else base
         base = f"Selector, {base}" if issubclass(cls, Selector) else base
         base = "MultiTask" if issubclass(cls, MultiTask) else base  # whose methods take one argument more

@@ -98,8 +98,9 @@ class PMF(Factors):
 
     With `biases` s = mu + b_u + c_i + U.V: b and c are one more factor each, by the same rule, from 0, beside one that
     is 1; mu is the logit of (1/2 + sum of r) / (1 + ratings), over the ratings before.
-    With `implicit` (Koren, 2008, SVD++) U + z stands in s in the place of U, z = |N|^-1/2 sum over N of y_j, N being the
-    items that the user has rated before this rating. y_j is one more row of item j, from 0, with gradient e |N|^-1/2 V.
+    With `implicit` (Koren, 2008, SVD++) U + z stands in s in the place of U, z = |N|^-1/2 sum over N of y_j, N being
+    the items that the user has rated before this rating. y_j is one more row of item j, from 0, and its gradient is
+    e |N|^-1/2 V.
     """
 
     CASES = (

@@ -29,8 +29,9 @@ def command(model_file: str, features: int, as_json: bool) -> None:
         click.echo(json.dumps(about))
         return
     click.secho(about["model"], bold=True)
-    shown = ("examples", "updates", "ratings", "users", "items", "rated pairs", "singular values", "features", "nonzeros", "support vectors", "labels", "intercept")
-    known = [name for name in shown if about.get(name) is not None]
+    shown = ("examples", "updates", "features", "nonzeros", "support vectors", "labels", "intercept")
+    of_ratings = ("ratings", "users", "items", "rated pairs", "singular values")
+    known = [name for name in (*shown, *of_ratings) if about.get(name) is not None]
     width = max(map(len, known))
     for name in known:
         value = about[name]

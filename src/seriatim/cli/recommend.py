@@ -152,7 +152,7 @@ def table(heading: str, what: str, found: list[tuple[Any, float]], called: dict[
     width = max([4, *(len(item) for item, _ in names)])
     length = max([len(title) for _, title in names], default=0)
     click.echo(f"  {'item':<{width}} {what:>8}{'  title' if length else ''}")
-    for (item, score), (shown, title) in zip(found, names, strict=True):
+    for (_, score), (shown, title) in zip(found, names, strict=True):
         click.echo(f"  {shown:<{width}} {score:>8.4f}{'  ' + title if title else ''}")
     if not found:
         click.echo("  none")

@@ -227,7 +227,8 @@ class Parser:
 
     def place(self, wanted: str, cells: list[str]) -> int:
         names = [cell.strip() for cell in cells]
-        if wanted in names and self.owner.header is not False and not (wanted.isdecimal() and self.owner.header is None):
+        named = self.owner.header or (self.owner.header is None and not wanted.isdecimal())
+        if named and wanted in names:
             return names.index(wanted)
         if wanted.isdecimal() and 1 <= int(wanted) <= len(cells):
             return int(wanted) - 1
@@ -315,8 +316,8 @@ def label_array(labels: list[Any]) -> np.ndarray:
 
 
 def titles(path: str | os.PathLike[str]) -> dict[Any, str]:
-    """What items are called: the first two columns of a file such as MovieLens' `u.item`, `movies.csv`, `movies.dat`."""
-    with opened(path, str(path)) as file:
+    """What items are called: the first two columns of a file, such as MovieLens has in `u.item` and `movies.csv`."""
+    with opened(str(path), str(path)) as file:
         data = file.readall()
     if packed := packing(data):
         data = Unpacked(io.BytesIO(data), packed, str(path)).readall()

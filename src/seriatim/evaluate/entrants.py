@@ -105,6 +105,8 @@ def entrant(given: Any, features: Any = None) -> Entrant:
         label = described(given)
     else:
         raise ParameterError(f"{given!r}: an algorithm is a name, a class or a model")
+    if cls.task == "recommendation":
+        raise ParameterError(f"{label} recommends; what is compared learns rows of features")
     values["features"] = Features.of(features if values.get("features") is None else values["features"])
     try:
         model = cls(**values)

@@ -615,7 +615,7 @@ class NDCG(Metric):
     as they make no list. By itself the metric takes the users in the place of scores.
 
     >>> round(NDCG(3, low=1).update([5.0, 1.0, 3.0], [0.9, 0.5, 0.2], [0, 0, 0]).value, 4)
-    0.9721
+    0.9781
 
     Jarvelin and Kekalainen, Cumulated gain-based evaluation of IR techniques, ACM TOIS 20, 2002.
     """

@@ -168,7 +168,7 @@ def blocks(model: Recommender, X: Any, y: Any) -> Iterator[Block]:
             yield block
         return
     if not (isinstance(X, tuple | list) and len(X) == 2):
-        raise DataError("for a recommender X is (users, items)")
+        raise DataError("for a recommender X is (users, items), beside which y is their ratings")
     users, items = (part if isinstance(part, list) else np.asarray(part) for part in X)
     told = model._ratings(y)
     model._expect_pairs(users, items, len(told))

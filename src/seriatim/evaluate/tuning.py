@@ -205,6 +205,8 @@ def fresh(model: Estimator | type[Estimator] | str, **changed: Any) -> Estimator
     """A new model with the same parameters but these."""
     if isinstance(model, str):
         model = catalogue.find(model)
+    if model.task == "recommendation":
+        raise ParameterError(f"{model!r} recommends; what is tuned learns rows of features")
     return model(**changed) if isinstance(model, type) else type(model)(**{**model.get_params(), **changed})
 
 

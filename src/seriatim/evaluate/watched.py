@@ -158,7 +158,7 @@ class Watched:
 
     def _check(self, **params: Any) -> None:
         name, model = type(self).__name__, params.get("model", self.model)
-        if not isinstance(model, Estimator) or model.task == "novelty":
+        if not isinstance(model, Estimator) or model.task in ("novelty", "recommendation"):
             raise ParameterError(f"{name}: model={model!r}: must be a classifier or a regressor of this package")
         if isinstance(checked_detector(params.get("detector", self.detector)), DDM) and model.task == "regression":
             raise ParameterError(f"{name}: DDM takes mistakes, each 0 or 1, and {model!r} has losses")

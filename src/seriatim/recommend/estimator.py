@@ -102,8 +102,8 @@ class Recommender(Estimator):
             told = np.ascontiguousarray(given, dtype=np.float64)
         except (TypeError, ValueError):
             raise DataError("ratings must be numbers") from None
-        if told.ndim != 1:
-            raise DataError(f"ratings must be one-dimensional; these have the shape {told.shape}")
+        if given.ndim != 1:
+            raise DataError(f"ratings must be one-dimensional; these have the shape {given.shape}")
         low, high = self.low, self.high
         self._check_parameters()
         bad = np.flatnonzero(~((told >= low) & (told <= high)))

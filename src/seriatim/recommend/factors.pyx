@@ -262,17 +262,18 @@ class PMF(Recommender):
     With r = (rating - low) / (high - low) the loss of a rating is (g(s) - r)^2 / 2, where g(s) = 1 / (1 + e^-s) and
     s = U.V, U the factors of the user and V those of the item; e = (g - r) g (1 - g) is its derivative by s.
     "sgd": U -= eta (e V + lam U) and V -= eta (e U + lam V), both with the old U and V.
-    "dual_averaging": the mean Y of all e V that the user has met, U = argmin Y.U + lam/2 |U|^2 = -Y / lam; so for items.
-    A prediction is low + (high - low) g(s). Rows start at a tenth of standard normals: number (2 a + side) K + j of the
-    seed is that of factor j of the a-th user (side 0) or item (side 1). A user or an item that no rating has named is
-    the zero vector.
+    "dual_averaging": the mean Y of all e V that the user has met, U = argmin Y.U + lam/2 |U|^2 = -Y / lam; so for
+    items. A prediction is low + (high - low) g(s). Rows start at a tenth of standard normals: number (2 a + side) K +
+    j of the seed is that of factor j of the a-th user (side 0) or item (side 1). A user or an item that no rating has
+    named is the zero vector.
 
-    With `biases` s = mu + b_u + c_i + U.V: b and c are one more factor each, by the same rule, from 0, beside one that is
-    1; mu is the logit of (1/2 + sum of r) / (1 + ratings), over the ratings before.
+    With `biases` s = mu + b_u + c_i + U.V: b and c are one more factor each, by the same rule, from 0, beside one that
+    is 1; mu is the logit of (1/2 + sum of r) / (1 + ratings), over the ratings before.
 
     With `implicit` it also counts which items a user has rated, whatever the ratings: in the place of U stands
-    U + |N|^-1/2 (sum of y_j over N), N being the items that the user has rated before (SVD++ of Koren). Each mark y_j is
-    one more row of item j, from 0, whose gradient is e |N|^-1/2 V. A rating then takes O(|N|) in place of O(1) steps.
+    U + |N|^-1/2 (sum of y_j over N), N being the items that the user has rated before (SVD++ of Koren). Each mark y_j
+    is one more row of item j, from 0, whose gradient is e |N|^-1/2 V. A rating then takes O(|N|) in place of O(1)
+    steps.
 
     n_factors : K, at least 1.
     method : "sgd" or "dual_averaging".
@@ -290,7 +291,7 @@ class PMF(Recommender):
     >>> for user, item, rating in [("ann", "Alien", 5), ("ann", "Brazil", 1), ("bob", "Alien", 5)] * 20:
     ...     model = model.learn_one(user, item, rating)
     >>> round(model.predict_one("ann", "Brazil"), 2), [item for item, score in model.recommend("bob", 1)]
-    (1.5, ['Brazil'])
+    (1.66, ['Brazil'])
 
     Ling, Yang, King and Lyu, Online learning for collaborative filtering, IJCNN 2012; Salakhutdinov and Mnih,
     Probabilistic matrix factorization, NIPS 2008; Koren, Factorization meets the neighborhood, KDD 2008.
@@ -334,12 +335,19 @@ class RMF(Recommender):
 
     The loss is that of a user's whole list, the top-one loss of ListNet: - sum_i softmax(r)_i log softmax(g)_i over the
     items rated so far, the last rating of each, with r, g and s = U.V as of PMF. On a rating of item i
-    e = (exp g_i / sum_j exp g_j - exp r_i / sum_j exp r_j) g_i (1 - g_i), j over the items of the user, i among them, and
-    U and V take the same steps as those of PMF. Both sums are of the present factors and ratings.
+    e = (exp g_i / sum_j exp g_j - exp r_i / sum_j exp r_j) g_i (1 - g_i), j over the items of the user, i among them,
+    and U and V take the same steps as those of PMF. Both sums are of the present factors and ratings.
 
-    A prediction is the score g(s) from 0 to 1: it ranks, and is no rating. Biases of users could not change the order of
-    a list, so that there are none. Parameters are those of PMF; `lam` is 0.0001 for "sgd" and 0.002 for
-    "dual_averaging" if it is None.
+    A prediction is the score g(s) from 0 to 1: it ranks, and is no rating. Biases of users could not change the order
+    of a list, so that there are none.
+
+    n_factors : K, at least 1.
+    method : "sgd" or "dual_averaging"; on MovieLens lists are learned by the first only.
+    eta : the step size, above 0; for "sgd".
+    lam : the weight of |U|^2 and |V|^2, at least 0, for dual averaging above 0; 0.0001 for "sgd" and 0.002 for
+        "dual_averaging" if it is None.
+    low, high : the range of the ratings; one outside it is refused.
+    seed : of the first factors.
 
     A rating takes O(K) for each item that its user has rated.
 

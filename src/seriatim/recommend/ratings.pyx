@@ -80,8 +80,8 @@ cdef class RatingLearner:
     def learn_ratings(self, users, items, const double[::1] ratings, double[::1] out=None):
         """Learn ratings within the range; `out` receives what was predicted before each.
 
-        All or, where a label is bad or there is no room, none. Whatever ends it in between leaves the ratings until then
-        learned, `learned` of them, and of the labels only theirs known.
+        All or, where a label is bad or there is no room, none. Whatever ends it in between leaves the ratings until
+        then learned, `learned` of them, and of the labels only theirs known.
         """
         cdef Py_ssize_t i, stop, n = ratings.shape[0]
         cdef const int[::1] user

