@@ -27,6 +27,7 @@ from bench import (
     passes,
     pipe,
     reading,
+    recommend,
     startup,
     vowpal_wabbit,
     words,
@@ -53,6 +54,7 @@ COMPARISONS = {
     "zeros": zeros.compare,
     "evaluation": evaluation.compare,
     "kernels": kernels.compare,
+    "recommend": recommend.compare,
 }
 OURS = ("numpy", "scipy", "pyarrow", "isal")
 PEERS = ("vowpalwabbit", "scikit-learn", "river", "scipy", "numpy", "pyarrow")
