@@ -42,6 +42,6 @@ def test_nothing():
     U, s, V = svd(np.zeros((3, 3)))
     assert not s.any()
     assert not U.any()
-    assert (V == np.eye(3)).all()
+    assert (np.eye(3) == V).all()
     with pytest.raises(ValueError, match="square"):
         svd(np.zeros((2, 3)))
