@@ -10,6 +10,7 @@ import numpy as np
 import pandas
 import pytest
 from sklearn.base import clone
+from sklearn.utils import get_tags
 
 import seriatim
 from seriatim.errors import DataError, LimitError, ModelError, NotFittedError, ParameterError, SeriatimError
@@ -311,6 +312,8 @@ def test_bad_ratings_are_refused(cls):
                     model.partial_fit(*bad)
             for bad in (
                 ("new", "new", 9),
+                ("new", "new", 10**400),
+                ("new", "new", True),
                 ("new", "new", "4"),
                 ("new", None, 3),
                 (None, 1, 3.0),
@@ -404,6 +407,7 @@ def test_parameters_can_be_seen_and_changed(cls):
     assert repr(model).startswith(f"{cls.__name__}(")
     assert eval(repr(model), {cls.__name__: cls}).get_params() == model.get_params()
     assert clone(model).get_params() == model.get_params()
+    assert get_tags(model).estimator_type is None
     for name, value in {"low": 0.0, "n_factors": 3, "method": "dual_averaging", "biases": True, "rank": 2}.items():
         if name in cls.parameters:
             with Unchanged(model), pytest.raises(ParameterError, match="cannot be changed"):

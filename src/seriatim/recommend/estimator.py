@@ -35,7 +35,7 @@ class Recommender(Model):
     def learn_one(self, user: Any, item: Any, rating: float) -> Self:
         """Learn one rating. A pair rated again is one more example."""
         if type(rating) is not float:
-            rating = self._ratings([rating])[0]
+            rating = float(rating) if type(rating) is int and abs(rating) < 2**53 else self._ratings([rating])[0]
         with self._lock:
             if self._learner is None:
                 self._start()
@@ -84,7 +84,7 @@ class Recommender(Model):
             if given.dtype.kind not in "fiuO" or (given.dtype == object and any(isinstance(one, str) for one in given)):
                 raise TypeError
             told = np.ascontiguousarray(given, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise DataError("ratings must be numbers") from None
         if given.ndim != 1:
             raise DataError(f"ratings must be one-dimensional; these have the shape {given.shape}")
@@ -162,6 +162,11 @@ class Recommender(Model):
         """The items, and a row of factors for each."""
         with self._lock:
             return self.items_, self._fitted().factors(1)
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=True), input_tags=InputTags(two_d_array=False))
 
     # ---- state
 

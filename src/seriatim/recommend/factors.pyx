@@ -9,7 +9,7 @@ from seriatim.recommend.lists cimport List
 from seriatim.recommend.ratings cimport Grid, RatingLearner, bounded
 
 from seriatim.errors import ModelError, ParameterError
-from seriatim.parameters import Choice, Flag, Number, decades, powers
+from seriatim.parameters import Choice, Flag, Number
 from seriatim.recommend.estimator import Recommender
 
 METHODS = ("sgd", "dual_averaging")
@@ -304,8 +304,8 @@ class PMF(Recommender):
 
     n_factors = Number(10, least=1, most=1 << 16, integer=True, positional=True)
     method = Choice("sgd", options=METHODS)
-    eta = Number(1.0, above=0.0, search=powers(-3, 2))
-    lam = Number(None, least=0.0, optional=True, search=decades(-3, -1))
+    eta = Number(1.0, above=0.0)
+    lam = Number(None, least=0.0, optional=True)
     biases = Flag(False)
     implicit = Flag(False)
     seed = Number(0, least=0, most=2**63 - 1, integer=True)
@@ -370,8 +370,8 @@ class RMF(Recommender):
 
     n_factors = Number(10, least=1, most=1 << 16, integer=True, positional=True)
     method = Choice("sgd", options=METHODS)
-    eta = Number(30.0, above=0.0, search=powers(1, 7))
-    lam = Number(None, least=0.0, optional=True, search=decades(-5, -3))
+    eta = Number(30.0, above=0.0)
+    lam = Number(None, least=0.0, optional=True)
     seed = Number(0, least=0, most=2**63 - 1, integer=True)
 
     def build(self):

@@ -111,7 +111,7 @@ cdef class RatingLearner:
     def learn_one(self, user, item, double rating):
         cdef Py_ssize_t a, b
         if not self.low <= rating <= self.high:
-            raise DataError(f"the rating {rating} is not one from {self.low:g} to {self.high:g}")
+            raise DataError(f"{rating:g} is not a rating from {self.low:g} to {self.high:g}, the range (low, high)")
         try:
             a, b = self.user_labels.one(user, True), self.item_labels.one(item, True)
             if a >= self.users or b >= self.items or self.rated.total >= self.rated.most:

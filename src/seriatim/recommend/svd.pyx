@@ -9,7 +9,7 @@ from seriatim.core.jacobi cimport small_svd
 from seriatim.recommend.ratings cimport Grid, RatingLearner
 
 from seriatim.errors import ModelError
-from seriatim.parameters import Number, powers
+from seriatim.parameters import Number
 from seriatim.recommend.estimator import Recommender
 
 cdef double THRESHOLD = 1e-10    # of the first singular value: less is rounding
@@ -330,8 +330,8 @@ class SVDRecommender(Recommender):
     paper = "Brand 2003"
     fixed = (*Recommender.fixed, "damping")
 
-    rank = Number(10, least=1, most=1 << 10, integer=True, positional=True, search=(2, 5, 10, 20))
-    damping = Number(5.0, least=0.0, search=powers(0, 5))
+    rank = Number(10, least=1, most=1 << 10, integer=True, positional=True)
+    damping = Number(5.0, least=0.0)
 
     def build(self):
         return Revised(self)
