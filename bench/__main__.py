@@ -27,6 +27,7 @@ from bench import (
     passes,
     pipe,
     reading,
+    recommend,
     startup,
     topics,
     vowpal_wabbit,
@@ -54,6 +55,7 @@ COMPARISONS = {
     "zeros": zeros.compare,
     "evaluation": evaluation.compare,
     "kernels": kernels.compare,
+    "recommend": recommend.compare,
     "topics": topics.compare,
 }
 OURS = ("numpy", "scipy", "pyarrow", "isal")

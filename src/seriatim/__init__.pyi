@@ -11,6 +11,7 @@ from seriatim.estimator import Classifier, Detector, Regressor
 from seriatim.features import Features as Features
 from seriatim.kernel.estimator import BudgetClassifier, KernelClassifier, OneKernel, SupportClassifier
 from seriatim.modelfile import load as load
+from seriatim.recommend.estimator import Recommender
 from seriatim.sparse.groups import Grouped
 from seriatim.sparse.selector import Selector
 from seriatim.sparse.tasks import MultiTask
@@ -1013,6 +1014,74 @@ class VotedPerceptron(Classifier):
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+
+class PMF(Recommender):
+    n_factors: int
+    method: Literal["sgd", "dual_averaging"]
+    eta: float
+    lam: float | None
+    biases: bool
+    implicit: bool
+    seed: int
+    low: float
+    high: float
+    def __init__(
+        self,
+        n_factors: int = ...,
+        *,
+        method: Literal["sgd", "dual_averaging"] = ...,
+        eta: float = ...,
+        lam: float | None = ...,
+        biases: bool = ...,
+        implicit: bool = ...,
+        seed: int = ...,
+        low: float = ...,
+        high: float = ...,
+    ) -> None: ...
+    @property
+    def item_biases_(self) -> Any: ...
+    @property
+    def user_biases_(self) -> Any: ...
+
+class RMF(Recommender):
+    n_factors: int
+    method: Literal["sgd", "dual_averaging"]
+    eta: float
+    lam: float | None
+    seed: int
+    low: float
+    high: float
+    def __init__(
+        self,
+        n_factors: int = ...,
+        *,
+        method: Literal["sgd", "dual_averaging"] = ...,
+        eta: float = ...,
+        lam: float | None = ...,
+        seed: int = ...,
+        low: float = ...,
+        high: float = ...,
+    ) -> None: ...
+
+class SVDRecommender(Recommender):
+    rank: int
+    damping: float
+    low: float
+    high: float
+    def __init__(
+        self,
+        rank: int = ...,
+        *,
+        damping: float = ...,
+        low: float = ...,
+        high: float = ...,
+    ) -> None: ...
+    @property
+    def item_biases_(self) -> Any: ...
+    @property
+    def singular_values_(self) -> Any: ...
+    @property
+    def user_biases_(self) -> Any: ...
 
 class AdaFOBOS(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]

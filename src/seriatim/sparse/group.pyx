@@ -105,8 +105,9 @@ cdef inline double unshrunk(GroupDual self, const Row* x, Py_ssize_t column) noe
 cdef class GroupDual(Lazy):
     """w^g = -[1 - t lambda sqrt(d_g) / |c^g|]+ c^g / (gamma sqrt(t)), c = soft(G, t lambda r + gamma rho sqrt(t)).
 
-    A group keeps |G^g|^2 up to date with each step, which is |c^g|^2 where the threshold of c is 0. Where it is not, what
-    is left of a group is worked out when a row first asks for it in a round. A group of one feature needs none of this.
+    A group keeps |G^g|^2 up to date with each step, which is |c^g|^2 where the threshold of c is 0. Where it is not,
+    what is left of a group is worked out when a row first asks for it in a round. A group of one feature needs none of
+    this.
     """
 
     cdef double lam, gamma, rho, within
