@@ -1,0 +1,7 @@
+/* Loops that are compiled twice on x86, for four numbers at a time and for two, and the machine chooses: lane by lane
+   the arithmetic is the same, and so are the bits. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__)
+#define WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define WIDE
+#endif
