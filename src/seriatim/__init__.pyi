@@ -9,10 +9,12 @@ from seriatim import evaluate as evaluate
 from seriatim.catalogue import algorithms as algorithms
 from seriatim.estimator import Classifier, Detector, Regressor
 from seriatim.features import Features as Features
-from seriatim.kernel.estimator import SupportVectors
+from seriatim.kernel.estimator import BudgetClassifier, KernelClassifier, OneKernel, SupportClassifier
 from seriatim.modelfile import load as load
+from seriatim.sparse.groups import Grouped
 from seriatim.sparse.selector import Selector
 from seriatim.sparse.tasks import MultiTask
+from seriatim.transfer.source import Transfer
 
 __version__: str
 
@@ -78,7 +80,7 @@ class OAM(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class AveragedKernelPerceptron(SupportVectors, Classifier):
+class AveragedKernelPerceptron(KernelClassifier):
     kernel: Any
     sigma: float | Literal["median"]
     degree: int
@@ -96,7 +98,7 @@ class AveragedKernelPerceptron(SupportVectors, Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class BOGD(SupportVectors, Classifier):
+class BOGD(BudgetClassifier):
     eta: float
     lam: float
     gamma: float
@@ -126,7 +128,7 @@ class BOGD(SupportVectors, Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class BudgetPA(SupportVectors, Classifier):
+class BudgetPA(BudgetClassifier):
     C: float
     budget: int
     kernel: Any
@@ -148,7 +150,7 @@ class BudgetPA(SupportVectors, Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class CSDUOL(SupportVectors, Classifier):
+class CSDUOL(KernelClassifier):
     C: float
     rho: float
     cost: float
@@ -174,7 +176,7 @@ class CSDUOL(SupportVectors, Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class DUOL(SupportVectors, Classifier):
+class DUOL(KernelClassifier):
     C: float
     rho: float
     kernel: Any
@@ -214,7 +216,7 @@ class FOGD(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class Forgetron(SupportVectors, Classifier):
+class Forgetron(BudgetClassifier):
     variant: Literal["self_tuned", "basic"]
     budget: int
     kernel: Any
@@ -236,7 +238,7 @@ class Forgetron(SupportVectors, Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class KernelOGD(SupportVectors, Classifier):
+class KernelOGD(KernelClassifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
     eta: float
     lam: float
@@ -264,7 +266,7 @@ class KernelOGD(SupportVectors, Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class KernelPA(SupportVectors, Classifier):
+class KernelPA(KernelClassifier):
     C: float
     variant: Literal["hard", "I", "II"]
     kernel: Any
@@ -286,7 +288,7 @@ class KernelPA(SupportVectors, Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class KernelPerceptron(SupportVectors, Classifier):
+class KernelPerceptron(KernelClassifier):
     kernel: Any
     sigma: float | Literal["median"]
     degree: int
@@ -304,7 +306,7 @@ class KernelPerceptron(SupportVectors, Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class LASVM(SupportVectors, Classifier):
+class LASVM(KernelClassifier):
     C: float
     tau: float
     selection: Literal["random", "gradient", "margin"]
@@ -331,7 +333,7 @@ class LASVM(SupportVectors, Classifier):
     ) -> None: ...
     def finish(self, *args: Any, **options: Any) -> Any: ...
 
-class NOGD(SupportVectors, Classifier):
+class NOGD(BudgetClassifier):
     budget: int
     rank: int | None
     eta: float
@@ -355,7 +357,7 @@ class NOGD(SupportVectors, Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class NORMA(SupportVectors, Classifier):
+class NORMA(KernelClassifier):
     eta: float
     lam: float
     rho: float
@@ -387,7 +389,7 @@ class NORMA(SupportVectors, Classifier):
     @property
     def rho_(self) -> Any: ...
 
-class NORMANovelty(SupportVectors, Detector):
+class NORMANovelty(OneKernel, Detector):
     eta: float
     lam: float
     rho: float
@@ -415,7 +417,7 @@ class NORMANovelty(SupportVectors, Detector):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class NORMARegressor(SupportVectors, Regressor):
+class NORMARegressor(OneKernel, Regressor):
     eta: float
     lam: float
     epsilon: float
@@ -445,7 +447,7 @@ class NORMARegressor(SupportVectors, Regressor):
     @property
     def epsilon_(self) -> Any: ...
 
-class OM2(SupportVectors, Classifier):
+class OM2(SupportClassifier):
     kernels: Any
     classes: Sequence[Any] | None
     features: Features | dict[str, Any] | None
@@ -459,7 +461,7 @@ class OM2(SupportVectors, Classifier):
     @property
     def kernel_weights_(self) -> Any: ...
 
-class OMKC(SupportVectors, Classifier):
+class OMKC(SupportClassifier):
     update: Literal["deterministic", "stochastic"]
     combination: Literal["deterministic", "stochastic"]
     beta: float
@@ -483,7 +485,7 @@ class OMKC(SupportVectors, Classifier):
     @property
     def kernel_weights_(self) -> Any: ...
 
-class Projectron(SupportVectors, Classifier):
+class Projectron(KernelClassifier):
     eta: float
     budget: int | None
     kernel: Any
@@ -507,7 +509,7 @@ class Projectron(SupportVectors, Classifier):
     @property
     def inverse_(self) -> Any: ...
 
-class ProjectronPP(SupportVectors, Classifier):
+class ProjectronPP(KernelClassifier):
     eta: float
     budget: int | None
     kernel: Any
@@ -531,7 +533,7 @@ class ProjectronPP(SupportVectors, Classifier):
     @property
     def inverse_(self) -> Any: ...
 
-class RBP(SupportVectors, Classifier):
+class RBP(BudgetClassifier):
     seed: int
     budget: int
     kernel: Any
@@ -553,7 +555,7 @@ class RBP(SupportVectors, Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class VotedKernelPerceptron(SupportVectors, Classifier):
+class VotedKernelPerceptron(KernelClassifier):
     kernel: Any
     sigma: float | Literal["median"]
     degree: int
@@ -1124,7 +1126,7 @@ class FTRL(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class GroupRDA(Classifier):
+class GroupRDA(Grouped):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
     lam: float
     gamma: float
@@ -1308,7 +1310,7 @@ class TruncatedGradientRegressor(Regressor):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class HeterogeneousOTL(Classifier):
+class HeterogeneousOTL(Transfer):
     C: float
     gamma1: float
     gamma2: float
@@ -1328,7 +1330,7 @@ class HeterogeneousOTL(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class HomogeneousOTL(Classifier):
+class HomogeneousOTL(Transfer):
     C: float
     eta: float
     source: Any

@@ -78,7 +78,7 @@ def build_model(algorithm: str, parameters: tuple[str, ...], features: Any = Non
     from seriatim.errors import ParameterError
     from seriatim.parameters import REQUIRED
 
-    cls = catalogue.find(algorithm)
+    cls = catalogue.find_estimator(algorithm)
     values = {}
     for text in parameters:
         name, equals, value = text.partition("=")
@@ -169,6 +169,15 @@ def features_of(options: dict[str, Any]) -> Any:
     given = {name: options.pop(name) for name in names}
     given = {name: value for name, value in given.items() if value not in (None, ())}
     return Features(**given) if given else None
+
+
+def load_estimator(path: str) -> Any:
+    """The model in a file, if it learns from rows."""
+    from seriatim import catalogue, load
+
+    model = load(path)
+    catalogue.expect_estimator(type(model))
+    return model
 
 
 def open_stream(sources: tuple[str, ...], model: Any, **options: Any) -> Any:

@@ -127,7 +127,7 @@ def parsed(text: str) -> tuple[type[Estimator], dict[str, Any]]:
     {'groups': [0, 0, 1, 1], 'lam': 0.1}
     """
     name, colon, rest = text.partition(":")
-    cls = catalogue.find(name)
+    cls = catalogue.find_estimator(name)
     known = [name for name in cls.parameters if name != "features"]
     texts: dict[str, str] = {}
     last = None
