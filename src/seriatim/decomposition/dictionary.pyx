@@ -142,7 +142,7 @@ cdef class Dictionary(Representation):
 
     cdef double score(self, const Row* x) noexcept nogil:
         self.solve(x)
-        return self.lasso.objective(self.c, x.norm2)
+        return self.lasso.objective(self.c)
 
     cdef Py_ssize_t outputs(self) noexcept nogil:
         return self.atoms
@@ -159,7 +159,7 @@ cdef class Dictionary(Representation):
         self.refresh()
         memset(self.c, 0, self.atoms * sizeof(double))
         add_lines(self.atoms, known.n, known.value, known.index, self.by_column, self.atoms, self.c)
-        self.lasso.solve(self.c)
+        self.lasso.solve(self.c, x.norm2)
 
     cdef void refresh(self) noexcept nogil:
         """D by columns, and G = D D'."""
@@ -268,7 +268,7 @@ cdef class Dictionary(Representation):
             for q in range(count):
                 add_lines(n, x[q].n, x[q].value, x[q].index, self.by_column, n, c + q * n)
         for q in range(count):
-            self.lasso.solve(c + q * n)
+            self.lasso.solve(c + q * n, x[q].norm2)
             for i in range(self.lasso.n):
                 a = share * self.lasso.a[i]
                 add_kept(x + q, a, self.B + self.lasso.atom[i] * self.room)
@@ -410,8 +410,8 @@ class DictionaryLearning(Transformer):
     lam = Number(None, above=0, optional=True, search=decades(-2, 0))
     batch = Number(256, least=1, most=10**6, integer=True)
     coding = Choice("cd", ("cd", "lars"))
-    tolerance = Number(1e-5, above=0, below=1)
-    iterations = Number(1000, least=1, below=10**9, integer=True)
+    tolerance = Number(1e-4, above=0, below=1)
+    iterations = Number(200, least=1, below=10**9, integer=True)
     seed = Number(0, least=0, integer=True)
 
     def build(self):

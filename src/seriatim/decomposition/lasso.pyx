@@ -1,6 +1,6 @@
 """The lasso of a row on a dictionary: by coordinate descent, or by LARS along the path of its solutions."""
 
-from libc.math cimport fabs
+from libc.math cimport fabs, sqrt
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
@@ -9,13 +9,15 @@ cdef extern from "matrix.h":
                    double* out) noexcept nogil
 
 cdef double SHORTEST = 1e-30    # |d|^2 below which an atom counts as none
-cdef double DEPENDENT = 1e-12   # the part of |d|^2 outside the others below which it is in their span
-cdef double ROUNDING = 1e-13    # to what the result of LARS is made exact
+cdef double DEPENDENT = 1e-10   # the part of |d|^2 outside the others below which it is in their span
+cdef double ROUNDING = 1e-12    # to what LARS is exact
+cdef double LOOSE = 0.05        # the tolerance as long as atoms are still called in
 
 cdef enum State:
     OUT
-    IN
-    BARRED                      # in the span of those in play, which does as well without it
+    IN                          # in play
+    BARRED                      # in the span of those in play, which do as well without it
+    NONE                        # shorter than an atom can be
 
 
 cdef class Lasso:
@@ -32,7 +34,9 @@ cdef class Lasso:
         self.atom = <int*> calloc(atoms, sizeof(int))
         self.state = <char*> calloc(atoms, 1)
         self.a = <double*> calloc(6 * (atoms + 3), sizeof(double))
-        if self.G == NULL or self.H == NULL or self.atom == NULL or self.state == NULL or self.a == NULL:
+        self.L = <double*> calloc(atoms * (atoms + 1) // 2, sizeof(double))
+        if (self.G == NULL or self.H == NULL or self.L == NULL or self.atom == NULL or self.state == NULL
+                or self.a == NULL):
             raise MemoryError(f"no memory for the products of {atoms} atoms")
         self.rho = self.a + atoms + 3
         self.r = self.rho + atoms + 3
@@ -43,40 +47,49 @@ cdef class Lasso:
     def __dealloc__(self):
         free(self.G)
         free(self.H)
+        free(self.L)
         free(self.atom)
         free(self.state)
         free(self.a)
 
-    cdef void solve(self, const double* c) noexcept nogil:
-        """The code of a row: a[i] belongs to atom[i], i < n, and none of them is 0."""
-        cdef Py_ssize_t i
-        self.n = 0
-        memset(self.state, OUT, self.atoms)
-        if self.lars:
-            self.walk(c)
-            for i in range(self.atoms):
-                self.state[i] = self.state[i] == IN
-            self.descend(c, ROUNDING)
-        else:
-            self.descend(c, self.tolerance)
+    cdef void solve(self, const double* c, double norm2) noexcept nogil:
+        """The code of a row, |x|^2 being norm2: a[i] belongs to atom[i], i < n, and none of them is 0."""
+        self.norm2 = norm2
+        self.clear()
+        if not self.lars:
+            if self.descend(c, self.tolerance, LOOSE):
+                return
+            self.clear()    # the atoms are much alike, or lam is small beside c
+        self.walk(c)
+        self.descend(c, ROUNDING, ROUNDING)
 
-    cdef double objective(self, const double* c, double norm2) noexcept nogil:
-        """|x - D a|^2 / 2 + lam |a|_1 of that code, |x|^2 being norm2."""
+    cdef void clear(self) noexcept nogil:
+        cdef Py_ssize_t j
+        self.n = 0
+        for j in range(self.atoms):
+            self.state[j] = OUT if self.G[j * self.atoms + j] > SHORTEST else NONE
+
+    cdef double objective(self, const double* c) noexcept nogil:
+        """|x - D a|^2 / 2 + lam |a|_1 of that code."""
         cdef Py_ssize_t i
-        cdef double total = norm2 / 2
+        cdef double total = self.norm2 / 2
         for i in range(self.n):
             total += self.lam * fabs(self.a[i]) - self.a[i] * (c[self.atom[i]] + self.r[self.atom[i]]) / 2
         return total if total > 0 else 0
 
     # ---- coordinate descent
 
-    cdef void descend(self, const double* c, double tolerance) noexcept nogil:
-        """Sweeps over the atoms in play until none moves by more than tolerance max|a|; then over those it lacked."""
+    cdef bint descend(self, const double* c, double tolerance, double loose) noexcept nogil:
+        """Sweeps over the atoms in play until none moves by more than `loose` max|a|; then over those it lacked.
+
+        When none is lacking it becomes less loose, down to the tolerance, and less than that as long as the objective
+        may be more than this part above the least. Says whether the sweeps were enough.
+        """
         cdef Py_ssize_t i, sweeps = 0
-        cdef double moved, peak, loose = tolerance if self.lars else 0.05
+        cdef double peak
         while True:
             self.gather(c)
-            peak = moved = 0
+            peak = 0
             while self.n and sweeps < self.iterations:
                 moved, peak = self.sweep(), 0
                 for i in range(self.n):
@@ -85,11 +98,26 @@ cdef class Lasso:
                 if moved <= loose * peak:
                     break
             if self.call(c, loose * peak) == 0:
-                if loose <= tolerance or sweeps >= self.iterations:
-                    return
-                loose = tolerance
-            elif sweeps >= self.iterations:
-                return
+                if loose <= tolerance and self.gap(c) <= tolerance * self.objective(c) + 1e-13 * self.norm2:
+                    return True
+                loose = min(tolerance, loose / 10)
+            if sweeps >= self.iterations:
+                return False
+
+    cdef double gap(self, const double* c) noexcept nogil:
+        """How far the objective may be above the least: above the dual's, at x - D a made short enough to be allowed.
+
+        With s = min(1, lam / max|r|) that is s x.(x - D a) - s^2 |x - D a|^2 / 2.
+        """
+        cdef Py_ssize_t i, j
+        cdef double most = 0, of_x = self.norm2, square = self.norm2, s
+        for j in range(self.atoms):
+            most = max(most, fabs(self.r[j]))
+        for i in range(self.n):
+            of_x -= self.a[i] * c[self.atom[i]]
+            square -= self.a[i] * (c[self.atom[i]] + self.r[self.atom[i]])
+        s = self.lam / most if most > self.lam else 1
+        return self.objective(c) - s * of_x + s * s * square / 2
 
     cdef void gather(self, const double* c) noexcept nogil:
         """H = G and rho = c - G a, of the atoms in play."""
@@ -150,16 +178,13 @@ cdef class Lasso:
         add_lines(atoms, n, self.step, self.atom, self.G, atoms, self.r)
         for j in range(atoms):
             size = fabs(self.r[j]) - lam
-            if size > most and self.state[j] == OUT and size > threshold * self.G[j * atoms + j] >= 0:
-                if self.G[j * atoms + j] > SHORTEST:
-                    most = size
-        if most == 0:
-            return 0
-        for j in range(atoms):
-            size = fabs(self.r[j]) - lam
-            if size >= 0.5 * most and self.state[j] == OUT and self.G[j * atoms + j] > SHORTEST:
-                self.state[j], self.atom[self.n], self.a[self.n] = IN, <int> j, 0
-                self.n += 1
+            if size > most and self.state[j] == OUT and size > threshold * self.G[j * atoms + j]:
+                most = size
+        if most > 0:
+            for j in range(atoms):
+                if fabs(self.r[j]) - lam >= 0.5 * most and self.state[j] == OUT:
+                    self.state[j], self.atom[self.n], self.a[self.n] = IN, <int> j, 0
+                    self.n += 1
         return self.n - n
 
     # ---- LARS
@@ -175,10 +200,8 @@ cdef class Lasso:
         memcpy(r, c, atoms * sizeof(double))
         joins = -1
         for j in range(atoms):
-            if fabs(r[j]) > now and self.G[j * atoms + j] > SHORTEST:
+            if fabs(r[j]) > now and self.state[j] == OUT:
                 now, joins = fabs(r[j]), j
-            elif self.G[j * atoms + j] <= SHORTEST:
-                self.state[j] = BARRED
         if now <= self.lam:
             return
         self.join(joins, 1 if r[joins] > 0 else -1)
@@ -190,9 +213,9 @@ cdef class Lasso:
             far, joins, leaves = now - self.lam, -1, -1
             for j in range(atoms):
                 if self.state[j] == OUT:    # where r_j - far slope_j = +-(now - far)
-                    if now - r[j] < far * (1 - self.slope[j]):
+                    if max(now - r[j], 0) < far * (1 - self.slope[j]):
                         far, joins, side = max(now - r[j], 0) / (1 - self.slope[j]), j, 1
-                    if now + r[j] < far * (1 + self.slope[j]):
+                    if max(now + r[j], 0) < far * (1 + self.slope[j]):
                         far, joins, side = max(now + r[j], 0) / (1 + self.slope[j]), j, -1
             for i in range(self.n):
                 if self.step[i] * self.sign[i] < 0 and fabs(self.a[i]) < far * fabs(self.step[i]):
@@ -209,9 +232,8 @@ cdef class Lasso:
                     self.state[joins] = BARRED
             else:
                 break
-        for i in range(self.n):
-            self.a[i] = c[self.atom[i]] - self.lam * self.sign[i]
-        self.substitute(self.a)
+        for j in range(atoms):
+            self.state[j] = OUT if self.state[j] == BARRED else self.state[j]
 
     cdef bint join(self, Py_ssize_t j, double sign) noexcept nogil:
         """Atom j comes into play, unless it is in the span of those that are."""
@@ -228,8 +250,7 @@ cdef class Lasso:
         cdef Py_ssize_t j, k, n = self.n
         self.state[self.atom[i]] = OUT
         for j in range(self.atoms):
-            if self.state[j] == BARRED and self.G[j * self.atoms + j] > SHORTEST:
-                self.state[j] = OUT
+            self.state[j] = OUT if self.state[j] == BARRED else self.state[j]
         self.n = i
         for k in range(i + 1, n):
             self.atom[self.n], self.a[self.n], self.sign[self.n] = self.atom[k], self.a[k], self.sign[k]
@@ -239,10 +260,10 @@ cdef class Lasso:
                 self.state[self.atom[k]] = BARRED
 
     cdef bint factor(self, Py_ssize_t i) noexcept nogil:
-        """Line i of L, from the lines before it; whether its atom is not in their span."""
+        """Line i of L, from the lines before it; whether its atom is not in the span of theirs."""
         cdef Py_ssize_t k, m
-        cdef double* line = self.H + i * (i + 1) // 2
-        cdef double* other = self.H
+        cdef double* line = self.L + i * (i + 1) // 2
+        cdef double* other = self.L
         cdef const double* G = self.G + self.atom[i] * self.atoms
         cdef double z, left = G[self.atom[i]]
         for k in range(i):
@@ -254,13 +275,13 @@ cdef class Lasso:
             other += k + 1
         if left <= DEPENDENT * G[self.atom[i]]:
             return False
-        line[i] = left ** 0.5
+        line[i] = sqrt(left)
         return True
 
     cdef void substitute(self, double* x) noexcept nogil:
         """x <- the solution of L L' z = x."""
         cdef Py_ssize_t i, k, n = self.n
-        cdef double* line = self.H
+        cdef double* line = self.L
         for i in range(n):
             for k in range(i):
                 x[i] -= line[k] * x[k]
