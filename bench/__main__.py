@@ -18,6 +18,7 @@ from rich.table import Table
 
 from bench import (
     algorithms,
+    dictionary,
     dimension,
     evaluation,
     kernels,
@@ -53,6 +54,7 @@ COMPARISONS = {
     "zeros": zeros.compare,
     "evaluation": evaluation.compare,
     "kernels": kernels.compare,
+    "dictionary": dictionary.compare,
 }
 OURS = ("numpy", "scipy", "pyarrow", "isal")
 PEERS = ("vowpalwabbit", "scikit-learn", "river", "scipy", "numpy", "pyarrow")

@@ -194,7 +194,7 @@ cdef class Lasso:
 
         Between two events the coefficients move along step = G^-1 sign as lam falls by 1, and r along -slope = -G step.
         """
-        cdef Py_ssize_t i, j, joins, leaves, steps, atoms = self.atoms
+        cdef Py_ssize_t i, j, joins, leaves, _step, atoms = self.atoms
         cdef double* r = self.r
         cdef double now = 0, far, side = 0
         memcpy(r, c, atoms * sizeof(double))
@@ -205,7 +205,7 @@ cdef class Lasso:
         if now <= self.lam:
             return
         self.join(joins, 1 if r[joins] > 0 else -1)
-        for steps in range(8 * atoms):
+        for _step in range(8 * atoms):
             memcpy(self.step, self.sign, self.n * sizeof(double))
             self.substitute(self.step)
             memset(self.slope, 0, atoms * sizeof(double))
