@@ -18,6 +18,7 @@ from rich.table import Table
 
 from bench import (
     algorithms,
+    dictionary,
     dimension,
     evaluation,
     kernels,
@@ -57,6 +58,7 @@ COMPARISONS = {
     "kernels": kernels.compare,
     "recommend": recommend.compare,
     "topics": topics.compare,
+    "dictionary": dictionary.compare,
 }
 OURS = ("numpy", "scipy", "pyarrow", "isal")
 PEERS = ("vowpalwabbit", "scikit-learn", "gensim", "river", "scipy", "numpy", "pyarrow")

@@ -27,6 +27,7 @@ SOURCE = {"x0": 0.5, "x1": -0.25, "x3": 1.0, "x5": -0.75, 0: 0.5, 1: -0.25, 3: 1
 REQUIRED_ARGUMENTS = {
     # To the mode, else the order matters in which features come; and a matrix of 1000 features takes its time.
     "BayesianSparse": {"sweeps": 200, "memory": 6},
+    "DictionaryLearning": {"n_atoms": 4, "batch": 20},
     "EG": {"n_features": 1000},  # if on the simplex
     "MirrorDescent": {"n_features": 1000},
     "FOGD": {"eta": 0.05, "n_components": 41},  # steps that show after ninety examples
@@ -46,6 +47,7 @@ SETTINGS = {
     "AdaFOBOS": [{"lam": 0.1}],
     "AdaRDA": [{"lam": 0.1}],
     "BayesianSparse": [{"memory": 3}],
+    "DictionaryLearning": [{"n_atoms": 9, "lam": 0.1, "batch": 7}],
     "FOBOS": [{"penalty": "l2", "lam": 1.0}],
     "OFS": [{"k": 1, "lam": 0.5}, {"k": 100, "lam": 0.0}],
     "SOFS": [{"k": 1}, {"k": 100}],
@@ -193,7 +195,7 @@ class Unchanged:
 
 def scores(model, X):
     if model.task == "representation":
-        return model.score_samples(X)
+        return -model.score_samples(X)  # the score of a row is its loss
     return model.predict(X) if model.task == "regression" else model.decision_function(X)
 
 

@@ -7,7 +7,7 @@ from seriatim import data as data
 from seriatim import errors as errors
 from seriatim import evaluate as evaluate
 from seriatim.catalogue import algorithms as algorithms
-from seriatim.estimator import Classifier, Detector, Regressor
+from seriatim.estimator import Classifier, Detector, Regressor, Transformer
 from seriatim.features import Features as Features
 from seriatim.kernel.estimator import BudgetClassifier, KernelClassifier, OneKernel, SupportClassifier
 from seriatim.modelfile import load as load
@@ -19,6 +19,31 @@ from seriatim.topics.model import TopicModel
 from seriatim.transfer.source import Transfer
 
 __version__: str
+
+class DictionaryLearning(Transformer):
+    n_atoms: int
+    lam: float | None
+    batch: int
+    coding: Literal["cd", "lars"]
+    tolerance: float
+    iterations: int
+    seed: int
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        n_atoms: int,
+        *,
+        lam: float | None = ...,
+        batch: int = ...,
+        coding: Literal["cd", "lars"] = ...,
+        tolerance: float = ...,
+        iterations: int = ...,
+        seed: int = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+    @property
+    def components_(self) -> Any: ...
+    def inverse_transform(self, *args: Any, **options: Any) -> Any: ...
 
 class CSOGD(Classifier):
     eta: float
