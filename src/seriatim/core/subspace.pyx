@@ -385,15 +385,18 @@ cdef class Subspace:
                 self.used = max(self.used, z.index[j] + 1)
         ages = forgetting ** np.arange(n)[::-1] if forgetting != 1 else np.ones(n)
         s = forgetting ** n * self.values()
-        C = None
         if missing or 8 * nonzeros > n * self.used or n + self.k > self.used:
             self.collapse()
             C = self.dense(rows)
-            if missing:
-                C = self.imputed(C)
-        if n + self.k > self.used or not self.merge_by_products(rows, C, s, ages):
+            self.merge_dense(self.imputed(C) if missing else C, s, ages)
+        elif not self.merge_by_products(rows, None, s, ages):
             self.collapse()
-            self.merge_by_rows(self.dense(rows) if C is None else C, s, ages)
+            self.merge_by_rows(self.dense(rows), s, ages)
+
+    def merge_dense(self, C, s, ages):
+        """The same of rows in an array, of all features that are used, after `collapse`."""
+        if len(C) + self.k > self.used or not self.merge_by_products(None, C, s, ages):
+            self.merge_by_rows(C, s, ages)
 
     def merge_by_rows(self, C, s, ages):
         V = self.directions()
@@ -416,7 +419,7 @@ cdef class Subspace:
 
     def merge_by_products(self, Reservoir rows, C, s, ages):
         """Whether it could be done so."""
-        cdef Py_ssize_t k = self.k, n = rows.n
+        cdef Py_ssize_t k = self.k, n = rows.n if C is None else len(C)
         T = np.asarray(<double[:self.columns + self.pending.n, :self.stride]> self.T)[:, :k] if k else np.zeros((0, 0))
         if C is None:
             if self.pending.n + n > self.most:

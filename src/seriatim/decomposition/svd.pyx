@@ -172,7 +172,6 @@ cdef class Brand(Representation):
             twin.space.merge(twin.waiting, twin.forgetting, twin.missing)
             twin.waiting.n = 0
             twin.space.collapse()
-            twin.seen_by_users, twin.cached = twin, False
             self.seen_by_users, self.cached = twin, True
         return self.seen_by_users
 
