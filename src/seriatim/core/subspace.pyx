@@ -310,21 +310,16 @@ cdef class Subspace:
 
     def directions(self):
         """V, of the features that have been seen."""
-        cdef Py_ssize_t a, i, j, rows = self.columns + self.pending.n
-        cdef Kept* z
-        cdef const double* t
+        cdef Py_ssize_t a, rows = self.columns + self.pending.n
         cdef double[:, ::1] out
-        if self.k == 0:
-            return np.zeros((self.used, 0))
+        if self.k == 0 or self.used == 0:
+            return np.zeros((self.used, self.k))
         T = np.asarray(<double[:rows, :self.stride]> self.T)[:, :self.k]
         V = self.B() @ T[:self.columns]
         out = V
         with nogil:
             for a in range(self.pending.n):
-                z, t = &self.pending.rows[a], self.T + (self.columns + a) * self.stride
-                for i in range(z.n):
-                    for j in range(self.k):
-                        out[z.index[i], j] += z.value[i] * t[j]
+                spread_row(&self.pending.rows[a], self.T + (self.columns + a) * self.stride, self.k, &out[0, 0])
         return V
 
     def B(self):
@@ -474,10 +469,8 @@ cdef class Subspace:
 
     def products(self, Reservoir rows):
         """Of rows: with [B, P'], and with one another."""
-        cdef Py_ssize_t i, a, j, e, n = rows.n, p = self.pending.n, columns = self.columns, used = self.used, total = 0
+        cdef Py_ssize_t i, j, e, n = rows.n, p = self.pending.n, columns = self.columns, used = self.used, total = 0
         cdef Kept* z
-        cdef double v
-        cdef const double* b
         for i in range(p + n):
             total += (self.pending.rows[i] if i < p else rows.rows[i - p]).n
         H, G = np.zeros((n, columns)), np.zeros((n, p + n))
@@ -499,14 +492,11 @@ cdef class Subspace:
                     who[e], value[e] = <int> i, z.value[j]
             for i in range(n):
                 z = &rows.rows[i]
+                if columns:
+                    sum_rows(z, self.basis.data + self.rank, self.rank, columns, &h[i, 0])
                 for j in range(z.n):
-                    v, b = z.value[j], self.basis.data + (z.index[j] + 1) * self.rank
-                    for a in range(columns):
-                        h[i, a] += v * b[a]
-                    for e in range(start[z.index[j]], start[z.index[j] + 1]):
-                        if who[e] > p + i:
-                            break
-                        g[i, who[e]] += v * value[e]
+                    e = start[z.index[j]]
+                    add_column(&who[0] + e, &value[0] + e, start[z.index[j] + 1] - e, p + i, z.value[j], &g[i, 0])
         own = np.tril(G[:, p:])
         return np.hstack([H, G[:, :p]]), own + np.tril(own, -1).T
 
@@ -608,6 +598,47 @@ cdef class Subspace:
         for i in range(k):
             self.s[i] = s_view[i]
         self.pending, self.k, self.columns, self.used, self.steps = pending, k, B.shape[1], used, steps
+
+
+cdef void sum_rows(const Kept* z, const double* b, Py_ssize_t stride, Py_ssize_t n, double* out) noexcept nogil:
+    """out += the sum of z_j b_j, four at a time: what costs is to read and write `out`."""
+    cdef Py_ssize_t i = 0, a
+    cdef const double* p
+    cdef const double* q
+    cdef const double* r
+    cdef const double* s
+    cdef double u, v, w, x
+    while i + 4 <= z.n:
+        p, q, r, s = b + z.index[i] * stride, b + z.index[i + 1] * stride, b + z.index[i + 2] * stride, b + z.index[i + 3] * stride
+        u, v, w, x = z.value[i], z.value[i + 1], z.value[i + 2], z.value[i + 3]
+        for a in range(n):
+            out[a] += (u * p[a] + v * q[a]) + (w * r[a] + x * s[a])
+        i += 4
+    while i < z.n:
+        p, u = b + z.index[i] * stride, z.value[i]
+        for a in range(n):
+            out[a] += u * p[a]
+        i += 1
+
+
+cdef inline void add_column(const int* who, const double* value, Py_ssize_t n, Py_ssize_t last, double v, double* out) noexcept nogil:
+    """out[who] += v value, up to the row `last`."""
+    cdef Py_ssize_t e
+    for e in range(n):
+        if who[e] > last:
+            break
+        out[who[e]] += v * value[e]
+
+
+cdef void spread_row(const Kept* z, const double* t, Py_ssize_t n, double* out) noexcept nogil:
+    """out_j += z_j t for each column j of a row."""
+    cdef Py_ssize_t i, a
+    cdef double* o
+    cdef double v
+    for i in range(z.n):
+        o, v = out + z.index[i] * n, z.value[i]
+        for a in range(n):
+            o[a] += v * t[a]
 
 
 def numbers(array):

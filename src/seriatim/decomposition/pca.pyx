@@ -268,12 +268,12 @@ cdef class Density(Representation):
     def state(self):
         cdef Py_ssize_t i
         return {**Representation.state(self), "Q": np.zeros((0, 0)) if self.n == 0 else self.Q.copy(),
-                "w": np.array([self.w[i] for i in range(self.r)])}
+                "weights": np.array([self.w[i] for i in range(self.r)])}
 
     def restore(self, state):
         cdef Py_ssize_t i
         Representation.restore(self, state)
-        Q, w = numbers(state["Q"]), numbers(state["w"])
+        Q, w = numbers(state["Q"]), numbers(state["weights"])
         if Q.ndim != 2 or w.ndim != 1 or Q.shape[1] != len(w) or Q.shape[1] > len(Q) or len(Q) > MAX_FEATURES:
             raise ModelError("the directions and weights of a density matrix do not fit together")
         if not (np.isfinite(Q).all() and np.isfinite(w).all()) or (np.diff(w) < 0).any():
@@ -553,7 +553,7 @@ cdef class Centred(Representation):
 
     def state(self):
         state = {**Representation.state(self), **self.space.state(), "mean": self.sums.get("mean"),
-                 "squares": self.sums.get("squares"), "columns": self.columns}
+                 "squares": self.sums.get("squares"), "columns": self.columns, "records": self.sums.rows}
         if self.block:
             state |= {f"waiting_{name}": array for name, array in self.waiting.state().items()}
         return state

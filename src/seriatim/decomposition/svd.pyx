@@ -216,7 +216,7 @@ cdef class Brand(Representation):
     # ---- state
 
     def state(self):
-        state = {**Representation.state(self), **self.space.state()}
+        state = {**Representation.state(self), **self.space.state(), "records": self.space.basis.rows}
         if self.block:
             state |= {f"waiting_{name}": array for name, array in self.waiting.state().items()}
         return state
