@@ -18,6 +18,7 @@ from rich.table import Table
 
 from bench import (
     algorithms,
+    decomposition,
     dimension,
     evaluation,
     kernels,
@@ -53,9 +54,10 @@ COMPARISONS = {
     "zeros": zeros.compare,
     "evaluation": evaluation.compare,
     "kernels": kernels.compare,
+    "svd": decomposition.compare,
 }
 OURS = ("numpy", "scipy", "pyarrow", "isal")
-PEERS = ("vowpalwabbit", "scikit-learn", "river", "scipy", "numpy", "pyarrow")
+PEERS = ("vowpalwabbit", "scikit-learn", "river", "gensim", "scipy", "numpy", "pyarrow")
 
 
 def arguments() -> argparse.Namespace:

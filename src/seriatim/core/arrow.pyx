@@ -33,7 +33,8 @@ cdef class Arrow:
                 or resize(<void**> &self.places, 4 * n, sizeof(int)) < 0):
             return -1
         self.room, place = n, self.memory
-        self.d, self.z, self.sigma, self.square, self.values = place, place + n, place + 2 * n, place + 3 * n, place + 4 * n
+        self.d, self.z, self.sigma = place, place + n, place + 2 * n
+        self.square, self.values = place + 3 * n, place + 4 * n
         self.turns, place = place + 5 * n, place + 7 * n
         self.right, place = place, place + (n + 1) * n
         self.left, self.P = place, place + n * n
@@ -41,7 +42,7 @@ cdef class Arrow:
         return 0
 
     cdef void solve(self, Py_ssize_t n, bint both) noexcept nogil:
-        """From d and z of n numbers; the right vectors only if they are asked for. P has the numbers of room n."""
+        """From d and z of n numbers; the right vectors only if they are asked for."""
         cdef double* d = self.d
         cdef double* z = self.z
         cdef double* square = self.square
@@ -139,7 +140,7 @@ cdef class Arrow:
         cdef double* d = self.d
         cdef const double* square = self.square
         cdef const int* active = self.active
-        cdef Py_ssize_t i, p = j, turn
+        cdef Py_ssize_t i, attempt
         cdef double own = d[active[j]], above = 0, origin, sigma, low, high, tau, f, size, step, new
         cdef double term, below_sum, below_slope, above_sum, above_slope, P, c, q, s, a, b, left, right
         if j == 0:
@@ -153,7 +154,7 @@ cdef class Arrow:
             tau = high = 0.5 * (above - own)
             low = 0
         origin = own
-        for turn in range(100):
+        for attempt in range(100):
             sigma = origin + tau
             below_sum = below_slope = above_sum = above_slope = left = right = 0
             for i in range(m):
@@ -168,8 +169,8 @@ cdef class Arrow:
                     above_slope += term / P
             f = 1 + below_sum + above_sum
             size = 1 + above_sum - below_sum
-            if turn == 0 and j and f < 0:    # the root is nearer to the value above
-                p, origin = j - 1, above
+            if attempt == 0 and j and f < 0:    # the root is nearer to the value above
+                origin = above
                 low, high, tau = -0.5 * (above - own), 0, tau - (above - own)
                 continue
             if f < 0:
@@ -218,7 +219,7 @@ cdef void turn(double* a, double* b, Py_ssize_t n, double c, double s) noexcept 
 def arrow_svd(d, z):
     """left, sigma, right of [diag(d), z]; d descending and at least 0."""
     cdef double[::1] d_view = np.array(d, dtype=np.float64), z_view = np.array(z, dtype=np.float64)
-    cdef Py_ssize_t i, j, n = d_view.shape[0]
+    cdef Py_ssize_t i, n = d_view.shape[0]
     cdef Arrow arrow = Arrow()
     if n == 0 or z_view.shape[0] != n:
         raise ValueError("as many numbers of d as of z")

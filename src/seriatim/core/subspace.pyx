@@ -23,6 +23,7 @@ from seriatim.errors import ModelError
 
 cdef double NEAR = 1e-2          # |rest|^2 / |x|^2 from which on it is what |x|^2 - |V'x|^2 says
 cdef double SMALL = 1e-15        # a rest is rounding
+CHUNK = 512                      # rows of B that are turned at once
 WELL = 1e-5                      # s_k^2 / s_1^2 from which on products of rows are good enough for their SVD
 cdef Py_ssize_t LARGE = 30_000   # multiplications from which on BLAS is worth a call
 
@@ -32,7 +33,7 @@ cdef class Subspace:
 
     def __cinit__(self, Py_ssize_t rank, double threshold, Py_ssize_t block=0, bint keep_left=False):
         self.rank, self.threshold, self.keep_left = rank, threshold, keep_left
-        self.most = 2 * rank + 16 if block == 0 else max(4 * block, 8 * rank)
+        self.most = 2 * rank + 16 if block == 0 else max(4 * block, 12 * rank)
         self.stride = rank + 1
         self.basis = Table((("V", 0.0, False),), rank)
         self.pending = Reservoir(self.most + 1)
@@ -319,7 +320,7 @@ cdef class Subspace:
         out = V
         with nogil:
             for a in range(self.pending.n):
-                spread_row(&self.pending.rows[a], self.T + (self.columns + a) * self.stride, self.k, &out[0, 0])
+                spread_row(&self.pending.rows[a], self.T + (self.columns + a) * self.stride, self.k, self.k, &out[0, 0])
         return V
 
     def B(self):
@@ -331,9 +332,27 @@ cdef class Subspace:
         """B becomes V, made orthogonal again where it no longer is, T the identity, and P empty."""
         if self.pending.n == 0 and self.steps == 0:
             return
-        V = self.directions()
-        U = None if not self.keep_left else np.vstack([self.U @ self.R[:self.U.shape[1]], self.R[self.U.shape[1]:]])
-        self.become(orthogonal(V), self.values(), U)
+        U = self.left() if self.keep_left else None
+        if self.k > self.columns or self.used == 0:
+            self.become(orthogonal(self.directions()), self.values(), U)
+            return
+        cdef Py_ssize_t a, first, k = self.k, rows = self.columns + self.pending.n
+        T = np.array(<double[:rows, :self.stride]> self.T)[:, :k]
+        B, room = self.B(), np.empty((CHUNK, k))
+        for first in range(0, self.used, CHUNK):    # in place, a piece that fits the cache at a time
+            piece = B[first:first + CHUNK]
+            np.matmul(piece, T[:self.columns], out=room[:len(piece)])
+            piece[:, :k] = room[:len(piece)]
+            piece[:, k:] = 0
+        with nogil:
+            for a in range(self.pending.n):
+                spread_row(&self.pending.rows[a], self.T + (self.columns + a) * self.stride, k, self.rank,
+                           self.basis.data + self.rank)
+        V = B[:, :k]
+        W = orthogonal(V)
+        if W is not V:
+            V[:] = W
+        self.settle(k, U)
 
     def become(self, V, s, U):
         """Let these be the directions of the features that have been seen, their values, and the left vectors."""
@@ -345,10 +364,16 @@ cdef class Subspace:
         if k < self.columns:
             rows[1:self.used + 1, k:self.columns] = 0
         rows[1:self.used + 1, :k] = V
+        for i in range(k):
+            self.s[i] = values[i]
+        self.settle(k, U)
+
+    def settle(self, Py_ssize_t k, U):
+        """B is V."""
+        cdef Py_ssize_t i
         self.k = self.columns = k
         self.pending.n = self.steps = 0
         for i in range(k):
-            self.s[i] = values[i]
             memset(self.T + i * self.stride, 0, self.stride * sizeof(double))
             self.T[i * self.stride + i] = 1
         if self.keep_left:
@@ -609,7 +634,8 @@ cdef void sum_rows(const Kept* z, const double* b, Py_ssize_t stride, Py_ssize_t
     cdef const double* s
     cdef double u, v, w, x
     while i + 4 <= z.n:
-        p, q, r, s = b + z.index[i] * stride, b + z.index[i + 1] * stride, b + z.index[i + 2] * stride, b + z.index[i + 3] * stride
+        p, q = b + z.index[i] * stride, b + z.index[i + 1] * stride
+        r, s = b + z.index[i + 2] * stride, b + z.index[i + 3] * stride
         u, v, w, x = z.value[i], z.value[i + 1], z.value[i + 2], z.value[i + 3]
         for a in range(n):
             out[a] += (u * p[a] + v * q[a]) + (w * r[a] + x * s[a])
@@ -621,7 +647,8 @@ cdef void sum_rows(const Kept* z, const double* b, Py_ssize_t stride, Py_ssize_t
         i += 1
 
 
-cdef inline void add_column(const int* who, const double* value, Py_ssize_t n, Py_ssize_t last, double v, double* out) noexcept nogil:
+cdef inline void add_column(const int* who, const double* value, Py_ssize_t n, Py_ssize_t last, double v,
+                            double* out) noexcept nogil:
     """out[who] += v value, up to the row `last`."""
     cdef Py_ssize_t e
     for e in range(n):
@@ -630,13 +657,13 @@ cdef inline void add_column(const int* who, const double* value, Py_ssize_t n, P
         out[who[e]] += v * value[e]
 
 
-cdef void spread_row(const Kept* z, const double* t, Py_ssize_t n, double* out) noexcept nogil:
+cdef void spread_row(const Kept* z, const double* t, Py_ssize_t n, Py_ssize_t stride, double* out) noexcept nogil:
     """out_j += z_j t for each column j of a row."""
     cdef Py_ssize_t i, a
     cdef double* o
     cdef double v
     for i in range(z.n):
-        o, v = out + z.index[i] * n, z.value[i]
+        o, v = out + z.index[i] * stride, z.value[i]
         for a in range(n):
             o[a] += v * t[a]
 

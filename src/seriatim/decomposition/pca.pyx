@@ -5,7 +5,7 @@ import numpy as np
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport exp, fmin, log, log1p, sqrt
 from libc.stdlib cimport free
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 from seriatim.core.arrow cimport Arrow
 from seriatim.core.memory cimport resize
@@ -42,7 +42,7 @@ cdef class Density(Representation):
     cdef unsigned long long seed
     cdef object Q                    # (n, r)
     cdef double* w                   # r of them, ascending
-    cdef double* room                # n numbers each: the weights of all directions, a suffix of sums, x in Q
+    cdef double* room                # the weights of all directions; as many sums of them
     cdef int* order
     cdef Arrow arrow
     cdef object filler               # components that no row has shown, until the next row
@@ -62,7 +62,9 @@ cdef class Density(Representation):
         if rows - 1 > most:
             if most == MAX_FEATURES:
                 raise LimitError(f"{rows - 1} features; the limit of a density matrix is {MAX_FEATURES}")
-            raise DataError(f"feature {rows - 1} of a density matrix of {most} features; n_features says how many there will be")
+            raise DataError(
+                f"feature {rows - 1} of a density matrix of {most} features; n_features says how many there will be"
+            )
         self.known = max(self.known, rows - 1)
         return 0
 
@@ -78,14 +80,18 @@ cdef class Density(Representation):
             for i in range(x.n):
                 n = max(n, (i if x.index == NULL else x.index[i]) + 1)
         if self.t == 0 and n <= self.k:
-            raise DataError(f"{self.k} components of {n} features leave nothing to give up; n_features says how many there will be")
+            raise DataError(
+                f"{self.k} components of {n} features leave nothing to give up; "
+                f"n_features says how many there will be"
+            )
         return 0
 
     cdef int begin(self) except -1:
         """The number of features is what it is."""
         self.n = self.given or self.known
-        if resize(<void**> &self.w, self.n, sizeof(double)) < 0 or resize(<void**> &self.room, 3 * self.n, sizeof(double)) < 0 \
-                or resize(<void**> &self.order, 2 * self.n, sizeof(int)) < 0:
+        if (resize(<void**> &self.w, self.n, sizeof(double)) < 0
+                or resize(<void**> &self.room, 2 * self.n, sizeof(double)) < 0
+                or resize(<void**> &self.order, 2 * self.n, sizeof(int)) < 0):
             raise MemoryError(f"no memory for {self.n} features")
         self.Q, self.rest = np.zeros((self.n, 0)), -log(self.n)
         return 0
@@ -217,7 +223,10 @@ cdef class Density(Representation):
             self.rest = w[n - 1]
 
     def give_up(self):
-        """The d directions of a corner, drawn by its chance (algorithm 1): w = sum_c p_c r_c, r_c being 1/d at d places."""
+        """The d directions of a corner, drawn by its chance (algorithm 1).
+
+        w = sum_c p_c r_c, r_c being 1/d at d places: the d largest of what is left of w, until there is nothing left.
+        """
         cdef Py_ssize_t i, a, b, c, n = self.n, d = self.n - self.k, corners = 0
         cdef double* w = self.room + n
         cdef int* order = self.order
@@ -254,8 +263,8 @@ cdef class Density(Representation):
         if self.filler is None:
             shown = self.Q[:, :self.k].T
             if len(shown) < self.k:    # any that are orthogonal to those that rows have shown
-                whole = np.linalg.qr(self.Q, mode="complete")[0][:, self.r:self.r + self.k - len(shown)] if self.r else np.eye(self.n)[:, :self.k]
-                shown = np.vstack([shown, whole.T])
+                whole = np.linalg.qr(self.Q, mode="complete")[0] if self.r else np.eye(self.n)
+                shown = np.vstack([shown, whole[:, self.r:self.r + self.k - len(shown)].T])
             self.filler = np.ascontiguousarray(shown)
         return self.filler
 
@@ -300,8 +309,8 @@ class OnlinePCA(Transformer):
     W over n features has trace 1 and no eigenvalue above 1/d, d = n - n_components. In each round W is split into
     corners, each d eigenvectors with a chance; one is drawn and its directions are given up: the loss is what x has in
     them, |x - P x|^2, and on average d x'W x. Then W = exp(log W - eta x x') / trace, and its eigenvalues are capped at
-    1/d. For any rows of length at most 1 the expected loss is at most (eta L + d ln(n/d)) / (1 - e^-eta), L being that of
-    the best projection in hindsight; eta = ln(1 + sqrt(2 d ln(n/d) / L)) makes the regret at most
+    1/d. For any rows of length at most 1 the expected loss is at most (eta L + d ln(n/d)) / (1 - e^-eta), L being that
+    of the best projection in hindsight; eta = ln(1 + sqrt(2 d ln(n/d) / L)) makes the regret at most
     sqrt(2 L d ln(n/d)) + d ln(n/d). The loss of given rows is the expected one.
 
     The components, for use, are the eigenvectors of the least eigenvalues: no draw is needed for them. A row costs
@@ -593,7 +602,8 @@ class IncrementalPCA(Transformer):
     Parameters
     ----------
     n_components : the most components, at least 1; those not found yet are shown as 0.
-    block : rows that are taken in at once, counted from the first; None: one at a time. Blocks are several times as fast.
+    block : rows that are taken in at once, counted from the first; None: one at a time. Blocks are several times as
+        fast.
 
     >>> from seriatim import IncrementalPCA, data
     >>> X, _ = data.load("digits")

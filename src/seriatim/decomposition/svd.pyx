@@ -255,8 +255,8 @@ cdef Row as_row(const double[:, ::1] x):
 class OnlineSVD(Transformer):
     """The SVD of a stream of rows, X ~ U diag(s) V' with at most `rank` values, brought up to date by every row.
 
-    m = V'x, p = x - V m, rho = |p|: the SVD of [[diag s, m], [0, rho]], of which the first k columns are diagonal, turns
-    s and [V, p / rho] into the new ones, and the `rank` largest values are kept. Where rho is at most threshold |x|
+    m = V'x, p = x - V m, rho = |p|: the SVD of [[diag s, m], [0, rho]], which is cheap since all but its last column is
+    diagonal, turns s and [V, p / rho] into the new ones, and the `rank` largest values are kept. Where rho is at most threshold |x|
     there is no new direction. V is kept as a large basis, the rows since it was made, and a small matrix that every
     row turns; it is orthogonal to rounding after any number of rows. A row costs its non-zeros times the rank and the
     rank's cube; one that lies in the space, within a tenth of its length, the features times the rank.
