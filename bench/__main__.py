@@ -28,6 +28,7 @@ from bench import (
     passes,
     pipe,
     reading,
+    recommend,
     startup,
     vowpal_wabbit,
     words,
@@ -55,6 +56,7 @@ COMPARISONS = {
     "evaluation": evaluation.compare,
     "kernels": kernels.compare,
     "svd": decomposition.compare,
+    "recommend": recommend.compare,
 }
 OURS = ("numpy", "scipy", "pyarrow", "isal")
 PEERS = ("vowpalwabbit", "scikit-learn", "river", "gensim", "scipy", "numpy", "pyarrow")

@@ -11,8 +11,8 @@ import time
 
 import numpy as np
 
-import seriatim
 from seriatim.estimator import as_rows
+from tests.learners import of_rows
 from tests.test_contract import REQUIRED_ARGUMENTS
 
 BLOCK = 100_000
@@ -22,7 +22,7 @@ PLANTED = np.array([1.0, -2.0, 0.5, 1.5, -1.0, 0.3])
 
 def settings():
     """(class, parameters) of everything whose cost does not grow with the stream."""
-    for name, cls in seriatim.algorithms().items():
+    for name, cls in of_rows().items():
         if name == "VotedPerceptron" or unbounded(name, cls):
             continue
         required = {**REQUIRED_ARGUMENTS.get(name, {})}

@@ -7,12 +7,9 @@ import sys
 from pathlib import Path
 
 from seriatim import catalogue
-from seriatim.estimator import Estimator, signature_of
-from seriatim.kernel.estimator import SupportVectors
 from seriatim.kernel.kernels import Width
+from seriatim.model import Model, signature_of
 from seriatim.parameters import Choice, FeatureChoice, Flag, Labels, Number, Parameter
-from seriatim.sparse.selector import Selector
-from seriatim.sparse.tasks import MultiTask
 
 FILE = Path(__file__).parent.parent / "src" / "seriatim" / "__init__.pyi"
 
@@ -25,15 +22,6 @@ from seriatim import catalogue as catalogue
 from seriatim import data as data
 from seriatim import errors as errors
 from seriatim import evaluate as evaluate
-from seriatim.catalogue import algorithms as algorithms
-from seriatim.estimator import Classifier, Detector, Regressor
-from seriatim.features import Features as Features
-from seriatim.kernel.estimator import SupportVectors
-from seriatim.modelfile import load as load
-from seriatim.sparse.selector import Selector
-from seriatim.sparse.tasks import MultiTask
-
-__version__: str
 """
 
 
@@ -62,10 +50,25 @@ def wrapped(line: str) -> str:
     return line.replace("[", "[\n            ", 1).replace("]", "\n        ]", 1)
 
 
+def is_typed(cls: type) -> bool:
+    """Whether type checkers can read its source."""
+    return str(sys.modules[cls.__module__].__file__).endswith(".py")
+
+
+def bases_of(cls: type) -> list[type]:
+    """The nearest bases whose source can be read."""
+    found: list[type] = []
+    for base in cls.__mro__[1:]:
+        ours = base.__module__.startswith("seriatim.") and is_typed(base)
+        if ours and not any(issubclass(known, base) for known in found):
+            found.append(base)
+    return found
+
+
 def own(cls: type) -> list[str]:
     """What a compiled class has beyond its bases, which are typed."""
-    bases = cls.__mro__[: cls.__mro__.index(Estimator) + 1]
-    compiled = [base for base in bases if not str(sys.modules[base.__module__].__file__).endswith(".py")]
+    bases = cls.__mro__[: cls.__mro__.index(Model) + 1]
+    compiled = [base for base in bases if not is_typed(base)]
     typed = {name for base in bases if base not in compiled for name in {**vars(base), **base.__annotations__}}
     lines: list[str] = []
     for name, value in sorted({name: v for base in reversed(compiled) for name, v in vars(base).items()}.items()):
@@ -78,7 +81,13 @@ def own(cls: type) -> list[str]:
 
 def stub() -> str:
     """The text of the stub file."""
-    parts = [HEAD]
+    parts: list[str] = []
+    names = {
+        "catalogue": {"algorithms as algorithms"},
+        "features": {"Features as Features"},
+        "modelfile": {"load as load"},
+    }
+    imports = {f"seriatim.{module}": used for module, used in names.items()}
     for name, cls in catalogue.algorithms().items():
         if not cls.__module__.startswith("seriatim."):
             continue
@@ -90,12 +99,12 @@ def stub() -> str:
             usual = "" if argument.default is argument.empty else " = ..."
             lines.append(wrapped(f"        {argument.name}: {kind(cls.parameters[argument.name])}{usual},"))
         lines += ["    ) -> None: ...", *own(cls)]
-        base = {"classification": "Classifier", "regression": "Regressor", "novelty": "Detector"}[cls.task]
-        base = f"SupportVectors, {base}" if issubclass(cls, SupportVectors) else base
-        base = f"Selector, {base}" if issubclass(cls, Selector) else base
-        base = "MultiTask" if issubclass(cls, MultiTask) else base  # whose methods take one argument more
-        parts.append(f"\nclass {name}({base}):\n" + "\n".join(lines) + "\n")
-    return "".join(parts)
+        bases = bases_of(cls)
+        for base in bases:
+            imports.setdefault(base.__module__, set()).add(base.__name__)
+        parts.append(f"\nclass {name}({', '.join(base.__name__ for base in bases)}):\n" + "\n".join(lines) + "\n")
+    used = [f"from {module} import {', '.join(sorted(names))}\n" for module, names in sorted(imports.items())]
+    return "".join([HEAD, *used, "\n__version__: str\n", *parts])
 
 
 if __name__ == "__main__":

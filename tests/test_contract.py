@@ -15,8 +15,9 @@ import seriatim.core.covariance
 from seriatim.errors import DataError, LimitError, NotFittedError, ParameterError, SeriatimError
 from seriatim.estimator import as_rows
 from seriatim.parameters import REQUIRED, Choice, Flag, Labels, Number
+from tests.learners import of_rows
 
-ALGORITHMS = seriatim.algorithms()
+ALGORITHMS = of_rows()
 CLASSIFIERS = {name: cls for name, cls in ALGORITHMS.items() if cls.task == "classification"}
 SUPERVISED = {name: cls for name, cls in ALGORITHMS.items() if cls.labelled}
 REGRESSORS = {name: cls for name, cls in ALGORITHMS.items() if cls.task == "regression"}

@@ -7,14 +7,102 @@ from seriatim import data as data
 from seriatim import errors as errors
 from seriatim import evaluate as evaluate
 from seriatim.catalogue import algorithms as algorithms
-from seriatim.estimator import Classifier, Detector, Regressor
+from seriatim.estimator import Classifier, Detector, Regressor, Transformer
 from seriatim.features import Features as Features
-from seriatim.kernel.estimator import SupportVectors
+from seriatim.kernel.estimator import BudgetClassifier, KernelClassifier, OneKernel, SupportClassifier
 from seriatim.modelfile import load as load
+from seriatim.recommend.estimator import Recommender
+from seriatim.sparse.groups import Grouped
 from seriatim.sparse.selector import Selector
 from seriatim.sparse.tasks import MultiTask
+from seriatim.transfer.source import Transfer
 
 __version__: str
+
+class IncrementalPCA(Transformer):
+    n_components: int
+    block: int | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        n_components: int,
+        *,
+        block: int | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+    @property
+    def components_(self) -> Any: ...
+    @property
+    def explained_variance_(self) -> Any: ...
+    @property
+    def explained_variance_ratio_(self) -> Any: ...
+    def inverse_transform(self, *args: Any, **options: Any) -> Any: ...
+    @property
+    def mean_(self) -> Any: ...
+    @property
+    def n_samples_seen_(self) -> Any: ...
+    @property
+    def noise_variance_(self) -> Any: ...
+    @property
+    def singular_values_(self) -> Any: ...
+    @property
+    def var_(self) -> Any: ...
+
+class OnlinePCA(Transformer):
+    n_components: int
+    eta: float
+    seed: int
+    n_features: int | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        n_components: int,
+        *,
+        eta: float = ...,
+        seed: int = ...,
+        n_features: int | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+    def bound(self, *args: Any, **options: Any) -> Any: ...
+    @property
+    def components_(self) -> Any: ...
+    @property
+    def density_(self) -> Any: ...
+    @property
+    def expected_loss_(self) -> Any: ...
+    def inverse_transform(self, *args: Any, **options: Any) -> Any: ...
+    @property
+    def loss_(self) -> Any: ...
+
+class OnlineSVD(Transformer):
+    rank: int
+    threshold: float
+    forgetting: float
+    block: int | None
+    missing: bool
+    keep_left: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        rank: int,
+        *,
+        threshold: float = ...,
+        forgetting: float = ...,
+        block: int | None = ...,
+        missing: bool = ...,
+        keep_left: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+    @property
+    def components_(self) -> Any: ...
+    def inverse_transform(self, *args: Any, **options: Any) -> Any: ...
+    @property
+    def left_(self) -> Any: ...
+    def reconstruct(self, *args: Any, **options: Any) -> Any: ...
+    def remove(self, *args: Any, **options: Any) -> Any: ...
+    def revise(self, *args: Any, **options: Any) -> Any: ...
+    @property
+    def singular_values_(self) -> Any: ...
 
 class CSOGD(Classifier):
     eta: float
@@ -78,7 +166,7 @@ class OAM(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class AveragedKernelPerceptron(SupportVectors, Classifier):
+class AveragedKernelPerceptron(KernelClassifier):
     kernel: Any
     sigma: float | Literal["median"]
     degree: int
@@ -96,7 +184,7 @@ class AveragedKernelPerceptron(SupportVectors, Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class BOGD(SupportVectors, Classifier):
+class BOGD(BudgetClassifier):
     eta: float
     lam: float
     gamma: float
@@ -126,7 +214,7 @@ class BOGD(SupportVectors, Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class BudgetPA(SupportVectors, Classifier):
+class BudgetPA(BudgetClassifier):
     C: float
     budget: int
     kernel: Any
@@ -148,7 +236,7 @@ class BudgetPA(SupportVectors, Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class CSDUOL(SupportVectors, Classifier):
+class CSDUOL(KernelClassifier):
     C: float
     rho: float
     cost: float
@@ -174,7 +262,7 @@ class CSDUOL(SupportVectors, Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class DUOL(SupportVectors, Classifier):
+class DUOL(KernelClassifier):
     C: float
     rho: float
     kernel: Any
@@ -214,7 +302,7 @@ class FOGD(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class Forgetron(SupportVectors, Classifier):
+class Forgetron(BudgetClassifier):
     variant: Literal["self_tuned", "basic"]
     budget: int
     kernel: Any
@@ -236,7 +324,7 @@ class Forgetron(SupportVectors, Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class KernelOGD(SupportVectors, Classifier):
+class KernelOGD(KernelClassifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
     eta: float
     lam: float
@@ -264,7 +352,7 @@ class KernelOGD(SupportVectors, Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class KernelPA(SupportVectors, Classifier):
+class KernelPA(KernelClassifier):
     C: float
     variant: Literal["hard", "I", "II"]
     kernel: Any
@@ -286,7 +374,7 @@ class KernelPA(SupportVectors, Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class KernelPerceptron(SupportVectors, Classifier):
+class KernelPerceptron(KernelClassifier):
     kernel: Any
     sigma: float | Literal["median"]
     degree: int
@@ -304,7 +392,7 @@ class KernelPerceptron(SupportVectors, Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class LASVM(SupportVectors, Classifier):
+class LASVM(KernelClassifier):
     C: float
     tau: float
     selection: Literal["random", "gradient", "margin"]
@@ -331,7 +419,7 @@ class LASVM(SupportVectors, Classifier):
     ) -> None: ...
     def finish(self, *args: Any, **options: Any) -> Any: ...
 
-class NOGD(SupportVectors, Classifier):
+class NOGD(BudgetClassifier):
     budget: int
     rank: int | None
     eta: float
@@ -355,7 +443,7 @@ class NOGD(SupportVectors, Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class NORMA(SupportVectors, Classifier):
+class NORMA(KernelClassifier):
     eta: float
     lam: float
     rho: float
@@ -387,7 +475,7 @@ class NORMA(SupportVectors, Classifier):
     @property
     def rho_(self) -> Any: ...
 
-class NORMANovelty(SupportVectors, Detector):
+class NORMANovelty(OneKernel, Detector):
     eta: float
     lam: float
     rho: float
@@ -415,7 +503,7 @@ class NORMANovelty(SupportVectors, Detector):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class NORMARegressor(SupportVectors, Regressor):
+class NORMARegressor(OneKernel, Regressor):
     eta: float
     lam: float
     epsilon: float
@@ -445,7 +533,7 @@ class NORMARegressor(SupportVectors, Regressor):
     @property
     def epsilon_(self) -> Any: ...
 
-class OM2(SupportVectors, Classifier):
+class OM2(SupportClassifier):
     kernels: Any
     classes: Sequence[Any] | None
     features: Features | dict[str, Any] | None
@@ -459,7 +547,7 @@ class OM2(SupportVectors, Classifier):
     @property
     def kernel_weights_(self) -> Any: ...
 
-class OMKC(SupportVectors, Classifier):
+class OMKC(SupportClassifier):
     update: Literal["deterministic", "stochastic"]
     combination: Literal["deterministic", "stochastic"]
     beta: float
@@ -483,7 +571,7 @@ class OMKC(SupportVectors, Classifier):
     @property
     def kernel_weights_(self) -> Any: ...
 
-class Projectron(SupportVectors, Classifier):
+class Projectron(KernelClassifier):
     eta: float
     budget: int | None
     kernel: Any
@@ -507,7 +595,7 @@ class Projectron(SupportVectors, Classifier):
     @property
     def inverse_(self) -> Any: ...
 
-class ProjectronPP(SupportVectors, Classifier):
+class ProjectronPP(KernelClassifier):
     eta: float
     budget: int | None
     kernel: Any
@@ -531,7 +619,7 @@ class ProjectronPP(SupportVectors, Classifier):
     @property
     def inverse_(self) -> Any: ...
 
-class RBP(SupportVectors, Classifier):
+class RBP(BudgetClassifier):
     seed: int
     budget: int
     kernel: Any
@@ -553,7 +641,7 @@ class RBP(SupportVectors, Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class VotedKernelPerceptron(SupportVectors, Classifier):
+class VotedKernelPerceptron(KernelClassifier):
     kernel: Any
     sigma: float | Literal["median"]
     degree: int
@@ -1011,6 +1099,74 @@ class VotedPerceptron(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
+class PMF(Recommender):
+    n_factors: int
+    method: Literal["sgd", "dual_averaging"]
+    eta: float
+    lam: float | None
+    biases: bool
+    implicit: bool
+    seed: int
+    low: float
+    high: float
+    def __init__(
+        self,
+        n_factors: int = ...,
+        *,
+        method: Literal["sgd", "dual_averaging"] = ...,
+        eta: float = ...,
+        lam: float | None = ...,
+        biases: bool = ...,
+        implicit: bool = ...,
+        seed: int = ...,
+        low: float = ...,
+        high: float = ...,
+    ) -> None: ...
+    @property
+    def item_biases_(self) -> Any: ...
+    @property
+    def user_biases_(self) -> Any: ...
+
+class RMF(Recommender):
+    n_factors: int
+    method: Literal["sgd", "dual_averaging"]
+    eta: float
+    lam: float | None
+    seed: int
+    low: float
+    high: float
+    def __init__(
+        self,
+        n_factors: int = ...,
+        *,
+        method: Literal["sgd", "dual_averaging"] = ...,
+        eta: float = ...,
+        lam: float | None = ...,
+        seed: int = ...,
+        low: float = ...,
+        high: float = ...,
+    ) -> None: ...
+
+class SVDRecommender(Recommender):
+    rank: int
+    damping: float
+    low: float
+    high: float
+    def __init__(
+        self,
+        rank: int = ...,
+        *,
+        damping: float = ...,
+        low: float = ...,
+        high: float = ...,
+    ) -> None: ...
+    @property
+    def item_biases_(self) -> Any: ...
+    @property
+    def singular_values_(self) -> Any: ...
+    @property
+    def user_biases_(self) -> Any: ...
+
 class AdaFOBOS(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
     lam: float
@@ -1124,7 +1280,7 @@ class FTRL(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class GroupRDA(Classifier):
+class GroupRDA(Grouped):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]
     lam: float
     gamma: float
@@ -1308,7 +1464,7 @@ class TruncatedGradientRegressor(Regressor):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class HeterogeneousOTL(Classifier):
+class HeterogeneousOTL(Transfer):
     C: float
     gamma1: float
     gamma2: float
@@ -1328,7 +1484,7 @@ class HeterogeneousOTL(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class HomogeneousOTL(Classifier):
+class HomogeneousOTL(Transfer):
     C: float
     eta: float
     source: Any

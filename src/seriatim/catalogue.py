@@ -7,19 +7,23 @@ import pkgutil
 import re
 from difflib import get_close_matches
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seriatim.errors import ParameterError
 
 if TYPE_CHECKING:
     from seriatim.estimator import Estimator
+    from seriatim.model import Model
 
-FAMILIES = ("linear", "sparse", "imbalance", "transfer", "kernel", "decomposition", "topics")
+FAMILIES = ("linear", "sparse", "imbalance", "transfer", "kernel", "decomposition", "topics", "recommend")
 
-_registered: dict[str, type[Estimator]] = {}
+# Of what does not learn from rows: the command for it.
+COMMANDS = {"recommendation": "; see `seriatim recommend`", "portfolio selection": "; see `seriatim portfolio`"}
+
+_registered: dict[str, type[Model]] = {}
 
 
-def register(cls: type[Estimator]) -> None:
+def register(cls: type[Model]) -> None:
     """Called once for each class that builds a learner; those of users count too."""
     _registered[cls.__name__] = cls
 
@@ -32,13 +36,13 @@ def _import_families() -> None:
             importlib.import_module(f"seriatim.{family}.{module.name}")
 
 
-def algorithms() -> dict[str, type[Estimator]]:
+def algorithms() -> dict[str, type[Model]]:
     """All algorithms by class name, ordered by family and name."""
     _import_families()
     return dict(sorted(_registered.items(), key=lambda item: (item[1].family, item[0].lower())))
 
 
-def command_name(cls: type[Estimator]) -> str:
+def command_name(cls: type[Model]) -> str:
     """The name on the command line.
 
     >>> from seriatim import SoftSVM
@@ -48,7 +52,7 @@ def command_name(cls: type[Estimator]) -> str:
     return "-".join(re.findall(r"[A-Z]+(?![a-z])\d*|[A-Z][a-z]+\d*", cls.__name__)).lower()
 
 
-def find(name: str) -> type[Estimator]:
+def find(name: str) -> type[Model]:
     """The algorithm that a user means: `AROW`, `arow`, `soft-svm`, `SoftSVM`."""
     known = {plain(cls.__name__): cls for cls in algorithms().values()}
     if plain(name) in known:
@@ -56,6 +60,19 @@ def find(name: str) -> type[Estimator]:
     close = get_close_matches(plain(name), known, n=3, cutoff=0.4)
     hint = f"; did you mean {' or '.join(command_name(known[c]) for c in close)}?" if close else ""
     raise ParameterError(f"no algorithm is called {name!r}{hint} (`seriatim algorithms` lists them)")
+
+
+def find_estimator(name: str) -> type[Estimator]:
+    """The same of an algorithm that learns from rows."""
+    return expect_estimator(find(name))
+
+
+def expect_estimator(cls: type[Model]) -> Any:
+    """This class, if it learns from rows."""
+    if not hasattr(cls, "learn_rows"):
+        command = COMMANDS.get(cls.task, "")
+        raise ParameterError(f"{command_name(cls)} is for {cls.task} and does not learn from rows{command}")
+    return cls
 
 
 def plain(name: str) -> str:

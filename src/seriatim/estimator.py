@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-import inspect
 import math
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from os import PathLike
-from threading import RLock
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from seriatim import catalogue
 from seriatim.core.ahead import ahead
 from seriatim.core.learner import as_dict
 from seriatim.core.rows import LIMIT, Rows, check_weights
 from seriatim.core.scale import Scaler
 from seriatim.core.targets import targets_of
 from seriatim.core.vocabulary import Vocabulary
-from seriatim.errors import DataError, ModelError, NotFittedError, ParameterError, SeriatimError
+from seriatim.errors import DataError, ParameterError, SeriatimError
 from seriatim.features import Features
 from seriatim.inputs import as_rows, check_kind, check_targets, is_frame, plain_target, plain_weight
 from seriatim.labels import Coded, coded, label_array, label_order, plain_label
-from seriatim.parameters import REQUIRED, FeatureChoice, Flag, Labels, Parameter
+from seriatim.model import Model
+from seriatim.parameters import FeatureChoice, Flag, Labels
 
 # Values in a block from which on it pays to check on another core and to be ready to undo.
 LARGE = 1 << 20
-
-# What a model holds beside its parameters.
-STATE = ("_learner", "_vocabulary", "_columns", "_labels", "_codes", "_scaler", "_schema", "_plan")
 
 # The weight of an example that has none; told by its identity, which costs `learn_one` less than a comparison.
 ONE = 1.0
@@ -49,42 +42,19 @@ class Absent:
         raise AttributeError(f"{cls.__name__} has no {self.what}")
 
 
-def signature_of(parameters: dict[str, Parameter]) -> inspect.Signature:
-    """Of a class with these parameters: those without a default first, then those that need no name, then the rest."""
-    by_place, by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-    arguments = [inspect.Parameter("self", by_place)]
-    arguments += [inspect.Parameter(name, by_place) for name, p in parameters.items() if p.default is REQUIRED]
-    for name, p in reversed(parameters.items()):
-        if p.positional and p.default is not REQUIRED:
-            arguments.append(inspect.Parameter(name, by_place, default=p.default))
-    for name, p in parameters.items():
-        if not p.positional and p.default is not REQUIRED:
-            arguments.append(inspect.Parameter(name, by_name, default=p.default))
-    return inspect.Signature(arguments)
+class Estimator(Model):
+    """A model of rows: what classifiers, regressors and those without labels share."""
 
-
-class Estimator:
-    """What classifiers and regressors share. A subclass declares its parameters and builds its learner."""
-
-    family: ClassVar[str]
-    paper: ClassVar[str]
-    task: ClassVar[str]
     labelled: ClassVar[bool] = True  # it learns from examples that have targets
     nonnegative: ClassVar[bool] = False  # of values: they are counts
     loss: Any
     epsilon: Any = 0.0
-    parameters: ClassVar[dict[str, Parameter]] = {}
-    # What says how the state is to be read, and so cannot change once there is one.
     fixed: ClassVar[tuple[str, ...]] = ("classes", "fit_intercept", "features")
+    held = ("_learner", "_vocabulary", "_columns", "_labels", "_codes", "_scaler", "_schema", "_plan")
 
     fit_intercept: Any = Flag(True)
     features: Any = FeatureChoice(None)
 
-    # Learners work without the interpreter lock, so calls from several threads must wait for one another here.
-    __slots__ = ("__dict__", "__weakref__", "_lock")
-    _lock: Any
-
-    _learner: Any = None
     _vocabulary: Vocabulary | None = None
     _columns: int = 0
     _labels: list[Any] = []  # noqa: RUF012
@@ -92,79 +62,6 @@ class Estimator:
     _schema: dict[str, str] | None = None  # of tables: the kind of each column
     _plan: Any = None  # of dicts, where they need one
     _sparse: bool = False  # how weights are shown
-
-    def __init_subclass__(cls) -> None:
-        if "__init__" in vars(cls):
-            raise TypeError(f"{cls.__name__}: __init__ is made from the parameters; `build` makes the learner")
-        declared: dict[str, Parameter] = {}
-        names: set[str] = set()
-        for base in cls.__mro__:
-            declared.update({k: v for k, v in vars(base).items() if isinstance(v, Parameter) and k not in names})
-            names |= vars(base).keys()
-        cls.parameters = declared
-        signature = signature_of(declared)
-
-        def __init__(self: Estimator, *args: Any, **kwargs: Any) -> None:
-            try:
-                bound = signature.bind(self, *args, **kwargs)
-            except TypeError as error:
-                raise TypeError(f"{cls.__name__}: {error}; it takes {', '.join(cls.parameters)}") from None
-            bound.apply_defaults()
-            vars(self).update({name: value for name, value in bound.arguments.items() if name != "self"})
-
-        __init__.__signature__ = signature  # type: ignore[attr-defined]
-        cls.__init__ = __init__  # type: ignore[method-assign,assignment]
-        if "build" in vars(cls):
-            missing = [name for name in ("family", "paper") if not hasattr(cls, name)]
-            if missing:
-                raise TypeError(f"{cls.__name__} has no {' and no '.join(missing)}, which the catalogue shows")
-            catalogue.register(cls)
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        self = super().__new__(cls)
-        self._lock = RLock()
-        return self
-
-    def build(self) -> Any:
-        """A new learner with these parameters."""
-        raise NotImplementedError
-
-    # ---- parameters
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.parameters}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change parameters; a model that has learned goes on with the new ones."""
-        for name in params:
-            if name not in self.parameters:
-                known = ", ".join(self.parameters)
-                raise ParameterError(f"{type(self).__name__} has no parameter {name!r}; it has {known}")
-        state = self.__getstate__()
-        fixed = f"{type(self).__name__}: {{}} cannot be changed once the model has learned"
-        for name in self.fixed if state["state"] is not None else ():
-            now: Any = getattr(self, name, None)
-            if name in params and params[name] is not now and not np.array_equal(params[name], now):
-                raise ParameterError(fixed.format(name))
-        state["parameters"].update(params)
-        changed = type(self).__new__(type(self))
-        try:
-            changed.__setstate__(state)
-        except (KeyError, ModelError):  # the state is not one that a model with these parameters has
-            raise ParameterError(fixed.format(", ".join(params))) from None
-        return self._become(changed)
-
-    def __repr__(self) -> str:
-        shown = [
-            f"{name}={parameter.shown(value)}"
-            for name, parameter in self.parameters.items()
-            if (value := getattr(self, name)) is not None or parameter.default is not None
-        ]
-        return f"{type(self).__name__}({', '.join(shown)})"
-
-    def _check_parameters(self) -> None:
-        for name, parameter in self.parameters.items():
-            parameter.check(f"{type(self).__name__}: {name}", getattr(self, name))
 
     # ---- state
 
@@ -181,20 +78,6 @@ class Estimator:
             self._schema = {} if self._schema is None else self._schema
         else:
             self._learner.reserve(columns)
-
-    def _unstart(self) -> None:
-        """A model whose first example was refused is as if it had not been told of it."""
-        if self._learner is not None and self._learner.t == 0:
-            for name in STATE:
-                vars(self).pop(name, None)
-
-    def _become(self, other: Self) -> Self:
-        """Take over all that another model of this class is; what others have hung on this one stays."""
-        with self._lock:
-            for name in STATE:
-                vars(self).pop(name, None)
-            vars(self).update(vars(other))
-        return self
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything the model is: parameters, names, counters and the learner's arrays, and nothing else."""
@@ -227,28 +110,6 @@ class Estimator:
 
     def _restore_labels(self, state: dict[str, Any]) -> None:
         pass
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to a file, whole or not at all.
-
-        The file holds what it takes to go on learning to the bit. Zeros take no room in it: of an array that is mostly
-        zeros, such as the weights of a sparse model, the others are stored with their places. RDA, FTRL and what is
-        like them go on from sums of gradients, not from weights; these have been summed for all features seen, and the
-        file holds them, also where the weight is zero.
-        """
-        from seriatim import modelfile
-
-        modelfile.save(self, path)
-
-    def _fitted(self) -> Any:
-        if self._learner is None or self._learner.t == 0:
-            raise not_fitted(f"this {type(self).__name__} has not seen an example yet; call partial_fit or learn_one")
-        return self._learner
-
-    @property
-    def t_(self) -> int:
-        """Examples seen."""
-        return self._fitted().t
 
     @property
     def updates_(self) -> int:
@@ -551,9 +412,6 @@ class Estimator:
         return self
 
     # ---- scikit-learn
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._learner is not None and self._learner.t > 0
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags, TransformerTags
@@ -1015,10 +873,3 @@ def mean(values: np.ndarray, weights: Any) -> float:
     if not weights.any():
         raise DataError("all weights are zero: there is no mean")
     return float(np.average(values, weights=weights))
-
-
-def not_fitted(message: str) -> Exception:
-    """Ours; and scikit-learn's too where it is in use, so that its tools recognise it."""
-    theirs = sys.modules.get("sklearn.exceptions")
-    kind = NotFittedError if theirs is None else type("NotFittedError", (NotFittedError, theirs.NotFittedError), {})
-    return kind(message)

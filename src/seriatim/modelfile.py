@@ -21,7 +21,7 @@ from seriatim.features.encode import KINDS
 from seriatim.labels import label_order
 
 if TYPE_CHECKING:
-    from seriatim.estimator import Estimator
+    from seriatim.model import Model
 
 VERSION = 1
 
@@ -30,7 +30,7 @@ THIN = 1 << 10
 MAX_NUMBERS = 1 << 29  # in such an array; those of other arrays are in the file
 
 
-def save(model: Estimator, path: str | os.PathLike[str]) -> None:
+def save(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a model: to a temporary file beside it, flushed, and renamed, so that the name never holds half of one."""
     from safetensors.numpy import save_file
 
@@ -38,13 +38,16 @@ def save(model: Estimator, path: str | os.PathLike[str]) -> None:
     state.pop("sparse", None)  # how the weights are shown
     given = [(name, model.parameters[name], value) for name, value in state["parameters"].items()]
     state["parameters"] = {name: parameter.plain(value) for name, parameter, value in given}
-    names, learned, scaling = state.pop("names"), state.pop("state") or {}, state.pop("scaling") or {}
+    names, learned, scaling = state.pop("names", None), state.pop("state") or {}, state.pop("scaling", None) or {}
+    lists = state.pop("lists", {})
+    if "columns" in state:  # it is a model of rows
+        state |= {"codes": list(state.get("codes", {}).items()), "named": names is not None}
+    else:
+        state["lists"] = list(lists)
     manifest = {
         "version": VERSION,
         "class": type(model).__name__,
         **state,
-        "codes": list(state.get("codes", {}).items()),
-        "named": names is not None,
         "numbers": {name: value for name, value in learned.items() if not isinstance(value, np.ndarray)},
     }
     learned |= {f"scaling.{name}": value for name, value in scaling.items()}
@@ -57,9 +60,15 @@ def save(model: Estimator, path: str | os.PathLike[str]) -> None:
     for name, parameter, value in given:
         tensors |= {f"{name}.{part}": array for part, array in parameter.arrays(value).items()}
     if names is not None:
-        tensors["feature_names"] = np.frombuffer(json.dumps(names).encode(), dtype=np.uint8)
+        tensors["feature_names"] = as_bytes(names)
+    tensors |= {f"list.{name}": as_bytes(values) for name, values in lists.items()}
     with whole_file(path) as temporary:
         save_file(tensors, temporary, metadata={"seriatim": json.dumps(manifest, default=plain)})
+
+
+def as_bytes(values: list[Any]) -> np.ndarray:
+    """A list as the JSON of it."""
+    return np.frombuffer(json.dumps(values).encode(), dtype=np.uint8)
 
 
 def thinned(arrays: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, list[int]]]:
@@ -143,7 +152,7 @@ def umask() -> int:
     return current
 
 
-def load(path: str | os.PathLike[str]) -> Estimator:
+def load(path: str | os.PathLike[str]) -> Model:
     """The model in a file, as it was: it goes on bit for bit."""
     from safetensors import SafetensorError, safe_open
 
@@ -173,7 +182,7 @@ def expect(condition: Any, problem: str) -> None:
         raise ModelError(problem)
 
 
-def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimator:
+def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Model:
     expect(isinstance(manifest, dict), "the manifest is not an object")
     version = manifest["version"]
     expect(type(version) is int, "the version is not a number")
@@ -187,7 +196,9 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimat
         parameters[name] = parameter.restored(parameters[name], arrays)
     model = known[manifest["class"]](**parameters)
     model._check_parameters()
-    keys = {"version", "class", "parameters", "columns", "codes", "named", "numbers", "schema"}
+    of_rows = hasattr(model, "learn_rows")
+    keys = {"version", "class", "parameters", "numbers"}
+    keys |= {"columns", "codes", "named", "schema"} if of_rows else {"lists"}
     keys |= {"labels"} if model.task == "classification" else set()
     keys |= {"sparse"} & set(manifest)
     expect(
@@ -200,13 +211,23 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimat
             type(number) in (int, float) and math.isfinite(number), f"{name} is {number!r}; expected a finite number"
         )
         expect(type(number) is float or 0 <= number < 2**62, f"{name} is {number!r}; expected a count")
-    names = json.loads(tensors.pop("feature_names").tobytes()) if manifest["named"] else None
+    if not of_rows:
+        lists = lists_of(manifest["lists"], tensors)
+    names = json.loads(tensors.pop("feature_names").tobytes()) if manifest.get("named") else None
     if names is not None:
         expect(isinstance(names, list) and all(isinstance(n, str) for n in names), "feature names are not strings")
     for name, tensor in tensors.items():
         expect(tensor.dtype.kind in "fi" and tensor.dtype.itemsize in (4, 8), f"{name} has type {tensor.dtype}")
         expect(np.isfinite(tensor).all(), f"{name} holds a value that is not finite")
     tensors |= restored(manifest.get("sparse", {}), tensors)
+    expect(numbers or not tensors, "arrays without numbers")
+    if not of_rows:
+        expect(numbers or not any(lists.values()), "names without numbers")
+        learned = {**numbers, **tensors}
+        if learned:
+            check_kinds(learned, model)
+        model.__setstate__({"parameters": model.get_params(), "lists": lists, "state": learned or None})
+        return model
     columns = manifest["columns"]
     expect(type(columns) is int and 0 <= columns < 2**31, f"{columns!r} columns")
     schema = manifest["schema"]
@@ -235,7 +256,6 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimat
         expect(good, "the labels and their codes disagree")
         expect(codes or not numbers.get("t"), "examples have been learned, and no label was seen")
         state |= {"labels": labels, "codes": codes}
-    expect(numbers or not tensors, "arrays without numbers")
     records = numbers.get("records", len(tensors["w"]) if "w" in tensors else None)
     if records is not None:
         known_columns = max(columns, len(names or ()), getattr(model, "n_features", None) or 0)
@@ -251,7 +271,17 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Estimat
     return model
 
 
-def check_kinds(state: dict[str, Any], model: Estimator) -> None:
+def lists_of(names: Any, tensors: dict[str, np.ndarray]) -> dict[str, list[Any]]:
+    """The lists of labels, none of them twice; they are taken from `tensors`."""
+    expect(isinstance(names, list) and all(isinstance(name, str) for name in names), "the lists have no names")
+    lists = {name: json.loads(tensors.pop(f"list.{name}").tobytes()) for name in names}
+    for name, values in lists.items():
+        plain = isinstance(values, list) and all(type(value) in (bool, int, str) for value in values)
+        expect(plain and len({(type(v), v) for v in values}) == len(values), f"{name} is no list of different names")
+    return lists
+
+
+def check_kinds(state: dict[str, Any], model: Model) -> None:
     """Names, types and dimensions are those that a new learner of the kind has."""
     fresh = type(model)(**model.get_params())
     fresh._start()

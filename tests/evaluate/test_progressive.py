@@ -10,9 +10,10 @@ from seriatim.core.judge import Tally
 from seriatim.errors import DataError, ParameterError
 from seriatim.evaluate import metrics, progressive
 from seriatim.inputs import as_rows
+from tests.learners import of_rows
 from tests.test_contract import answers, default, examples, most_labels
 
-ALGORITHMS = seriatim.algorithms()
+ALGORITHMS = of_rows()
 CLASSIFIERS = {name: cls for name, cls in ALGORITHMS.items() if cls.task == "classification"}
 every = pytest.mark.parametrize("cls", ALGORITHMS.values(), ids=list(ALGORITHMS))
 classifiers = pytest.mark.parametrize("cls", CLASSIFIERS.values(), ids=list(CLASSIFIERS))

@@ -30,7 +30,8 @@ def command(model_file: str, features: int, as_json: bool) -> None:
         return
     click.secho(about["model"], bold=True)
     shown = ("examples", "updates", "features", "nonzeros", "support vectors", "labels", "intercept")
-    known = [name for name in shown if about.get(name) is not None]
+    of_ratings = ("ratings", "users", "items", "rated pairs", "singular values")
+    known = [name for name in (*shown, *of_ratings) if about.get(name) is not None]
     width = max(map(len, known))
     for name in known:
         value = about[name]
@@ -52,6 +53,11 @@ def command(model_file: str, features: int, as_json: bool) -> None:
 
 def describe(model: Any, features: int) -> dict[str, Any]:
     """What a model is, and its heaviest features; feature numbers are those of the file, from 1."""
+    from seriatim import catalogue
+
+    if model.task == "recommendation":
+        return describe_recommender(model)
+    catalogue.expect_estimator(type(model))
     about: dict[str, Any] = {
         "model": repr(model),
         "examples": model.t_,
@@ -77,3 +83,17 @@ def describe(model: Any, features: int) -> dict[str, Any]:
         heaviest = np.argsort(-np.abs(row), kind="stable")[:features]
         about["weights"][label] = [(names[j], float(row[j])) for j in heaviest if row[j] != 0]
     return about
+
+
+def describe_recommender(model: Any) -> dict[str, Any]:
+    """What a model of ratings is."""
+    values = getattr(model, "singular_values_", None)
+    return {
+        "model": repr(model),
+        "ratings": model.t_,
+        "users": len(model.users_),
+        "items": len(model.items_),
+        "rated pairs": model._learner.rated.total,
+        "singular values": None if values is None else [round(float(value), 4) for value in values],
+        "weights": {},
+    }

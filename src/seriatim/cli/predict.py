@@ -8,7 +8,7 @@ from typing import Any, TextIO
 import click
 import numpy as np
 
-from seriatim.cli import check_folder, data_argument, format_options, open_stream, report_skipped
+from seriatim.cli import check_folder, data_argument, format_options, load_estimator, open_stream, report_skipped
 from seriatim.modelfile import whole_file
 
 
@@ -29,10 +29,8 @@ def command(model_file: str, sources: tuple[str, ...], output: str | None, score
     seriatim predict spam.model new.svm > labels.txt
     seriatim predict spam.model new.svm --scores -o scores.txt
     """
-    from seriatim import load
-
     check_folder(output)
-    model: Any = load(model_file)
+    model = load_estimator(model_file)
     stream = open_stream(sources, model, labelled=False, **options)
     if output is None:
         summary = predict(model, stream, scores, sys.stdout)

@@ -15,6 +15,7 @@ from seriatim.cli import (
     data_argument,
     feature_options,
     features_of,
+    load_estimator,
     open_stream,
     report,
     stream_options,
@@ -42,7 +43,6 @@ def command(
     seriatim train spam -a pa -o spam.model
     seriatim train more.svm --resume spam.model -o spam.model
     """
-    from seriatim import load
     from seriatim.cli.live import Live
     from seriatim.evaluate import progressive
 
@@ -51,7 +51,7 @@ def command(
     features = features_of(options)
     if resume and (parameters or features or source_of("algorithm") is ParameterSource.COMMANDLINE):
         raise click.UsageError("--resume goes on with a saved model: its algorithm, parameters and features are there")
-    model = load(resume) if resume else build_model(algorithm, parameters, features)
+    model = load_estimator(resume) if resume else build_model(algorithm, parameters, features)
     stream = open_stream(sources, model, **options)
     with Live(stream) as live:
         run = progressive(model, stream, watch=live)

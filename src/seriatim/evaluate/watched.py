@@ -13,12 +13,13 @@ import numpy as np
 from seriatim.core.rows import LIMIT, Rows
 from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import ModelError, ParameterError
-from seriatim.estimator import ONE, Classifier, Estimator, Observer, not_fitted
+from seriatim.estimator import ONE, Classifier, Estimator, Observer
 from seriatim.evaluate.change import Change
 from seriatim.evaluate.detectors import ADWIN, DDM, DriftDetector
 from seriatim.evaluate.metrics import Outcome
 from seriatim.evaluate.progressive import outcome_of
 from seriatim.labels import label_array, plain_label
+from seriatim.model import not_fitted
 from seriatim.parameters import Parameter
 
 FEW, MANY = 1 << 8, 1 << 13  # rows that are learned at once, soon after a change and later

@@ -1,0 +1,193 @@
+"""What every algorithm is, whatever its examples are: parameters, a learner whose state is data, a file."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from os import PathLike
+from threading import RLock
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from seriatim import catalogue
+from seriatim.errors import ModelError, NotFittedError, ParameterError
+from seriatim.parameters import REQUIRED, Parameter
+
+
+def signature_of(parameters: dict[str, Parameter]) -> inspect.Signature:
+    """Of a class with these parameters: those without a default first, then those that need no name, then the rest."""
+    by_place, by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    arguments = [inspect.Parameter("self", by_place)]
+    arguments += [inspect.Parameter(name, by_place) for name, p in parameters.items() if p.default is REQUIRED]
+    for name, p in reversed(parameters.items()):
+        if p.positional and p.default is not REQUIRED:
+            arguments.append(inspect.Parameter(name, by_place, default=p.default))
+    for name, p in parameters.items():
+        if not p.positional and p.default is not REQUIRED:
+            arguments.append(inspect.Parameter(name, by_name, default=p.default))
+    return inspect.Signature(arguments)
+
+
+class Model:
+    """A learner and its parameters. A subclass declares these and builds that."""
+
+    family: ClassVar[str]
+    paper: ClassVar[str]
+    task: ClassVar[str]
+    parameters: ClassVar[dict[str, Parameter]] = {}
+    # What says how the state is to be read, and so cannot change once there is one.
+    fixed: ClassVar[tuple[str, ...]] = ()
+    # What a model holds beside its parameters.
+    held: ClassVar[tuple[str, ...]] = ("_learner", "_lists")
+
+    # Learners work without the interpreter lock, so calls from several threads must wait for one another here.
+    __slots__ = ("__dict__", "__weakref__", "_lock")
+    _lock: Any
+
+    _learner: Any = None
+    _lists: dict[str, list[Any]] = {}  # noqa: RUF012, names that its numbers stand for; replaced, never changed in place
+
+    def __init_subclass__(cls) -> None:
+        if "__init__" in vars(cls):
+            raise TypeError(f"{cls.__name__}: __init__ is made from the parameters; `build` makes the learner")
+        declared: dict[str, Parameter] = {}
+        names: set[str] = set()
+        for base in cls.__mro__:
+            declared.update({k: v for k, v in vars(base).items() if isinstance(v, Parameter) and k not in names})
+            names |= vars(base).keys()
+        cls.parameters = declared
+        signature = signature_of(declared)
+
+        def __init__(self: Model, *args: Any, **kwargs: Any) -> None:
+            try:
+                bound = signature.bind(self, *args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{cls.__name__}: {error}; it takes {', '.join(cls.parameters)}") from None
+            bound.apply_defaults()
+            vars(self).update({name: value for name, value in bound.arguments.items() if name != "self"})
+
+        __init__.__signature__ = signature  # type: ignore[attr-defined]
+        cls.__init__ = __init__  # type: ignore[method-assign,assignment]
+        if "build" in vars(cls):
+            missing = [name for name in ("family", "paper") if not hasattr(cls, name)]
+            if missing:
+                raise TypeError(f"{cls.__name__} has no {' and no '.join(missing)}, which the catalogue shows")
+            catalogue.register(cls)
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        self = super().__new__(cls)
+        self._lock = RLock()
+        return self
+
+    def build(self) -> Any:
+        """A new learner with these parameters."""
+        raise NotImplementedError
+
+    # ---- parameters
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.parameters}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters; a model that has learned goes on with the new ones."""
+        for name in params:
+            if name not in self.parameters:
+                known = ", ".join(self.parameters)
+                raise ParameterError(f"{type(self).__name__} has no parameter {name!r}; it has {known}")
+        state = self.__getstate__()
+        fixed = f"{type(self).__name__}: {{}} cannot be changed once the model has learned"
+        for name in self.fixed if state["state"] is not None else ():
+            now: Any = getattr(self, name, None)
+            if name in params and params[name] is not now and not np.array_equal(params[name], now):
+                raise ParameterError(fixed.format(name))
+        state["parameters"].update(params)
+        changed = type(self).__new__(type(self))
+        try:
+            changed.__setstate__(state)
+        except (KeyError, ModelError):  # the state is not one that a model with these parameters has
+            raise ParameterError(fixed.format(", ".join(params))) from None
+        return self._become(changed)
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{name}={parameter.shown(value)}"
+            for name, parameter in self.parameters.items()
+            if (value := getattr(self, name)) is not None or parameter.default is not None
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _check_parameters(self) -> None:
+        for name, parameter in self.parameters.items():
+            parameter.check(f"{type(self).__name__}: {name}", getattr(self, name))
+
+    # ---- state
+
+    def _start(self) -> None:
+        """Make the learner before the first example."""
+        if self._learner is None:
+            self._check_parameters()
+            self._learner = self.build()
+
+    def _unstart(self) -> None:
+        """A model whose first example was refused is as if it had not been told of it."""
+        if self._learner is not None and self._learner.t == 0:
+            for name in self.held:
+                vars(self).pop(name, None)
+
+    def _become(self, other: Self) -> Self:
+        """Take over all that another model of this class is; what others have hung on this one stays."""
+        with self._lock:
+            for name in self.held:
+                vars(self).pop(name, None)
+            vars(self).update(vars(other))
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything the model is: parameters, the learner's numbers and arrays, and nothing else."""
+        with self._lock:
+            return {
+                "parameters": self.get_params(),
+                "state": None if self._learner is None else self._learner.state(),
+                "lists": {name: list(values) for name, values in self._lists.items()},
+            }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).clear()
+        vars(self).update(state["parameters"])
+        if state["state"] is not None:
+            self._lists = state["lists"]
+            self._start()
+            self._learner.restore(state["state"])
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model to a file, whole or not at all.
+
+        The file holds what it takes to go on learning to the bit. Zeros take no room in it: of an array that is mostly
+        zeros, such as the weights of a sparse model, the others are stored with their places. RDA, FTRL and what is
+        like them go on from sums of gradients, not from weights; these have been summed for all features seen, and the
+        file holds them, also where the weight is zero.
+        """
+        from seriatim import modelfile
+
+        modelfile.save(self, path)
+
+    def _fitted(self) -> Any:
+        if self._learner is None or self._learner.t == 0:
+            raise not_fitted(f"this {type(self).__name__} has not seen an example yet; call partial_fit or learn_one")
+        return self._learner
+
+    @property
+    def t_(self) -> int:
+        """Examples seen."""
+        return self._fitted().t
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._learner is not None and self._learner.t > 0
+
+
+def not_fitted(message: str) -> Exception:
+    """Ours; and scikit-learn's too where it is in use, so that its tools recognise it."""
+    theirs = sys.modules.get("sklearn.exceptions")
+    kind = NotFittedError if theirs is None else type("NotFittedError", (NotFittedError, theirs.NotFittedError), {})
+    return kind(message)
