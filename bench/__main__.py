@@ -18,6 +18,7 @@ from rich.table import Table
 
 from bench import (
     algorithms,
+    decomposition,
     dictionary,
     dimension,
     evaluation,
@@ -56,6 +57,7 @@ COMPARISONS = {
     "zeros": zeros.compare,
     "evaluation": evaluation.compare,
     "kernels": kernels.compare,
+    "svd": decomposition.compare,
     "recommend": recommend.compare,
     "topics": topics.compare,
     "dictionary": dictionary.compare,

@@ -31,7 +31,10 @@ REQUIRED_ARGUMENTS = {
     "EG": {"n_features": 1000},  # if on the simplex
     "MirrorDescent": {"n_features": 1000},
     "FOGD": {"eta": 0.05, "n_components": 41},  # steps that show after ninety examples
+    "IncrementalPCA": {"n_components": 3},
     "OFS": {"k": 3},
+    "OnlinePCA": {"n_components": 2, "eta": 0.5, "n_features": 1000, "features": seriatim.Features(normalize="unit")},
+    "OnlineSVD": {"rank": 3},
     "PET": {"k": 3},
     "SOFS": {"k": 3},
     "GroupRDA": {"groups": [[0, 3, "x0", "x3"], [1, 2, 4, "x1", "x2", "x4"], [5, "x5"]]},  # for columns and names
@@ -77,13 +80,21 @@ SETTINGS = {
     "NORMANovelty": [{"truncate": 10}],
     "CSDUOL": [{"cost": 3.0}],
     "LDA": [{"batch": 1, "tau0": 0.0}, {"alpha": "asymmetric", "total": 1000}, {"alpha": 0.01, "eta": 0.001}],
+    "IncrementalPCA": [{"block": 7}],
+    "OnlineSVD": [{"block": 7}, {"forgetting": 0.9}],
     "LASVM": [{"selection": "margin", "candidates": 5}],
 }
 
 # Random numbers that go by the number of a feature; names have theirs in the order in which they come.
 BY_NUMBER = {"FOGD", "LDA", "HDP"}
 
+# What costs too much for tests with blocks of 2^20 values: a row takes the cube of a thousand features.
+CUBIC = {"OnlinePCA"}
+
 every = pytest.mark.parametrize("make", [pytest.param(cls, id=name) for name, cls in ALGORITHMS.items()])
+swift = pytest.mark.parametrize(
+    "make", [pytest.param(cls, id=name) for name, cls in ALGORITHMS.items() if name not in CUBIC]
+)
 supervised = pytest.mark.parametrize("make", [pytest.param(cls, id=name) for name, cls in SUPERVISED.items()])
 classifiers = pytest.mark.parametrize("make", [pytest.param(cls, id=name) for name, cls in CLASSIFIERS.items()])
 regressors = pytest.mark.parametrize("make", [pytest.param(cls, id=name) for name, cls in REGRESSORS.items()])
@@ -245,7 +256,7 @@ def test_width_of_the_blocks_does_not_matter(cls, parameters):
         assert_same_state(model, models[0])
 
 
-@every
+@swift
 def test_large_blocks_are_learned_like_small_ones(make):
     """From 2^20 values on a block is learned in parts while later parts are checked."""
     X, y = examples(make, n=1100, d=1000)
@@ -553,7 +564,7 @@ def test_bad_values_with_a_new_label_and_a_new_column(make):
         refused(model, wide, strange, match="row 89, column 11")
 
 
-@every
+@swift
 @pytest.mark.parametrize("kind", [np.asarray, csr_matrix], ids=["dense", "sparse"])
 @pytest.mark.parametrize("fresh", [True, False], ids=["new", "old"])
 def test_bad_value_at_the_end_of_a_large_block(make, kind, fresh):
@@ -770,7 +781,7 @@ def test_fit_forgets(make):
 @every_setting
 def test_repr_evaluates_back(cls, parameters):
     model = cls(**parameters)
-    again = eval(repr(model), dict(ALGORITHMS))
+    again = eval(repr(model), {**ALGORITHMS, "Features": seriatim.Features})
     assert type(again) is cls
     assert again.get_params() == model.get_params()
     assert repr(again) == repr(model)

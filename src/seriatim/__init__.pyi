@@ -45,6 +45,91 @@ class DictionaryLearning(Transformer):
     def components_(self) -> Any: ...
     def inverse_transform(self, *args: Any, **options: Any) -> Any: ...
 
+class IncrementalPCA(Transformer):
+    n_components: int
+    block: int | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        n_components: int,
+        *,
+        block: int | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+    @property
+    def components_(self) -> Any: ...
+    @property
+    def explained_variance_(self) -> Any: ...
+    @property
+    def explained_variance_ratio_(self) -> Any: ...
+    def inverse_transform(self, *args: Any, **options: Any) -> Any: ...
+    @property
+    def mean_(self) -> Any: ...
+    @property
+    def n_samples_seen_(self) -> Any: ...
+    @property
+    def noise_variance_(self) -> Any: ...
+    @property
+    def singular_values_(self) -> Any: ...
+    @property
+    def var_(self) -> Any: ...
+
+class OnlinePCA(Transformer):
+    n_components: int
+    eta: float
+    seed: int
+    n_features: int | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        n_components: int,
+        *,
+        eta: float = ...,
+        seed: int = ...,
+        n_features: int | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+    def bound(self, *args: Any, **options: Any) -> Any: ...
+    @property
+    def components_(self) -> Any: ...
+    @property
+    def density_(self) -> Any: ...
+    @property
+    def expected_loss_(self) -> Any: ...
+    def inverse_transform(self, *args: Any, **options: Any) -> Any: ...
+    @property
+    def loss_(self) -> Any: ...
+
+class OnlineSVD(Transformer):
+    rank: int
+    threshold: float
+    forgetting: float
+    block: int | None
+    missing: bool
+    keep_left: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        rank: int,
+        *,
+        threshold: float = ...,
+        forgetting: float = ...,
+        block: int | None = ...,
+        missing: bool = ...,
+        keep_left: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+    @property
+    def components_(self) -> Any: ...
+    def inverse_transform(self, *args: Any, **options: Any) -> Any: ...
+    @property
+    def left_(self) -> Any: ...
+    def reconstruct(self, *args: Any, **options: Any) -> Any: ...
+    def remove(self, *args: Any, **options: Any) -> Any: ...
+    def revise(self, *args: Any, **options: Any) -> Any: ...
+    @property
+    def singular_values_(self) -> Any: ...
+
 class CSOGD(Classifier):
     eta: float
     variant: Literal["I", "II"]

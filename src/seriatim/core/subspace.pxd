@@ -1,0 +1,44 @@
+from seriatim.core.arrow cimport Arrow
+from seriatim.core.reservoir cimport Reservoir
+from seriatim.core.row cimport Row
+from seriatim.core.table cimport Table
+
+
+cdef class Subspace:
+    cdef readonly Py_ssize_t rank        # the most directions
+    cdef public double threshold
+    cdef readonly Py_ssize_t k           # directions
+    cdef Py_ssize_t columns              # of B
+    cdef Py_ssize_t used                 # features from here on were 0 in all rows
+    cdef Py_ssize_t steps                # rows since B was made
+    cdef Py_ssize_t most                 # of them
+    cdef Py_ssize_t stride
+    cdef Table basis                     # B
+    cdef Reservoir pending               # P
+    cdef Arrow arrow
+    cdef double* s
+    cdef double* T                       # rows of `stride` numbers
+    cdef double* m                       # V'x
+    cdef double* c                       # coordinates in [B, P']
+    cdef double* work                    # one number a feature, all 0
+    cdef Py_ssize_t features
+    cdef bint keep_left
+    cdef object U                        # left vectors are blockdiag(U, 1) R
+    cdef object R
+    cdef object error
+
+    cdef int grow(self, Py_ssize_t rows) except -1
+    cdef void project(self, const Row* x) noexcept nogil
+    cdef double loss(self, const Row* x) noexcept nogil
+    cdef double residual(self, const Row* x) noexcept nogil
+    cdef void gather(self) noexcept nogil
+    cdef void spread(self) noexcept nogil
+    cdef void subtract(self) noexcept nogil
+    cdef void coordinates(self, const double* x, Py_ssize_t n) noexcept nogil
+    cdef void lay(self, const Row* x, bint clear) noexcept nogil
+    cdef Py_ssize_t width(self, const Row* x) noexcept nogil
+    cdef int append(self, const Row* x, double forgetting) noexcept nogil
+    cdef int turn(self, Py_ssize_t n, Py_ssize_t rows, Py_ssize_t keep) noexcept nogil
+    cdef int turn_large(self, Py_ssize_t n, Py_ssize_t rows, Py_ssize_t keep) noexcept with gil
+    cdef int turn_left(self, Py_ssize_t n, Py_ssize_t k, Py_ssize_t keep) noexcept with gil
+    cdef int fold(self) noexcept with gil
