@@ -280,8 +280,8 @@ class OnlineSVD(Transformer):
     >>> model = OnlineSVD(10, block=100).fit(X)
     >>> model.singular_values_[:3].round(1)
     array([2193.1,  566.6,  541.6])
-    >>> round(-model.score(X) / X.multiply(X).sum(axis=1).mean(), 3)    # the share of the squares that is left
-    0.084
+    >>> f"{-model.score(X) / X.multiply(X).sum(axis=1).mean():.1%} of the squares are left"
+    '8.4% of the squares are left'
 
     Brand, "Incremental singular value decomposition of uncertain data with missing values", ECCV 2002; "Fast online
     SVD revisions for lightweight recommender systems", SDM 2003; "Fast low-rank modifications of the thin singular
