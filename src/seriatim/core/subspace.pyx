@@ -315,6 +315,8 @@ cdef class Subspace:
         cdef double[:, ::1] out
         if self.k == 0 or self.used == 0:
             return np.zeros((self.used, self.k))
+        if self.steps == 0:    # T is the identity
+            return self.B().copy()
         T = np.asarray(<double[:rows, :self.stride]> self.T)[:, :self.k]
         V = self.B() @ T[:self.columns]
         out = V

@@ -257,9 +257,9 @@ class OnlineSVD(Transformer):
 
     m = V'x, p = x - V m, rho = |p|: the SVD of [[diag s, m], [0, rho]], which is cheap since all but its last column is
     diagonal, turns s and [V, p / rho] into the new ones, and the `rank` largest values are kept. Where rho is at most
-    threshold |x| there is no new direction. V is kept as a large basis, the rows since it was made, and a small matrix that every
-    row turns; it is orthogonal to rounding after any number of rows. A row costs its non-zeros times the rank and the
-    rank's cube; one that lies in the space, within a tenth of its length, the features times the rank.
+    threshold |x| there is no new direction. V is kept as a large basis, the rows since it was made, and a small matrix
+    that every row turns; it is orthogonal to rounding after any number of rows. A row costs its non-zeros times the
+    rank and the rank's cube; one that lies in the space, within a tenth of its length, the features times the rank.
 
     The loss of a row is |x - V V'x|^2. What is below the ceiling is exact; what is cut off between rows is lost. Blocks
     are several times as fast as single rows, and cut off less often; in progressive evaluation a row is judged before
@@ -280,8 +280,8 @@ class OnlineSVD(Transformer):
     >>> model = OnlineSVD(10, block=100).fit(X)
     >>> model.singular_values_[:3].round(1)
     array([2193.1,  566.6,  541.6])
-    >>> round(-model.score(X) / X.multiply(X).sum(axis=1).mean(), 3)    # the share of the squares that is left
-    0.084
+    >>> f"{-model.score(X) / X.multiply(X).sum(axis=1).mean():.1%} of the squares are left"
+    '8.4% of the squares are left'
 
     Brand, "Incremental singular value decomposition of uncertain data with missing values", ECCV 2002; "Fast online
     SVD revisions for lightweight recommender systems", SDM 2003; "Fast low-rank modifications of the thin singular
