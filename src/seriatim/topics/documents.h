@@ -206,7 +206,7 @@ WIDE static void row_products(Py_ssize_t width, Py_ssize_t K, Py_ssize_t n, cons
 }
 
 /* logs = x + more less the logarithm of their sum of exponentials, out = its exponential. */
-WIDE static void normalise(Py_ssize_t n, const double *x, const double *more, double *restrict logs, double *restrict out)
+WIDE static void normalise(Py_ssize_t n, const double *x, const double *more, double *logs, double *restrict out)
 {
     double lane[4] = {0, 0, 0, 0}, top = -1e308, norm;
     for (Py_ssize_t k = 0; k < n; k++) {
