@@ -14,7 +14,8 @@ from scipy.stats import kstest
 from sklearn.decomposition import LatentDirichletAllocation
 
 import seriatim
-from seriatim.errors import DataError
+from seriatim import Features
+from seriatim.errors import DataError, ModelError, ParameterError
 from tests.learners import learner
 from tests.reference import topics as papers
 from tests.test_contract import Unchanged
@@ -345,3 +346,57 @@ def test_save_and_load(tmp_path):
         one.partial_fit(X[37:])
     assert (model.components_ == other.components_).all()
     assert (model.transform(X) == other.transform(X)).all()
+
+
+# ---- priors, words of texts, state
+
+
+def test_priors_of_topics():
+    """One for each, or those of gensim's `asymmetric`; anything else is refused before the first document."""
+    X, cls = documents(22), learner("LDA")
+    k = np.arange(4)
+    prior = 1 / (k + 2) / (1 / (k + 2)).sum()
+    one, other = (cls(n_topics=4, batch=16, alpha=alpha).fit(X) for alpha in ("asymmetric", prior))
+    assert (one.components_ == other.components_).all()
+    assert not np.allclose(one.components_, cls(n_topics=4, batch=16).fit(X).components_)
+    for bad in ([0.1, 0.2], "symmetric", 0.0, [0.1, 0.2, 0.3, -1.0], [[0.1] * 4]):
+        with pytest.raises(ParameterError, match="alpha"):
+            cls(n_topics=4, alpha=bad).fit(X)
+
+
+def test_texts_and_hashes():
+    """Words of texts by their names; hashed ones by their columns. What does not know a word passes over it."""
+    texts = ["goal match goal team", "oil price oil barrel", "team goal match", "barrel oil price"] * 20
+    named = learner("LDA")(n_topics=2, batch=8, tau0=1.0, features=Features(text=["t"]))
+    hashed = learner("LDA")(n_topics=2, batch=8, tau0=1.0, features=Features(text=["t"], bits=12))
+    for text in texts:
+        named.learn_one({"t": text})
+        hashed.learn_one({"t": text})
+    words = [{word for word, _ in topic} for topic in named.topics(3)]
+    assert {frozenset(topic) for topic in words} == {
+        frozenset({"t=goal", "t=match", "t=team"}),
+        frozenset({"t=oil", "t=price", "t=barrel"}),
+    }
+    assert all(0 <= column < 4096 for topic in hashed.topics(3) for column, _ in topic)
+    assert len(hashed._learner.vocabulary()) == 6  # of 4096 columns only those with words take room
+    sport, trade = (named.transform_one({"t": text}) for text in texts[:2])
+    assert np.argmax(sport) != np.argmax(trade)
+    assert (named.transform_one({"t": "goal zebra"}) == named.transform_one({"t": "goal"})).all()
+
+
+def test_broken_states_are_refused():
+    """Each array of a model is looked at before anything is done with it."""
+    X = documents(23)
+    state = Ours("LDA", n_topics=3, batch=16).learn_all(X[:40]).model.__getstate__()
+    for name, change in {
+        "words": lambda a: a[:-1], "table": lambda a: a[:, :2], "sums": lambda a: -1e9 + 0 * a,
+        "mass": lambda a: -1 - a, "open_words": lambda a: a + 1000, "open_sums": lambda a: a * np.nan, "scale": lambda a: -1.0,
+    }.items():  # fmt: skip
+        broken = {**state, "state": {**state["state"], name: change(state["state"][name])}}
+        with pytest.raises(ModelError):
+            learner("LDA").__new__(learner("LDA")).__setstate__(broken)
+    for name, column in (("words", 0), ("open_words", 0)):
+        twice = state["state"][name].copy()
+        twice[1] = twice[column]
+        with pytest.raises(ModelError):
+            learner("LDA").__new__(learner("LDA")).__setstate__({**state, "state": {**state["state"], name: twice}})

@@ -8,7 +8,7 @@ from libc.string cimport memcpy, memset
 
 from seriatim.core.digamma cimport digamma, log_gamma
 from seriatim.core.memory cimport resize
-from seriatim.core.numbered cimport positive_at
+from seriatim.core.random cimport random_bits
 from seriatim.core.row cimport Row
 from seriatim.topics.batches cimport Memo, Topics, add_multiple_of, digamma_row
 
@@ -133,8 +133,9 @@ cdef class VariationalHDP(Topics):
     # ---- the topics of the corpus
 
     cdef double first(self, Py_ssize_t k, Py_ssize_t w) noexcept nogil:
-        """c Exp(1), which eta is a part of."""
-        return -self.c * log(positive_at(self.seed, w * self.K + k + 1))
+        """c Exp(1), which eta is a part of: -c log u, u in (0, 1] of the number of topic and word."""
+        cdef Py_ssize_t draws = w * self.K + k
+        return -self.c * log(((random_bits(self.seed, &draws) >> 11) + 1) * (1.0 / 9007199254740992.0))
 
     cdef double prepare(self, const double* a, double* out) noexcept nogil:
         digamma_row(self.width, a, out)

@@ -7,7 +7,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from seriatim.core.digamma cimport digamma, log_gamma
-from seriatim.core.numbered cimport normal_at
+from seriatim.core.normals cimport random_normal
 from seriatim.core.row cimport Row
 from seriatim.topics.batches cimport Topics, digamma_row
 
@@ -65,7 +65,7 @@ cdef class VariationalLDA(Topics):
 
     cdef double first(self, Py_ssize_t k, Py_ssize_t w) noexcept nogil:
         """Gamma(100, 1/100), by Wilson and Hilferty's (1931) cube of a normal number, that of topic and word."""
-        return (1 - 1.0 / 900 + normal_at(self.seed, w * self.K + k) / 30) ** 3
+        return (1 - 1.0 / 900 + random_normal(self.seed, w * self.K + k) / 30) ** 3
 
     cdef double prepare(self, const double* a, double* out) noexcept nogil:
         cdef Py_ssize_t k
