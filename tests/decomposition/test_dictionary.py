@@ -3,6 +3,8 @@
 Where a property is tested of the `paper` and of `ours`, the first shows that the transcription has it.
 """
 
+import copy
+import signal
 from functools import cache
 
 import numpy as np
@@ -13,12 +15,12 @@ from sklearn.linear_model import Lasso
 
 import seriatim
 from seriatim import evaluate
-from seriatim.errors import SeriatimError
+from seriatim.errors import DataError, LimitError, ModelError, SeriatimError
 from tests.decomposition.comparison import WAYS, as_dicts, by_names, close, real_matrix
 from tests.learners import learner
 from tests.reference import decomposition as papers
 from tests.reference.decomposition import lasso
-from tests.test_contract import Unchanged
+from tests.test_contract import Unchanged, assert_same_state
 
 CASES = papers.DictionaryLearning.CASES
 EXACT = {"lars": {"coding": "lars"}, "cd": {"coding": "cd", "tolerance": 1e-13, "iterations": 100_000}}
@@ -355,3 +357,118 @@ def test_parameters(wrong):
     cls = learner("DictionaryLearning")
     with pytest.raises(SeriatimError):
         cls(**{"n_atoms": 2, **wrong}).partial_fit(np.eye(3))
+
+
+def test_default_lam_is_that_of_the_features_with_values():
+    """Not of those that a block happens to have room for."""
+    X = mixtures(16)[0]
+    wide = np.hstack([X[:, :7], np.zeros((100, 5)), X[:, 7:], np.zeros((100, 3))])
+    case = {"n_atoms": 5, "batch": 20, "coding": "lars"}
+    narrow = learner("DictionaryLearning")(**case).partial_fit(X).transform(X)
+    for rows in (wide, csr_matrix(wide)):
+        close(learner("DictionaryLearning")(**case).partial_fit(rows).transform(rows), narrow, 1.0)
+    named = by_names(X, learner("DictionaryLearning")(**case))
+    close([named.transform_one(row) for row in as_dicts(X)], narrow, 1.0)
+
+
+# ---- codes on dictionaries that are hard
+
+
+def with_atoms(D, **parameters):
+    """A model with these atoms."""
+    model = learner("DictionaryLearning")(len(D), batch=1, **parameters).partial_fit(np.ones((1, D.shape[1])))
+    state = model.__getstate__()
+    state["state"] |= {"D": D, "A": np.eye(len(D)), "B": np.zeros_like(D)}
+    model.__setstate__(state)
+    return model
+
+
+HARD = {
+    "more than features": lambda rng, n, d: rng.standard_normal((n, d)),
+    "ties": lambda rng, n, d: np.round(1.5 * rng.standard_normal((n, d))),
+    "copies": lambda rng, n, d: rng.standard_normal((n, d))[rng.integers(0, n // 3, n)] * rng.choice([-1, 1], (n, 1)),
+    "nearly alike": lambda rng, n, d: 3 + np.abs(rng.standard_normal((n, d))),
+    "of small rank": lambda rng, n, d: rng.standard_normal((n, 3)) @ rng.standard_normal((3, d)),
+    "of any length": lambda rng, n, d: rng.standard_normal((n, d)) * rng.choice([0, 1e-3, 1], (n, 1)),
+}
+
+
+@pytest.mark.parametrize("kind", HARD)
+def test_codes_on_hard_dictionaries(kind):
+    """LARS is exact; the objective of coordinate descent is within its tolerance all the same."""
+    rng = np.random.default_rng(17)
+    for _ in range(30):
+        n, d = rng.integers(3, 50), rng.integers(1, 25)
+        D = HARD[kind](rng, n, d)
+        D /= np.maximum(np.linalg.norm(D, axis=1, keepdims=True), 1)
+        lam, X = 10 ** rng.uniform(-4, 0), np.round(2 * rng.standard_normal((6, d)))
+        exact = with_atoms(D, lam=lam, coding="lars").transform(X)
+        assert kkt(X, D, lam, exact) < 1e-6
+        least = objective(X, D, lam, exact)
+        quick = with_atoms(D, lam=lam)
+        assert objective(X, D, lam, quick.transform(X)) <= (1 + 1e-4) * least + 1e-12
+        assert -quick.score(X) == pytest.approx(objective(X, D, lam, quick.transform(X)), rel=1e-8, abs=1e-12)
+
+
+# ---- what is refused, and what is interrupted
+
+
+def test_codes_that_are_none():
+    model = learner("DictionaryLearning")(n_atoms=3, batch=20).partial_fit(mixtures(18)[0])
+    for bad in (np.zeros((2, 4)), np.zeros(3), [[np.nan, 0, 0]], [["a", "b", "c"]]):
+        with pytest.raises(DataError, match="codes"):
+            model.inverse_transform(bad)
+
+
+def test_atoms_for_which_there_is_no_room(monkeypatch):
+    X = mixtures(19)[0]
+    model = learner("DictionaryLearning")(n_atoms=3, batch=20).partial_fit(X)
+    monkeypatch.setattr(seriatim.decomposition.dictionary, "MAX_BYTES", 1000)
+    with Unchanged(model), pytest.raises(LimitError, match="3 atoms of 480 features"):
+        model.partial_fit(np.hstack([X] * 40))
+    model.partial_fit(X)
+
+
+WRONG = {
+    "an atom too few": {"D": np.zeros((3, 12))},
+    "columns of one array": {"B": np.zeros((4, 11))},
+    "long atoms": {"D": np.ones((4, 12))},
+    "A": {"A": np.triu(np.ones((4, 4)))},
+    "negative squares": {"A": -np.eye(4)},
+    "sizes": {"B": np.full((4, 12), 1e200)},
+    "rounds": {"t": 91},
+    "draws": {"draws": -1},
+    "known columns": {"known": 13},
+    "waiting rows": {"waiting.start": np.arange(4)},
+    "a column": {"waiting.index": np.full(120, 12, dtype=np.int32)},
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=list(WRONG))
+def test_states_that_are_none(wrong):
+    model = learner("DictionaryLearning")(n_atoms=4, batch=20, lam=0.1).partial_fit(mixtures(20, n=90)[0])
+    state = copy.deepcopy(model.__getstate__())
+    assert wrong.keys() <= state["state"].keys()
+    state["state"] |= wrong
+    with pytest.raises(ModelError):
+        copy.copy(model).__setstate__(state)
+
+
+def test_an_interruption_comes_between_two_rows():
+    X = np.tile(patches(), (10, 1))
+    case = {"n_atoms": 100, "lam": 0.05, "batch": 50}
+
+    def enough(*_):
+        raise KeyboardInterrupt
+
+    model = learner("DictionaryLearning")(**case).partial_fit(X[:60])
+    before = signal.signal(signal.SIGALRM, enough)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(X[60:])
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert 60 <= model.t_ < len(X)
+    assert_same_state(model, learner("DictionaryLearning")(**case).partial_fit(X[: model.t_]))

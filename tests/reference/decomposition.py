@@ -282,7 +282,8 @@ class DictionaryLearning:
     there again; where all rows are zeros the atom stays as it is and nothing is drawn. The dictionary begins with
     zeros, all unused, so that the first batch's rows are its first atoms.
 
-    lam=None is 1.2 / sqrt(features), by the features that are known when the first batch begins.
+    lam=None is 1.2 / sqrt(features), by the features that have values in the first batch: so it does not matter
+    whether rows are dense, sparse or have names, nor how wide the blocks are in which they come.
     """
 
     CASES = grid(n_atoms=(3,), lam=(0.1,), batch=(10, 25), seed=(0, 4)) + grid(n_atoms=(7,), batch=(20,))

@@ -385,12 +385,13 @@ class DictionaryLearning(Transformer):
     Parameters
     ----------
     n_atoms : the number of atoms, at least 1.
-    lam : what a unit of |a|_1 costs, above 0; None: 1.2 / sqrt(m), where m is the number of features that have values
-        in the first batch, which is meant for rows of length 1.
+    lam : what a unit of |a|_1 costs, above 0; None: 1.2 / sqrt(m), which is meant for rows of length 1. m is the number
+        of features that have values in the first batch.
     batch : eta, the rows of a batch, at least 1.
-    coding : how codes are found: cd, coordinate descent; or lars, along the path of all lam (exact, and slower).
-    tolerance : coordinate descent ends when no coefficient moves by more than this part of the largest; above 0.
-    iterations : sweeps of coordinate descent for one row, at most.
+    coding : how codes are found: cd, coordinate descent; lars, along the path of all lam down to this, to rounding.
+    tolerance : of coordinate descent, above 0 and below 1. It ends when no coefficient moves by more than this part of
+        the largest, and the objective is known to be within this part of the least.
+    iterations : sweeps of coordinate descent for a row, at least 1; a row that takes more is left to LARS.
     seed : of the random draws.
 
     >>> from seriatim import DictionaryLearning, data
