@@ -125,7 +125,8 @@ def test_run_takes_every_algorithm(good, rows, name):
         needed = ["-p", "source=old.model"]
     if "k" in seriatim.algorithms()[name].parameters:
         needed = ["-p", "k=2"]
-    needed += {"GroupRDA": ["-p", "groups=2"], "MultiTaskRDA": ["-p", "n_tasks=1"]}.get(name, [])
+    others = {"GroupRDA": "groups=2", "MultiTaskRDA": "n_tasks=1", "DictionaryLearning": "n_atoms=3"}
+    needed += ["-p", others[name]] if name in others else []
     for spelling in (command, name, name.lower()):
         found = json.loads(good("run", rows, "-a", spelling, *needed, "--json"))
         assert list(found) == KEYS

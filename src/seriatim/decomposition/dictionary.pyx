@@ -16,7 +16,7 @@ from seriatim.decomposition.lasso cimport Lasso
 
 from seriatim.errors import DataError, LimitError, ModelError
 from seriatim.estimator import Transformer
-from seriatim.parameters import Choice, Number, decades
+from seriatim.parameters import Choice, Number
 
 cdef extern from "matrix.h":
     void add_lines(Py_ssize_t n, Py_ssize_t lines, const double* a, const int* which, const double* X, Py_ssize_t width,
@@ -408,7 +408,7 @@ class DictionaryLearning(Transformer):
     paper = "Mairal et al. (2010)"
     fixed = (*Transformer.fixed, "n_atoms", "batch")
     n_atoms = Number(least=1, most=10_000, integer=True)
-    lam = Number(None, above=0, optional=True, search=decades(-2, 0))
+    lam = Number(None, above=0, optional=True)  # a part of the loss: not to be tuned by it
     batch = Number(256, least=1, most=10**6, integer=True)
     coding = Choice("cd", ("cd", "lars"))
     tolerance = Number(1e-4, above=0, below=1)
