@@ -410,6 +410,14 @@ def test_codes_on_hard_dictionaries(kind):
         assert -quick.score(X) == pytest.approx(objective(X, D, lam, quick.transform(X)), rel=1e-8, abs=1e-12)
 
 
+@pytest.mark.parametrize("coding", ["cd", "lars"])
+def test_atoms_that_are_next_to_nothing(coding):
+    """An atom shorter than 1e-15 counts as none, however long the row."""
+    model = with_atoms(np.diag([1e-16, 1e-16, 1.0]), lam=0.1, coding=coding)
+    assert not model.transform([[1e40, -1e40, 0]]).any()
+    close(model.transform([[1e40, -1e40, 2.0]]), [[0, 0, 1.9]])
+
+
 # ---- what is refused, and what is interrupted
 
 

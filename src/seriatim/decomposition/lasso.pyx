@@ -86,7 +86,7 @@ cdef class Lasso:
         may be more than this part above the least. Says whether the sweeps were enough.
         """
         cdef Py_ssize_t i, sweeps = 0
-        cdef double peak
+        cdef double peak, moved, enough
         while True:
             self.gather(c)
             peak = 0
@@ -98,7 +98,8 @@ cdef class Lasso:
                 if moved <= loose * peak:
                     break
             if self.call(c, loose * peak) == 0:
-                if loose <= tolerance and self.gap(c) <= tolerance * self.objective(c) + 1e-13 * self.norm2:
+                enough = tolerance * self.objective(c) + 1e-13 * self.norm2
+                if self.n == 0 or (loose <= tolerance and self.gap(c) <= enough):
                     return True
                 loose = min(tolerance, loose / 10)
             if sweeps >= self.iterations:
@@ -112,7 +113,7 @@ cdef class Lasso:
         cdef Py_ssize_t i, j
         cdef double most = 0, of_x = self.norm2, square = self.norm2, s
         for j in range(self.atoms):
-            most = max(most, fabs(self.r[j]))
+            most = fabs(self.r[j]) if self.state[j] != NONE and fabs(self.r[j]) > most else most
         for i in range(self.n):
             of_x -= self.a[i] * c[self.atom[i]]
             square -= self.a[i] * (c[self.atom[i]] + self.r[self.atom[i]])
