@@ -390,7 +390,8 @@ def test_broken_states_are_refused():
     state = Ours("LDA", n_topics=3, batch=16).learn_all(X[:40]).model.__getstate__()
     for name, change in {
         "words": lambda a: a[:-1], "table": lambda a: a[:, :2], "sums": lambda a: -1e9 + 0 * a,
-        "mass": lambda a: -1 - a, "open_words": lambda a: a + 1000, "open_sums": lambda a: a * np.nan, "scale": lambda a: -1.0,
+        "mass": lambda a: -1 - a, "open_words": lambda a: a + 1000, "open_sums": lambda a: a * np.nan,
+        "scale": lambda a: -1.0,
     }.items():  # fmt: skip
         broken = {**state, "state": {**state["state"], name: change(state["state"][name])}}
         with pytest.raises(ModelError):
