@@ -335,21 +335,26 @@ cdef class Subspace:
         if self.pending.n == 0 and self.steps == 0:
             return
         U = self.left() if self.keep_left else None
-        if self.k > self.columns or self.used == 0:
+        if self.k > self.columns or self.k == 0 or self.used == 0:
             self.become(orthogonal(self.directions()), self.values(), U)
             return
-        cdef Py_ssize_t a, first, k = self.k, rows = self.columns + self.pending.n
+        cdef Py_ssize_t first, k = self.k, rows = self.columns + self.pending.n
         T = np.array(<double[:rows, :self.stride]> self.T)[:, :k]
-        B, room = self.B(), np.empty((CHUNK, k))
+        cdef int[::1] start, who
+        cdef double[::1] value
+        cdef Py_ssize_t e, i, stop
+        cdef double[:, ::1] out = np.empty((CHUNK, k))
+        start, who, value = self.by_column(None)
+        B, room = self.B(), np.asarray(out)
         for first in range(0, self.used, CHUNK):    # in place, a piece that fits the cache at a time
-            piece = B[first:first + CHUNK]
-            np.matmul(piece, T[:self.columns], out=room[:len(piece)])
-            piece[:, :k] = room[:len(piece)]
-            piece[:, k:] = 0
-        with nogil:
-            for a in range(self.pending.n):
-                spread_row(&self.pending.rows[a], self.T + (self.columns + a) * self.stride, k, self.rank,
-                           self.basis.data + self.rank)
+            stop = min(first + CHUNK, self.used)
+            np.matmul(B[first:stop], T[:self.columns], out=room[:stop - first])
+            with nogil:
+                for i in range(first, stop):
+                    for e in range(start[i], start[i + 1]):
+                        add(value[e], self.T + (self.columns + who[e]) * self.stride, k, &out[i - first, 0])
+            B[first:stop, :k] = room[:stop - first]
+            B[first:stop, k:] = 0
         V = B[:, :k]
         W = orthogonal(V)
         if W is not V:
@@ -494,33 +499,46 @@ cdef class Subspace:
         self.k = kept
         self.steps += rows.n
 
-    def products(self, Reservoir rows):
-        """Of rows: with [B, P'], and with one another."""
-        cdef Py_ssize_t i, j, e, n = rows.n, p = self.pending.n, columns = self.columns, used = self.used, total = 0
+    def by_column(self, Reservoir rows):
+        """P and these rows by column: where each starts, whose values there are in it, ascending, and the values."""
+        cdef Py_ssize_t i, j, e, p = self.pending.n, n = p + (0 if rows is None else rows.n), used = self.used, total = 0
         cdef Kept* z
-        for i in range(p + n):
+        for i in range(n):
             total += (self.pending.rows[i] if i < p else rows.rows[i - p]).n
-        H, G = np.zeros((n, columns)), np.zeros((n, p + n))
-        cdef double[:, ::1] h = H, g = G
         cdef int[::1] start = np.zeros(used + 2, np.int32), who = np.empty(max(total, 1), np.int32)
         cdef double[::1] value = np.empty(max(total, 1))
         with nogil:
-            for i in range(p + n):    # who has a value in each column
+            for i in range(n):
                 z = &self.pending.rows[i] if i < p else &rows.rows[i - p]
                 for j in range(z.n):
                     start[z.index[j] + 2] += 1
             for j in range(used):
                 start[j + 2] += start[j + 1]
-            for i in range(p + n):
+            for i in range(n):
                 z = &self.pending.rows[i] if i < p else &rows.rows[i - p]
                 for j in range(z.n):
                     e = start[z.index[j] + 1]
                     start[z.index[j] + 1] += 1
                     who[e], value[e] = <int> i, z.value[j]
+        return start, who, value
+
+    def products(self, Reservoir rows):
+        """Of rows: with [B, P'], and with one another."""
+        cdef Py_ssize_t i, j, e, n = rows.n, p = self.pending.n, columns = self.columns, used = self.used
+        cdef Kept* z
+        cdef int[::1] start, who
+        cdef double[::1] value
+        start, who, value = self.by_column(rows)
+        H, G = np.zeros((n, columns)), np.zeros((n, p + n))
+        cdef double[:, ::1] h = H, g = G
+        with nogil:
+            for j in range(used if columns else 0):    # a record of B is read once for all rows that have it
+                e = start[j + 1] - 1
+                while e >= start[j] and who[e] >= p:
+                    add(value[e], self.basis.data + (j + 1) * self.rank, columns, &h[who[e] - p, 0])
+                    e -= 1
             for i in range(n):
                 z = &rows.rows[i]
-                if columns:
-                    sum_rows(z, self.basis.data + self.rank, self.rank, columns, &h[i, 0])
                 for j in range(z.n):
                     e = start[z.index[j]]
                     add_column(&who[0] + e, &value[0] + e, start[z.index[j] + 1] - e, p + i, z.value[j], &g[i, 0])
@@ -627,26 +645,11 @@ cdef class Subspace:
         self.pending, self.k, self.columns, self.used, self.steps = pending, k, B.shape[1], used, steps
 
 
-cdef void sum_rows(const Kept* z, const double* b, Py_ssize_t stride, Py_ssize_t n, double* out) noexcept nogil:
-    """out += the sum of z_j b_j, four at a time: what costs is to read and write `out`."""
-    cdef Py_ssize_t i = 0, a
-    cdef const double* p
-    cdef const double* q
-    cdef const double* r
-    cdef const double* s
-    cdef double u, v, w, x
-    while i + 4 <= z.n:
-        p, q = b + z.index[i] * stride, b + z.index[i + 1] * stride
-        r, s = b + z.index[i + 2] * stride, b + z.index[i + 3] * stride
-        u, v, w, x = z.value[i], z.value[i + 1], z.value[i + 2], z.value[i + 3]
-        for a in range(n):
-            out[a] += (u * p[a] + v * q[a]) + (w * r[a] + x * s[a])
-        i += 4
-    while i < z.n:
-        p, u = b + z.index[i] * stride, z.value[i]
-        for a in range(n):
-            out[a] += u * p[a]
-        i += 1
+cdef inline void add(double v, const double* b, Py_ssize_t n, double* out) noexcept nogil:
+    """out += v b."""
+    cdef Py_ssize_t a
+    for a in range(n):
+        out[a] += v * b[a]
 
 
 cdef inline void add_column(const int* who, const double* value, Py_ssize_t n, Py_ssize_t last, double v,
