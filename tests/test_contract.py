@@ -795,9 +795,8 @@ def test_observed_scores_are_those_of_the_moment(make):
         parameters = {"classes": list(range(labels))} if make.task == "classification" else {}
         parameters |= {"batch": 1} if "batch" in make.parameters else {}
         model, asked, seen = default(make, **parameters), [], []
-        sign = -1 if make.task == "representation" else 1  # there the score of a row is its loss
         for x, target in zip(X, y, strict=True):
-            asked.append(sign * scores(model, x[None, :])[0] if model.__sklearn_is_fitted__() else None)
+            asked.append(scores(model, x[None, :])[0] if model.__sklearn_is_fitted__() else None)
             row, told = as_rows(x[None, :]).check(), model._targets([target], 1)
             model.learn_rows(row, told, lambda _, s, fresh, seen=seen: seen.append(s[0]))
         for ours, theirs in zip(seen[1:], asked[1:], strict=True):
