@@ -79,9 +79,6 @@ class Strategy:
         self.days.append(np.asarray(x, dtype=float))
         self.b = self.next(self.days[-1])
 
-    def wealth_of(self, b, x):
-        return b * x / (b @ x)
-
 
 class BuyAndHold(Strategy):
     """The shares bought on the first day; the portfolio drifts with the prices."""
@@ -164,13 +161,15 @@ class ONS(Strategy):
 def anticor(X, b, w):
     """Borodin, El-Yaniv and Gogan (2004): money moves from i to j if i did better, and j now follows what i did before.
 
-    X holds all days so far; with fewer than 2w the portfolio stays.
+    X holds all days so far; with fewer than 2w the portfolio stays. Returns that are constant, but for rounding, are not
+    correlated with any.
     """
     if len(X) < 2 * w:
         return b
     Z = np.log(X[-2 * w :])
     one, two = Z[:w] - Z[:w].mean(axis=0), Z[w:] - Z[w:].mean(axis=0)
-    size = np.sqrt(np.outer((one**2).sum(axis=0), (two**2).sum(axis=0)))
+    squares = [np.where((z**2).sum(axis=0) > 1e-24 * w, (z**2).sum(axis=0), 0) for z in (one, two)]
+    size = np.sqrt(np.outer(*squares))
     cor = np.divide(one.T @ two, size, out=np.zeros_like(size), where=size > 0)
     mu, own = Z[w:].mean(axis=0), np.maximum(0, -np.diag(cor))
     claim = np.where((mu[:, None] >= mu) & (cor > 0), cor + own[:, None] + own, 0)
@@ -219,10 +218,10 @@ class Anticor(Strategy):
 
 
 def reverted(b, x, step):
-    """b + step(|x - mean|^2) (x - mean), on the simplex; a flat x moves nothing."""
+    """b + step(|x - mean|^2) (x - mean), on the simplex; an x that is flat, but for rounding, moves nothing."""
     spread = x - x.mean()
     size = spread @ spread
-    return project(b + step(size) * spread) if size > 0 else b
+    return project(b + step(size) * spread) if size > 1e-24 * (x @ x) else b
 
 
 class PAMR(Strategy):
@@ -386,7 +385,7 @@ class CORN(Patterns):
     """Li, Hoi and Gopalkrishnan (2011): a past whose correlation with the present one is at least rho.
 
     ensemble "uniform" (CORN-U): windows 1 to `window`, all with rho; "top" (CORN-K): and rho = 0, 1/levels, ...; the
-    wealthiest share `top` of the experts, rounded up and with those who tie, has the say. A constant past has
+    wealthiest share `top` of the experts, rounded up and with those who tie (to 1e-9), has the say. A constant past has
     correlation 0.
     """
 
@@ -410,12 +409,13 @@ class CORN(Patterns):
     def chosen(self):
         """Those at least as wealthy as the last of the share, before today's portfolios are tried."""
         n = int(np.ceil(self.top * len(self.logs) - 1e-9))
-        return self.logs >= np.sort(self.logs)[-n] - 1e-12
+        return self.logs >= np.sort(self.logs)[-n] - 1e-9
 
     def alike(self, pasts, now, rho, T):
         a, b = pasts - pasts.mean(axis=1, keepdims=True), now - now.mean()
-        size = np.sqrt((a**2).sum(axis=1) * (b @ b))
-        return np.divide(a @ b, size, out=np.zeros_like(size), where=size > 0) >= rho
+        squares = (a**2).sum(axis=1) * (b @ b)
+        varied = ((a**2).sum(axis=1) > 1e-24 * (pasts**2).sum(axis=1)) & (b @ b > 1e-24 * (now @ now))
+        return np.divide(a @ b, np.sqrt(squares), out=np.zeros_like(squares), where=varied) >= rho
 
 
 class KernelPortfolio(Patterns):
