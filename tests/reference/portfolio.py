@@ -128,16 +128,17 @@ class UniversalPortfolio(Strategy):
 
 
 class ExponentiatedGradient(Strategy):
-    """Helmbold, Schapire, Singer and Warmuth (1998): b_i exp(eta x_i / (b.x)), scaled."""
+    """Helmbold, Schapire, Singer and Warmuth (1998): b_i exp(eta x_i / (b.x)), scaled; kept as logs."""
 
     CASES = ({}, {"eta": 2.0})
 
     def __init__(self, m, eta=0.05):
         super().__init__(m)
-        self.eta = eta
+        self.eta, self.logs = eta, np.zeros(m)
 
     def next(self, x):
-        b = self.b * np.exp(self.eta * x / (self.b @ x))
+        self.logs = self.logs + self.eta * x / (self.b @ x)
+        b = np.exp(self.logs - self.logs.max())
         return b / b.sum()
 
 
@@ -175,7 +176,7 @@ def anticor(X, b, w):
     claim = np.where((mu[:, None] >= mu) & (cor > 0), cor + own[:, None] + own, 0)
     total = claim.sum(axis=1, keepdims=True)
     transfer = b[:, None] * np.divide(claim, total, out=np.zeros_like(claim), where=total > 0)
-    return b + transfer.sum(axis=0) - transfer.sum(axis=1)
+    return transfer.sum(axis=0) + np.where(total[:, 0] > 0, 0, b)  # who is claimed from gives all
 
 
 class Anticor(Strategy):

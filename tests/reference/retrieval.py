@@ -56,7 +56,7 @@ class OMDL:
                 P = np.array(numbers) / np.sqrt(rank)
                 G, columns = P.T @ G @ P, P.T @ K
             self.columns.append(columns)
-            self.G.append(G / np.linalg.norm(G))
+            self.G.append(G / (np.linalg.norm(G) or 1.0))
             self.W.append(np.eye(len(G)))
 
     def distance_of(self, p, a, b):
