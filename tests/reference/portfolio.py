@@ -266,8 +266,11 @@ class CWMR(Strategy):
         lam = self.multiplier(a, b, c)
         u = (-lam * phi * V + np.sqrt((lam * phi * V) ** 2 + 4 * V)) / 2
         self.S = 1 / (1 / S + lam * phi * x**2 * (2 if self.variant == "variance" else 1 / u))
-        self.S = self.S / self.S.sum() / self.m
+        self.S = self.scaled(self.S)
         return project(self.b - lam * S * (x - mean))
+
+    def scaled(self, S):
+        return S / S.sum() / self.m
 
     @staticmethod
     def multiplier(a, b, c):
@@ -491,7 +494,7 @@ class Account:
             "final_wealth": path[-1],
             "annual_return": annual,
             "volatility": volatility,
-            "sharpe": (annual - 0.04) / volatility,
+            "sharpe": (annual - 0.04) / volatility if volatility > 0 else np.nan,
             "max_drawdown": max(1 - path[t] / path[: t + 1].max() for t in range(len(path))),
             "turnover": np.mean(self.trades[1:]) / 2,
         }
