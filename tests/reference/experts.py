@@ -5,9 +5,12 @@ expectation; `regret()` is that less the loss of the best expert, and `bound()` 
 """
 
 import numpy as np
-from scipy.special import logsumexp
 
 from tests.reference.budget import Random
+
+
+def logsumexp(z):
+    return z.max() + np.log(np.exp(z - z.max()).sum())
 
 
 def softmax(z):
@@ -70,7 +73,8 @@ class AdaHedge(Experts):
     def suffered(self, l):  # noqa: E741
         if self.delta > 0:
             eta = np.log(self.N) / self.delta
-            mix = -logsumexp(-eta * l, b=self.w) / eta
+            z = -eta * (self.L - self.L.min())
+            mix = (logsumexp(z) - logsumexp(z - eta * l)) / eta
         else:
             mix = (self.L + l).min() - self.L.min()
         self.delta += max(0.0, self.w @ l - mix)
