@@ -35,7 +35,9 @@ class Ours:
         self.learn = self.model.learn_one
         self.N = N
 
-    weights = property(lambda self: self.model.weights_ if self.model.__sklearn_is_fitted__() else np.full(self.N, 1 / self.N))
+    weights = property(
+        lambda self: self.model.weights_ if self.model.__sklearn_is_fitted__() else np.full(self.N, 1 / self.N)
+    )
     loss = property(lambda self: self.model.loss_)
     losses = property(lambda self: self.model.losses_)
     regret = property(lambda self: self.model.regret_)
@@ -54,7 +56,9 @@ def losses(kind, seed, T=40, N=4):
         "random": lambda: rng.random((T, N)),
         "coins": lambda: (rng.random((T, N)) < rng.random(N)).astype(float),
         "taking turns": lambda: np.eye(N)[np.arange(T) % N] if seed % 2 else 1 - np.eye(N)[np.arange(T) % N],
-        "good at times": lambda: (rng.random((T, N)) < np.where(np.arange(T)[:, None] // 10 % N == np.arange(N), 0.05, 0.8)) * 1.0,
+        "good at times": lambda: (
+            (rng.random((T, N)) < np.where(np.arange(T)[:, None] // 10 % N == np.arange(N), 0.05, 0.8)) * 1.0
+        ),
         "heaviest": lambda: None,
         "all or none": lambda: np.repeat(rng.integers(0, 2, (T, 1)), N, axis=1).astype(float),
         "small": lambda: rng.random((T, N)) * 10.0 ** -rng.integers(0, 9),

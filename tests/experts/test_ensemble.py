@@ -28,7 +28,13 @@ def ensemble(experts=None, name="Hedge", **parameters):
     return cls(members() if experts is None else experts, **parameters)
 
 
-ENSEMBLES = [("Hedge", {}), ("Hedge", {"eta": 0.5}), ("AdaHedge", {}), ("FixedShare", {}), ("WeightedMajority", {"randomised": True})]
+ENSEMBLES = [
+    ("Hedge", {}),
+    ("Hedge", {"eta": 0.5}),
+    ("AdaHedge", {}),
+    ("FixedShare", {}),
+    ("WeightedMajority", {"randomised": True}),
+]
 
 
 @pytest.mark.parametrize("spec", ENSEMBLES, ids=str)

@@ -1,7 +1,7 @@
-"""Hedge, AdaHedge, FixedShare, WeightedMajority: equal to their transcriptions, and regret under its bound at every step.
+"""Hedge, AdaHedge, FixedShare, WeightedMajority: equal to their transcriptions, regret under its bound at every step.
 
-Where a property is tested of the `paper` and of `ours`, the first shows that the transcription has it. `bound_` is always
-one of `regret_`, `loss_` less the least of `losses_`; what they are for each class is in tests/reference/experts.py.
+Where a property is tested of the `paper` and of `ours`, the first shows that the transcription has it. `bound_` is
+always one of `regret_`, `loss_` less the least of `losses_`; what it is of each is in tests/reference/experts.py.
 """
 
 import numpy as np
@@ -111,7 +111,7 @@ def test_fixed_share_follows(make, case):
     paper = papers.FixedShare(N, **case)
     for seed in range(5):
         model, hedge = make("FixedShare", N, **case), make("Hedge", N)
-        L = np.array([now for now in rounds(model, "good at times", seed, T, N)])
+        L = np.array(list(rounds(model, "good at times", seed, T, N)))
         for l in L:  # noqa: E741
             hedge.learn(l)
         best = np.full((5, N), np.inf)

@@ -107,7 +107,7 @@ def test_a_table_of_pandas():
     frame = pandas.DataFrame(X, columns=["oil", "steel", "corn"])
     assert (backtest("pamr", frame).wealth == backtest("pamr", X).wealth).all()
     frame.iloc[7, 1] = -1.0
-    with pytest.raises(DataError, match="day 7, asset '?steel"):
+    with pytest.raises(DataError, match=r"day 7, asset '?steel"):
         backtest("pamr", frame)
 
 

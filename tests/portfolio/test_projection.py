@@ -34,7 +34,9 @@ def by_bisection(V):
 def test_simplex(make, m):
     """10,000 vectors in all, of many scales, with sums below and above 1, with ties."""
     rng, project = np.random.default_rng(m), exposed(make, "project")
-    V = rng.standard_normal((3334, m)) * 10.0 ** rng.uniform(-3, 3, (3334, 1)) + rng.choice([-5, 0, 1 / m, 7], (3334, 1))
+    V = rng.standard_normal((3334, m)) * 10.0 ** rng.uniform(-3, 3, (3334, 1)) + rng.choice(
+        [-5, 0, 1 / m, 7], (3334, 1)
+    )
     V[::5] = np.round(V[::5])
     B = np.array([project(v) for v in V])
     assert (B >= 0).all()
@@ -50,8 +52,13 @@ def test_simplex_does_not_cut_first(make):
     assert project(np.array([0.3, -0.2, 0.1])) == pytest.approx([0.5667, 0.0667, 0.3667], abs=5e-5)
     for v in ([0.3, -0.2, 0.1], [-3.0, -3.5, -9.0], [0.2, 0.2, 0.2]):
         v = np.array(v)
-        answer = minimize(lambda b, v=v: ((b - v) ** 2).sum(), np.ones(3) / 3, bounds=[(0, 1)] * 3, tol=1e-12,
-                          constraints={"type": "eq", "fun": lambda b: b.sum() - 1})
+        answer = minimize(
+            lambda b, v=v: ((b - v) ** 2).sum(),
+            np.ones(3) / 3,
+            bounds=[(0, 1)] * 3,
+            tol=1e-12,
+            constraints={"type": "eq", "fun": lambda b: b.sum() - 1},
+        )
         assert project(v) == pytest.approx(answer.x, abs=1e-6)
 
 
@@ -59,8 +66,14 @@ def test_simplex_against_a_solver():
     rng = np.random.default_rng(1)
     for _ in range(40):
         v = rng.standard_normal(6)
-        answer = minimize(lambda b, v=v: ((b - v) ** 2).sum(), np.ones(6) / 6, jac=lambda b, v=v: 2 * (b - v), tol=1e-14,
-                          bounds=[(0, 1)] * 6, constraints={"type": "eq", "fun": lambda b: b.sum() - 1})
+        answer = minimize(
+            lambda b, v=v: ((b - v) ** 2).sum(),
+            np.ones(6) / 6,
+            jac=lambda b, v=v: 2 * (b - v),
+            tol=1e-14,
+            bounds=[(0, 1)] * 6,
+            constraints={"type": "eq", "fun": lambda b: b.sum() - 1},
+        )
         assert np.abs(by_bisection(v[None])[0] - answer.x).max() < 1e-6
 
 
@@ -83,9 +96,14 @@ def test_norm_of_a(make):
         assert b.sum() == pytest.approx(1, abs=1e-12)
         assert conditions(b, q, A) < 1e-9
         if n % 10 == 0:
-            answer = minimize(lambda b, q=q, A=A: (b - q) @ A @ (b - q), np.ones(m) / m, bounds=[(0, 1)] * m, tol=1e-14,
-                              jac=lambda b, q=q, A=A: 2 * A @ (b - q),
-                              constraints={"type": "eq", "fun": lambda b: b.sum() - 1, "jac": lambda b: np.ones_like(b)})
+            answer = minimize(
+                lambda b, q=q, A=A: (b - q) @ A @ (b - q),
+                np.ones(m) / m,
+                bounds=[(0, 1)] * m,
+                tol=1e-14,
+                jac=lambda b, q=q, A=A: 2 * A @ (b - q),
+                constraints={"type": "eq", "fun": lambda b: b.sum() - 1, "jac": lambda b: np.ones_like(b)},
+            )
             assert (b - q) @ A @ (b - q) <= answer.fun * (1 + 1e-9) + 1e-12
 
 

@@ -305,7 +305,12 @@ def test_corn_ensembles_are_made_of_its_experts(make, ensemble):
     X[:, 1] *= 1.5
     held = make.held("CORN", X, window=2, rho=-1.0, ensemble=ensemble, levels=1 if ensemble == "top" else 10)
     assert held[4:, 1].min() > 0.3
-    assert np.abs(make.held("CORN", X, window=1, rho=-1.0, ensemble="uniform") - make.held("CORN", X, window=1, rho=-1.0)).max() < 1e-4
+    assert (
+        np.abs(
+            make.held("CORN", X, window=1, rho=-1.0, ensemble="uniform") - make.held("CORN", X, window=1, rho=-1.0)
+        ).max()
+        < 1e-4
+    )
 
 
 def test_l1_median():

@@ -1,4 +1,4 @@
-"""Learning from experts, transcribed from the papers. `w` are the weights of the next round; `learn(l)` tells its losses.
+"""Learning from experts, transcribed from the papers: `w` weighs them in the next round, whose losses `learn(l)` tells.
 
 N experts, L their cumulative losses, T the rounds so far. `loss` is the sum of w.l, what a draw by the weights loses in
 expectation; `regret()` is that less the loss of the best expert, and `bound()` what a theorem says it stays under.
@@ -59,9 +59,9 @@ class Hedge(Experts):
 class AdaHedge(Experts):
     """de Rooij, van Erven, Grünwald and Koolen (2014): eta = ln N / Delta, Delta the sum of the mixability gaps so far.
 
-    The gap of a round is w.l + ln(sum w exp(-eta l)) / eta; while Delta is 0, eta is infinite: the weights are uniform on
-    the leaders, and the mix loss is the least one among them. Regret is at most 2 Delta, and so at most sqrt(T ln N) +
-    4/3 ln N + 2 [recalled: theorem 8 and V <= T/4].
+    The gap of a round is w.l + ln(sum w exp(-eta l)) / eta; while Delta is 0, eta is infinite: the weights are uniform
+    on the leaders, and the mix loss is how much the least cumulative loss grows. Regret is at most
+    2 Delta, and so at most sqrt(T ln N) + 4/3 ln N + 2 [recalled: theorem 8 and V <= T/4].
     """
 
     CASES = ({},)
@@ -81,7 +81,7 @@ class AdaHedge(Experts):
         return self.w @ l
 
     def next(self, l):  # noqa: E741
-        leaders = (self.L == self.L.min()).astype(float)
+        leaders = (self.L.min() == self.L).astype(float)
         return softmax(-np.log(self.N) / self.delta * self.L) if self.delta > 0 else leaders / leaders.sum()
 
     def bound(self):
@@ -92,8 +92,8 @@ class FixedShare(Experts):
     """Herbster and Warmuth (1998): after the step of Hedge, a share alpha of the weight is dealt out evenly.
 
     eta None is the best constant if one round in 1/alpha brings another best expert: sqrt(8 (h(alpha) + alpha ln N)), h
-    the entropy. Against the best sequence of experts with k changes regret is at most ((k + 1) ln N - k ln alpha - (T - k
-    - 1) ln(1 - alpha)) / eta + eta T/8 (Cesa-Bianchi and Lugosi, 2006, theorem 5.1); `bound` is that of k = 0.
+    the entropy. Against the best sequence of experts with k changes regret is at most ((k + 1) ln N - k ln alpha -
+    (T - k - 1) ln(1 - alpha)) / eta + eta T/8 (Cesa-Bianchi and Lugosi, 2006, theorem 5.1); `bound` is that of k = 0.
     """
 
     CASES = ({}, {"eta": 0.5, "alpha": 0.1})

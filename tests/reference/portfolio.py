@@ -1,4 +1,4 @@
-"""Portfolio selection, transcribed from the papers; start-up as in the OLPS toolbox, whose figures are the published ones.
+"""Portfolio selection, transcribed from the papers; the first days as in the OLPS toolbox, whose figures are published.
 
 A strategy has `b`, the portfolio of the next day, uniform before the first; `learn(x)` tells the price relatives of a
 day. T is the number of days told so far. Where a paper and the toolbox differ, the docstring says which is here.
@@ -162,8 +162,8 @@ class ONS(Strategy):
 def anticor(X, b, w):
     """Borodin, El-Yaniv and Gogan (2004): money moves from i to j if i did better, and j now follows what i did before.
 
-    X holds all days so far; with fewer than 2w the portfolio stays. Returns that are constant, but for rounding, are not
-    correlated with any.
+    X holds all days so far; with fewer than 2w the portfolio stays. Returns that are constant, but for rounding, are
+    not correlated with any.
     """
     if len(X) < 2 * w:
         return b
@@ -199,7 +199,12 @@ class Anticor(Strategy):
         super().__init__(m)
         self.nested, self.drifts = nested, (start or ("drifted" if nested else "target")) == "drifted"
         self.windows, n = range(2, window + 1), window - 1
-        self.inner, self.outer, self.returns, self.logs = np.full((n, m), 1 / m), np.full((n, n), 1 / n), [], np.zeros(n)
+        self.inner, self.outer, self.returns, self.logs = (
+            np.full((n, m), 1 / m),
+            np.full((n, n), 1 / n),
+            [],
+            np.zeros(n),
+        )
 
     def moved(self, experts, days, x):
         if self.drifts:
@@ -453,8 +458,12 @@ class NearestNeighbour(Patterns):
 
 ONLINE = {
     cls.__name__: cls
-    for cls in (BuyAndHold, UCRP, UniversalPortfolio, ExponentiatedGradient, ONS, Anticor, PAMR, CWMR, OLMAR, RMR, CORN)
-    + (KernelPortfolio, NearestNeighbour)
+    for group in (
+        (BuyAndHold, UCRP, UniversalPortfolio, ExponentiatedGradient, ONS, Anticor),
+        (PAMR, CWMR, OLMAR, RMR),
+        (CORN, KernelPortfolio, NearestNeighbour),
+    )
+    for cls in group
 }
 
 

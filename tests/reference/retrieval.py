@@ -42,7 +42,7 @@ class OMDL:
     Before that the kernel's weight is multiplied by eta if it has i farther from j than from k. W = I at first.
     So that C1 and C2 mean the same for any kernel and any n, K is divided by sqrt(n) times its mean diagonal, and G by
     its Frobenius norm (the paper's constants could not be had).
-    `rank` r: W is r x r, K_i <- P'K_i and G <- P'GP, P of normals with variance 1/r, number (p n + a) r + b of the seed.
+    `rank` r: W is r x r, K_i <- P'K_i and G <- P'GP, P of normals of variance 1/r, number (p n + a) r + b of the seed.
     """
 
     def __init__(self, Ks, C1=1e-3, C2=1000.0, eta=0.8, rank=None, seed=0):
@@ -81,4 +81,4 @@ class OMDL:
         return W + min(self.C2, max(0, 1 - np.sum(W * V)) / size) * V if size > 0 else W
 
     def rank(self, query, candidates):
-        return [c for _, c in sorted((self.distance(query, c), n, c) for n, c in enumerate(candidates))]
+        return [c for *_, c in sorted((self.distance(query, c), n, c) for n, c in enumerate(candidates))]

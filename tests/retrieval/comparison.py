@@ -33,7 +33,7 @@ class Ours:
 
     def __init__(self, Ks, **parameters):
         self.model, self.Ks = learner("OMDL")("precomputed", **parameters), Ks
-        self.distance, self.rank = self.model.distance, self.model.rank
+        self.distance, self.rank = self.model.distance, self.model.order  # `rank` is a parameter
 
     def learn(self, triplets):
         self.model.partial_fit(self.Ks, np.array(triplets))

@@ -1,7 +1,7 @@
 """OMDL: equal to its transcription, whose step satisfies its constraint before it is projected; a metric at every step.
 
-Where a property is tested of the `paper` and of `ours`, the first shows that the transcription has it. The paper's C1, C2
-and graph could not be had; what is here instead is in tests/reference/retrieval.py.
+Where a property is tested of the `paper` and of `ours`, the first shows that the transcription has it. The paper's
+C1, C2 and graph could not be had; what is here instead is in tests/reference/retrieval.py.
 """
 
 import numpy as np
@@ -137,7 +137,7 @@ def test_the_weight_goes_to_the_kernel_that_knows(make):
     model = make(Ks, C2=1e-9)
     told = triplets(labels, 40, 7)
     model.learn(told)
-    assert model.weights[1] > 0.99
+    assert model.weights[1] > 0.95
     wrong = sum(np.sum((Ks[0][i] - Ks[0][j]) ** 2) > np.sum((Ks[0][i] - Ks[0][k]) ** 2) for i, j, k in told)
     assert model.weights[1] == pytest.approx(1 / (1 + 0.8**wrong), abs=1e-3)
 
