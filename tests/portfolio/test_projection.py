@@ -1,0 +1,160 @@
+"""Projections, and the best rebalanced portfolio: against solvers that go another way, and by their conditions."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from tests.learners import learner
+from tests.portfolio.comparison import Ours, Paper, both, generated, market, the_package
+from tests.reference import portfolio as papers
+
+
+def exposed(make, name):
+    """One of the projections; the test is skipped where the library does not show its own."""
+    if make is Paper:
+        return getattr(papers, name)
+    function = getattr(the_package(), name, None)
+    if function is None:
+        pytest.skip(f"seriatim.portfolio has no {name}")
+    return function
+
+
+def by_bisection(V):
+    """The QP min |b - v|^2 by its dual: the theta of each row that makes the sum of max(v - theta, 0) one."""
+    low, high = V.min(axis=1) - 1, V.max(axis=1)
+    for _ in range(100):
+        middle = (low + high) / 2
+        over = np.maximum(V - middle[:, None], 0).sum(axis=1) > 1
+        low, high = np.where(over, middle, low), np.where(over, high, middle)
+    return np.maximum(V - high[:, None], 0)
+
+
+@both
+@pytest.mark.parametrize("m", [2, 5, 30])
+def test_simplex(make, m):
+    """10,000 vectors in all, of many scales, with sums below and above 1, with ties."""
+    rng, project = np.random.default_rng(m), exposed(make, "project")
+    V = rng.standard_normal((3334, m)) * 10.0 ** rng.uniform(-3, 3, (3334, 1)) + rng.choice(
+        [-5, 0, 1 / m, 7], (3334, 1)
+    )
+    V[::5] = np.round(V[::5])
+    B = np.array([project(v) for v in V])
+    assert (B >= 0).all()
+    scale = np.maximum(1, np.abs(V).max(axis=1))
+    assert (np.abs(B.sum(axis=1) - 1) < 1e-12 * scale).all()
+    assert (np.abs(B - by_bisection(V)).max(axis=1) < 1e-12 * scale).all()
+
+
+@both
+def test_simplex_does_not_cut_first(make):
+    """The toolbox cuts negative entries first and never raises: wrong where the sum is below 1."""
+    project = exposed(make, "project")
+    assert project(np.array([0.3, -0.2, 0.1])) == pytest.approx([0.5667, 0.0667, 0.3667], abs=5e-5)
+    for v in ([0.3, -0.2, 0.1], [-3.0, -3.5, -9.0], [0.2, 0.2, 0.2]):
+        v = np.array(v)
+        answer = minimize(
+            lambda b, v=v: ((b - v) ** 2).sum(),
+            np.ones(3) / 3,
+            bounds=[(0, 1)] * 3,
+            tol=1e-12,
+            constraints={"type": "eq", "fun": lambda b: b.sum() - 1},
+        )
+        assert project(v) == pytest.approx(answer.x, abs=1e-6)
+
+
+def test_simplex_against_a_solver():
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        v = rng.standard_normal(6)
+        answer = minimize(
+            lambda b, v=v: ((b - v) ** 2).sum(),
+            np.ones(6) / 6,
+            jac=lambda b, v=v: 2 * (b - v),
+            tol=1e-14,
+            bounds=[(0, 1)] * 6,
+            constraints={"type": "eq", "fun": lambda b: b.sum() - 1},
+        )
+        assert np.abs(by_bisection(v[None])[0] - answer.x).max() < 1e-6
+
+
+def conditions(b, q, A):
+    """How far from optimal: (A(b - q))_i is the same for all that are held, and no less for the others."""
+    slope = A @ (b - q)
+    level = slope[b > 1e-9].min()
+    return max(np.abs(slope[b > 1e-9] - level).max(), (level - slope).max(initial=0)) / np.abs(A @ q).max()
+
+
+@both
+def test_norm_of_a(make):
+    rng, project = np.random.default_rng(2), exposed(make, "project_norm")
+    for n in range(300):
+        m = int(rng.integers(2, 15))
+        G = rng.uniform(0.5, 2, (int(rng.integers(1, 60)), m))
+        A, q = np.eye(m) + G.T @ G, rng.standard_normal(m) * rng.choice([0.1, 1, 10])
+        b = np.asarray(project(q, A))
+        assert (b >= 0).all()
+        assert b.sum() == pytest.approx(1, abs=1e-12)
+        assert conditions(b, q, A) < 1e-9
+        if n % 10 == 0:
+            answer = minimize(
+                lambda b, q=q, A=A: (b - q) @ A @ (b - q),
+                np.ones(m) / m,
+                bounds=[(0, 1)] * m,
+                tol=1e-14,
+                jac=lambda b, q=q, A=A: 2 * A @ (b - q),
+                constraints={"type": "eq", "fun": lambda b: b.sum() - 1, "jac": lambda b: np.ones_like(b)},
+            )
+            assert (b - q) @ A @ (b - q) <= answer.fun * (1 + 1e-9) + 1e-12
+
+
+@both
+def test_norm_of_a_in_a_real_market(make):
+    """The steps of ONS: each portfolio is the projection it should be."""
+    X = market("djia", 80)
+    held = make.held("ONS", X)
+    A, c = np.eye(30), np.zeros(30)
+    for x, b, after in zip(X[:-1], held[:-1], held[1:], strict=True):
+        g = x / (b @ x)
+        A, c = A + np.outer(g, g), c + 2 * g
+        assert conditions(after, 0.125 * np.linalg.solve(A, c), A) < 1e-8
+
+
+def best_rebalanced(make, X):
+    if make is Paper:
+        return papers.log_optimal(X)
+    model = learner("BCRP")().fit(X)
+    held = Ours.held("BCRP", X)
+    assert (held == held[0]).all()
+    assert (held[0] == model.weights_).all()
+    return model.weights_
+
+
+@both
+@pytest.mark.parametrize("where", ["djia", "nyse-o", "msci", "tse", 1, 2, 3])
+def test_bcrp(make, where):
+    """No portfolio can have a log wealth more than T gap above: wealth to 1e-8 of the optimum, mostly far nearer."""
+    X = market(where) if isinstance(where, str) else generated(where, days=8 * where, m=10)
+    b = best_rebalanced(make, X)
+    assert (b >= 0).all()
+    assert b.sum() == pytest.approx(1, abs=1e-12)
+    assert len(X) * papers.gap(X, b) < 1e-8
+
+
+@both
+def test_bcrp_of_few_days(make):
+    """One day: its best asset. Two equal assets: any share. More assets than days."""
+    rng = np.random.default_rng(4)
+    for X in (rng.uniform(0.5, 2, (1, 6)), np.tile(rng.uniform(0.5, 2, (9, 1)), (1, 3)), rng.uniform(0.5, 2, (3, 12))):
+        assert len(X) * papers.gap(X, best_rebalanced(make, X)) < 1e-8
+        if len(X) == 1:
+            assert best_rebalanced(make, X)[X.argmax()] == pytest.approx(1, abs=1e-8)
+
+
+def test_log_optimal_against_a_long_iteration():
+    """Cover's multiplicative iteration, which only ever rises."""
+    X = generated(5, days=40, m=4, volatility=0.3)
+    b = np.full(4, 0.25)
+    for _ in range(20_000):
+        b = b * (X.T @ (1 / (X @ b))) / 40
+    assert np.log(X @ papers.log_optimal(X)).sum() == pytest.approx(np.log(X @ b).sum(), abs=1e-10)
+    assert np.abs(papers.log_optimal(X) - b).max() < 1e-5
