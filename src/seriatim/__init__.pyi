@@ -8,6 +8,7 @@ from seriatim import errors as errors
 from seriatim import evaluate as evaluate
 from seriatim.catalogue import algorithms as algorithms
 from seriatim.estimator import Classifier, Detector, Regressor
+from seriatim.experts.estimator import Experts
 from seriatim.features import Features as Features
 from seriatim.kernel.estimator import BudgetClassifier, KernelClassifier, OneKernel, SupportClassifier
 from seriatim.modelfile import load as load
@@ -17,6 +18,66 @@ from seriatim.sparse.tasks import MultiTask
 from seriatim.transfer.source import Transfer
 
 __version__: str
+
+class AdaHedge(Experts):
+    experts: Any
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        experts: Any = ...,
+        *,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class FixedShare(Experts):
+    eta: float | None
+    alpha: float
+    experts: Any
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        experts: Any = ...,
+        *,
+        eta: float | None = ...,
+        alpha: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class Hedge(Experts):
+    eta: float | None
+    experts: Any
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        experts: Any = ...,
+        *,
+        eta: float | None = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class WeightedMajority(Experts):
+    beta: float
+    randomised: bool
+    seed: int
+    experts: Any
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        experts: Any = ...,
+        *,
+        beta: float = ...,
+        randomised: bool = ...,
+        seed: int = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
 
 class CSOGD(Classifier):
     eta: float

@@ -1,0 +1,1 @@
+"""Prediction with expert advice: weights over experts, whose losses are told, who give advice, or who are learners."""
