@@ -31,7 +31,7 @@ REQUIRED_ARGUMENTS = {
     # To the mode, else the order matters in which features come; and a matrix of 1000 features takes its time.
     "BayesianSparse": {"sweeps": 200, "memory": 6},
     "EG": {"n_features": 1000},  # if on the simplex
-    **dict.fromkeys(("AdaHedge", "FixedShare", "Hedge", "Squint", "WeightedMajority"), {"experts": EXPERTS}),
+    **{name: {"experts": EXPERTS} for name, cls in ALGORITHMS.items() if cls.task == "experts"},
     "MirrorDescent": {"n_features": 1000},
     "FOGD": {"eta": 0.05, "n_components": 41},  # steps that show after ninety examples
     "OFS": {"k": 3},

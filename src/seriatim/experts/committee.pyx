@@ -73,11 +73,11 @@ cdef class Committee(Learner):
     cdef public bint fresh           # the next example has a label that nobody could have predicted
     cdef public bint alone           # there is only one label, which everybody predicts
 
-    def __init__(self, Mixture mixture, list learners, str loss=None, double epsilon=0):
+    def __init__(self, Mixture mixture, list learners, str kind=None, double epsilon=0):
         cdef Member member
         self.mixture, self.learners = mixture, learners
-        self.numbers = loss is not None
-        self.kind, self.epsilon = LOSSES.index(loss or "hinge"), epsilon
+        self.numbers = kind is not None
+        self.kind, self.epsilon = LOSSES.index(kind or "hinge"), epsilon
         for learner in reversed(learners):
             member = Member()
             member.learner, member.next = learner, self.first

@@ -164,7 +164,7 @@ class Experts(Classifier):
     binary = Shared(False, lambda model: any(getattr(one, "binary", False) for one in model.experts))  # type: ignore[assignment]
     nonnegative = Shared(False, lambda model: any(one.nonnegative for one in model.experts))  # type: ignore[assignment]
     fixed = ("experts", "classes", "features")
-    held = (*Classifier.held, "_members")
+    held = (*Classifier.held, "_members")  # type: ignore[assignment]
     fit_intercept = False  # each expert has its own constant, or none
     sparsify = densify = n_nonzero_ = sparsity_ = Absent()  # type: ignore[assignment]
 
@@ -242,7 +242,8 @@ class Experts(Classifier):
             found = []
             for member in self._members:
                 own = {**member.get_params(), "features": self.features}
-                one = type(member).__new__(type(member))
+                cls: Any = type(member)
+                one = cls.__new__(cls)
                 one.__setstate__({**state, "parameters": own, "state": member._learner.state()})
                 found.append(one)
         return found
@@ -290,15 +291,12 @@ class Experts(Classifier):
     def _advised(self, told: list[Any], numbers: bool) -> Any:
         """What advice comes to."""
         mixture = None if self._learner is None else self._learner.mixture
-        fresh = mixture is None or not mixture.n
-        weights = np.full(len(told), 1 / len(told)) if fresh else mixture.weights()
-        if mixture is None:
+        if mixture is None or not mixture.n:  # before the first round
             mixture = self.rule()
+            mixture.start(len(told))
         if mixture.draws_one:
-            if fresh:
-                mixture = self.rule()
-                mixture.start(len(told))
             return told[mixture.choice()]
+        weights = mixture.weights()
         if numbers:
             return float(weights @ np.asarray(told))
         votes: dict[Any, float] = {}
@@ -383,7 +381,7 @@ class Experts(Classifier):
         fresh = copy.deepcopy(self)
         for number, (advice, outcome) in enumerate(zip(rounds, outcomes, strict=True)):
             try:
-                fresh._without_trace(lambda advice=advice, outcome=outcome: fresh._learn_advice(advice, outcome))
+                fresh.learn_one(advice, outcome)
             except DataError as error:
                 raise DataError(f"round {number}, {error}") from None
         return self._become(fresh)

@@ -1,4 +1,4 @@
-"""Hedge: weights that fall exponentially with the losses, at a rate that is given, that falls, or that adapts itself."""
+"""Hedge: weights that fall exponentially with the losses, at a rate that is given, falls, or adapts itself."""
 
 from libc.math cimport INFINITY, exp, fmax, log, sqrt
 
@@ -105,7 +105,7 @@ cdef class Adaptive(Mixture):
             self.w[i] /= leaders
 
     cdef void note(self, const double* losses, double mean) noexcept nogil:
-        """delta = w.l - m, where m = -(1/eta) ln sum_i w_i exp(-eta l_i); for an infinite rate the least l with weight."""
+        """delta = w.l - m, m = -(1/eta) ln sum_i w_i exp(-eta l_i); for an infinite rate the least l with weight."""
         cdef Py_ssize_t i
         cdef double least = INFINITY, total = 0, eta = self.rate()
         for i in range(self.n):
