@@ -11,6 +11,7 @@ from seriatim.estimator import Classifier, Detector, Regressor
 from seriatim.experts.estimator import Experts
 from seriatim.features import Features as Features
 from seriatim.kernel.estimator import BudgetClassifier, KernelClassifier, OneKernel, SupportClassifier
+from seriatim.model import Model
 from seriatim.modelfile import load as load
 from seriatim.sparse.groups import Grouped
 from seriatim.sparse.selector import Selector
@@ -1072,6 +1073,42 @@ class VotedPerceptron(Classifier):
         classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class OASIS(Model):
+    C: float
+    def __init__(
+        self,
+        *,
+        C: float = ...,
+    ) -> None: ...
+    @property
+    def W_(self) -> Any: ...
+    def fit(self, *args: Any, **options: Any) -> Any: ...
+    def learn_one(self, *args: Any, **options: Any) -> Any: ...
+    def order(self, *args: Any, **options: Any) -> Any: ...
+    def partial_fit(self, *args: Any, **options: Any) -> Any: ...
+    def rank(self, *args: Any, **options: Any) -> Any: ...
+    def similarity(self, *args: Any, **options: Any) -> Any: ...
+    @property
+    def updates_(self) -> Any: ...
+
+class OMDL(Model):
+    kernels: Any
+    C1: float
+    C2: float
+    eta: float
+    rank: int | None
+    seed: int
+    def __init__(
+        self,
+        kernels: Any,
+        *,
+        C1: float = ...,
+        C2: float = ...,
+        eta: float = ...,
+        rank: int | None = ...,
+        seed: int = ...,
     ) -> None: ...
 
 class AdaFOBOS(Classifier):

@@ -253,8 +253,8 @@ class Experts(Classifier):
     def _expect_learners(self, what: str) -> None:
         if self.experts is None:
             raise ParameterError(
-                f"{type(self).__name__}: {what} is for learners as experts, as in {type(self).__name__}([AROW(), PA()]), "
-                "or -p experts=arow,pa on the command line; without, it takes losses or advice"
+                f"{type(self).__name__}: {what} is for learners as experts, as in {type(self).__name__}([AROW(), PA()])"
+                ", or -p experts=arow,pa on the command line; without, it takes losses or advice"
             )
 
     def _learn_losses(self, losses: np.ndarray, lost: float = -1.0) -> None:
@@ -278,10 +278,7 @@ class Experts(Classifier):
     def _learn_advice(self, advice: list[Any], outcome: Any) -> None:
         told, truth, numbers = told_by(advice, outcome)
         self._expect_experts(len(told))
-        if numbers:
-            losses = np.abs(np.asarray(told) - truth)
-        else:
-            losses = np.array([float(one != truth) for one in told])
+        losses = np.array([abs(one - truth) if numbers else float(one != truth) for one in told])
         lost = -1.0
         if self._learner.mixture.votes and np.all(losses <= 1):
             mixed = self._advised(told, numbers)
