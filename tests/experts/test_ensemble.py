@@ -250,6 +250,6 @@ def test_advice_in_rounds_is_advice_one_by_one():
         assert same(whole.__getstate__(), single.__getstate__())
         assert whole.predict(advice[:5]).tolist() == [single.predict_one(told) for told in advice[:5]]
         before = copy.deepcopy(whole.__getstate__())
-        with pytest.raises(DataError, match="round 1, .*expert"):
+        with pytest.raises(DataError, match=r"round 1, .*expert"):
             whole.partial_fit([[0, 1, 2, 0], [0, 1, 2]], [1, 1])
         assert same(whole.__getstate__(), before)
