@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from seriatim.cli.play import chance_of_lead, command
+from seriatim.cli import command
+from seriatim.cli.play import chance_of_lead
 from seriatim.experts.game import Opponent, beaten_by, cost
 
 
 def play(text, *options):
-    done = CliRunner().invoke(command, options, input=text)
+    done = CliRunner().invoke(command, ["play", *options], input=text)
     assert done.exit_code == 0, done.output
     return done.output
 

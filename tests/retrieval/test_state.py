@@ -93,8 +93,8 @@ def test_bad_parameters():
     cls = learner("OMDL")
     good = {"kernels": [Linear()]}
     for bad in (
-        {"kernels": []}, {"kernels": [Gaussian]}, {"kernels": "linear"}, {"kernels": [Gaussian("median")]}, {"C1": -1.0},
-        {"C2": 0.0}, {"eta": 1.0}, {"rank": 0}, {"rank": 2.0}, {"seed": -1},
+        {"kernels": []}, {"kernels": [Gaussian]}, {"kernels": "linear"}, {"kernels": [Gaussian("median")]},
+        {"C1": -1.0}, {"C2": 0.0}, {"eta": 1.0}, {"rank": 0}, {"rank": 2.0}, {"seed": -1},
     ):  # fmt: skip
         with pytest.raises(ParameterError, match=next(iter(bad))):
             cls(**{**good, **bad}).partial_fit(X, triplets)

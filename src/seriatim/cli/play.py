@@ -31,14 +31,13 @@ def command(seed: int | None, rounds: int | None, explain: bool) -> None:
     opponent = Opponent(seed)
     talking = sys.stdin.isatty()
     words = {name[:size]: move for move, name in enumerate(MOVES) for size in (1, len(name))}
-    lines = iter(click.get_text_stream("stdin").readline, "")
     click.echo("rock, paper or scissors: r, p or s; q to quit")
     while rounds is None or len(opponent.history) < rounds:
         ours = opponent.move()
         try:
             if talking:
                 click.echo("> ", nl=False)
-            line = next(lines, "q").strip().lower()
+            line = (sys.stdin.readline() or "q").strip().lower()
         except KeyboardInterrupt:
             line = "q"
         if line in ("q", "quit", "exit"):
@@ -80,10 +79,7 @@ def summary(opponent: Any) -> list[str]:
         return ["no rounds were played"]
     won, lost = opponent.won, opponent.lost
     lead = abs(won - lost)
-    if won == lost:
-        ahead = "nobody is ahead"
-    else:
-        ahead = f"{'I am' if won > lost else 'you are'} ahead by {lead}"
+    ahead = "nobody is ahead" if won == lost else f"{'I am' if won > lost else 'you are'} ahead by {lead}"
     chance = chance_of_lead(won, lost)
     share = f"{chance:.0%}" if chance >= 0.01 else f"{chance:.1%}" if chance >= 0.001 else "less than 0.1%"
     luck = "" if won == lost else f"; of two who toss coins one would be so far ahead in {share} of such games"

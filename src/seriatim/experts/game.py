@@ -68,10 +68,14 @@ def from_last(own: bool, shift: int) -> Callable[[list[Round]], int]:
     return lambda history: (history[-1][0 if own else 1] + shift) % 3 if history else 0
 
 
+def always(move: int) -> Callable[[list[Round]], int]:
+    return lambda history: move
+
+
 def habits() -> dict[str, Repeated | Callable[[list[Round]], int]]:
     """What people do who think that they do nothing in particular."""
     return {
-        **{f"always {name}": (lambda history, move=move: move) for move, name in enumerate(MOVES)},
+        **{f"always {name}": always(move) for move, name in enumerate(MOVES)},
         "your most frequent move": Repeated(0, both=False),
         "the same again": from_last(True, 0),
         "what beats your last move": from_last(True, 1),
