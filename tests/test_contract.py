@@ -33,6 +33,7 @@ REQUIRED_ARGUMENTS = {
     "EG": {"n_features": 1000},  # if on the simplex
     **{name: {"experts": EXPERTS} for name, cls in ALGORITHMS.items() if cls.task == "experts"},
     "MirrorDescent": {"n_features": 1000},
+    "HalfSpaceTrees": {"n_features": 1000, "depth": 6, "window": 20, "trees": 200},
     "FOGD": {"eta": 0.05, "n_components": 41},  # steps that show after ninety examples
     "OFS": {"k": 3},
     "PET": {"k": 3},
@@ -80,7 +81,7 @@ SETTINGS = {
 }
 
 # Random numbers that go by the number of a feature; names have theirs in the order in which they come.
-BY_NUMBER = {"FOGD"}
+BY_NUMBER = {"FOGD", "HalfSpaceTrees"}
 
 
 def task_of(cls):

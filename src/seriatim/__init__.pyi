@@ -1075,6 +1075,26 @@ class VotedPerceptron(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
+class HalfSpaceTrees(Detector):
+    trees: int
+    depth: int
+    window: int
+    level: float
+    n_features: int | None
+    seed: int
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        trees: int = ...,
+        depth: int = ...,
+        window: int = ...,
+        level: float = ...,
+        n_features: int | None = ...,
+        seed: int = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
 class OASIS(Model):
     C: float
     def __init__(
