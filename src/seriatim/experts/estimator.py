@@ -15,7 +15,7 @@ from seriatim.core.rows import Rows
 from seriatim.errors import DataError, ModelError, ParameterError, SeriatimError
 from seriatim.estimator import ONE, Absent, Classifier, Estimator, Regressor
 from seriatim.experts.committee import Committee
-from seriatim.labels import label_array, label_order, plain_label
+from seriatim.labels import label_order, plain_label
 from seriatim.parameters import Parameter
 
 MOST = 1000  # experts that are learners
@@ -384,10 +384,9 @@ class Experts(Classifier):
         return self._become(fresh)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The prediction for each row; without learners, what each row of advice comes to by the weights of now."""
-        if self.experts is not None:
-            return super().predict(X)
-        return label_array([self.predict_one(row) for row in X])
+        """The prediction for each row, of learners as experts."""
+        self._expect_learners("predict")
+        return super().predict(X)
 
     # ---- learners as experts
 
