@@ -18,6 +18,7 @@ from rich.table import Table
 
 from bench import (
     algorithms,
+    dictionary,
     dimension,
     evaluation,
     kernels,
@@ -27,7 +28,9 @@ from bench import (
     passes,
     pipe,
     reading,
+    recommend,
     startup,
+    topics,
     vowpal_wabbit,
     words,
     zeros,
@@ -53,9 +56,12 @@ COMPARISONS = {
     "zeros": zeros.compare,
     "evaluation": evaluation.compare,
     "kernels": kernels.compare,
+    "recommend": recommend.compare,
+    "topics": topics.compare,
+    "dictionary": dictionary.compare,
 }
 OURS = ("numpy", "scipy", "pyarrow", "isal")
-PEERS = ("vowpalwabbit", "scikit-learn", "river", "scipy", "numpy", "pyarrow")
+PEERS = ("vowpalwabbit", "scikit-learn", "gensim", "river", "scipy", "numpy", "pyarrow")
 
 
 def arguments() -> argparse.Namespace:

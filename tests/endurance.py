@@ -11,8 +11,9 @@ import time
 
 import numpy as np
 
-import seriatim
+from seriatim import AROW, PA
 from seriatim.estimator import as_rows
+from tests.learners import of_rows
 from tests.test_contract import REQUIRED_ARGUMENTS
 
 BLOCK = 100_000
@@ -22,13 +23,13 @@ PLANTED = np.array([1.0, -2.0, 0.5, 1.5, -1.0, 0.3])
 
 def settings():
     """(class, parameters) of everything whose cost does not grow with the stream."""
-    for name, cls in seriatim.algorithms().items():
-        if not hasattr(cls, "learn_rows") or name == "VotedPerceptron" or unbounded(name, cls):
+    for name, cls in of_rows().items():
+        if name == "VotedPerceptron" or unbounded(name, cls):
             continue
         required = {**REQUIRED_ARGUMENTS.get(name, {})}
         required |= {bound: 20 for bound in ("budget", "truncate") if bound in cls.parameters}
         required |= {"n_features": COLUMNS} if "n_features" in required else {}
-        required |= {"experts": [seriatim.PA(), seriatim.AROW()]} if "experts" in required else {}
+        required |= {"experts": [AROW(), PA()]} if "experts" in required else {}
         alternatives = [{}]
         alternatives += [{"covariance": "full"}] if "covariance" in cls.parameters else []
         alternatives += [{"average": True}] if "average" in cls.parameters else []

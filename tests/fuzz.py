@@ -37,6 +37,7 @@ from seriatim.data.lines import PADDING, InOrder, Ranges, Records
 from seriatim.data.source import Blocks, Source
 from seriatim.errors import DataError, ModelError, ParseError, SeriatimError
 from seriatim.estimator import Estimator
+from tests.learners import of_rows
 from tests.reference import libsvm as reference
 from tests.test_contract import default, most_labels
 
@@ -266,9 +267,7 @@ def model_files(folder: Path) -> list[tuple[str, bytes]]:
     """A small file of every algorithm: two labels, several, named features."""
     rng = np.random.default_rng(0)
     X, files = rng.standard_normal((30, 4)), []
-    for name, cls in seriatim.algorithms().items():
-        if not hasattr(cls, "learn_rows"):
-            continue
+    for name, cls in of_rows().items():
         targets = [X[:, 0]] if cls.task == "regression" else [np.sign(X[:, 0]).astype(int), rng.integers(0, 3, 30)]
         for number, y in enumerate(targets):
             if number and most_labels(cls) == 2:
@@ -286,6 +285,12 @@ def model_files(folder: Path) -> list[tuple[str, bytes]]:
     wide[:, [3, 500, 699]] = X[:, :3]
     for cls in (seriatim.PA, seriatim.SoftSVM):  # arrays of which the non-zeros are stored
         files += [(cls.__name__, saved(cls().partial_fit(wide, rng.integers(0, 3, 30)), folder)) for _ in range(12)]
+    users, items, told = rng.integers(0, 6, 30).tolist(), rng.choice(["a", "b\n", "ü"], 30), rng.integers(1, 6, 30)
+    chosen = {"PMF": {"biases": True, "implicit": True, "method": "dual_averaging"}}
+    for name, cls in seriatim.algorithms().items():
+        if cls.task == "recommendation":
+            models = [cls(), cls(**chosen.get(name, {}))]
+            files += [(name, saved(model.partial_fit(users, items, told), folder)) for model in models]
     return files
 
 
@@ -377,6 +382,18 @@ def check_model(name: str, data: bytes, path: Path) -> None:
         model = seriatim.load(path)
     except ModelError as error:
         expect(str(path) in str(error), f"the file is not named: {error}")
+        return
+    if model.task == "recommendation":
+        for act in (
+            lambda: model.predict([1, 2], ["a", "new"]),
+            lambda: model.partial_fit([1, "new"] * 5, ["a", "ü"] * 5, [model.low] * 10),
+            lambda: model.learn_one(2, "newer", model.high),
+            lambda: model.recommend(1, 3),
+            lambda: model.nearest("a", 3),
+            lambda: model.__getstate__(),
+        ):
+            with suppress(SeriatimError):
+                act()
         return
     columns = max(4, min(model._columns, 1000))
     X = np.linspace(-1, 1, 3 * columns).reshape(3, columns)

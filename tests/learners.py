@@ -15,6 +15,11 @@ def learner(name):
     return cls
 
 
+def of_rows():
+    """The algorithms that learn rows of features, by name. Others keep the promises of the tests of their family."""
+    return {name: cls for name, cls in seriatim.algorithms().items() if hasattr(cls, "learn_rows")}
+
+
 def joint(model):
     """All weights, a row a class, the intercept last."""
     return np.column_stack([np.atleast_2d(model.coef_), np.reshape(model.intercept_, -1)])

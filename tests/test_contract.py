@@ -16,8 +16,9 @@ from seriatim.errors import DataError, LimitError, NotFittedError, ParameterErro
 from seriatim.estimator import as_rows
 from seriatim.model import Model
 from seriatim.parameters import REQUIRED, Choice, Flag, Labels, Number
+from tests.learners import of_rows
 
-ALGORITHMS = {name: cls for name, cls in seriatim.algorithms().items() if hasattr(cls, "learn_rows")}
+ALGORITHMS = of_rows()
 
 # What an algorithm cannot be made without, and settings beyond its choices and flags that lead to other code.
 SOURCE = {"x0": 0.5, "x1": -0.25, "x3": 1.0, "x5": -0.75, 0: 0.5, 1: -0.25, 3: 1.0, 5: -0.75}  # for names and columns
@@ -30,6 +31,7 @@ EXPERTS = [
 REQUIRED_ARGUMENTS = {
     # To the mode, else the order matters in which features come; and a matrix of 1000 features takes its time.
     "BayesianSparse": {"sweeps": 200, "memory": 6},
+    "DictionaryLearning": {"n_atoms": 4, "batch": 20},
     "EG": {"n_features": 1000},  # if on the simplex
     **{name: {"experts": EXPERTS} for name, cls in ALGORITHMS.items() if cls.task == "experts"},
     "MirrorDescent": {"n_features": 1000},
@@ -40,6 +42,8 @@ REQUIRED_ARGUMENTS = {
     "SOFS": {"k": 3},
     "GroupRDA": {"groups": [[0, 3, "x0", "x3"], [1, 2, 4, "x1", "x2", "x4"], [5, "x5"]]},  # for columns and names
     "MultiTaskRDA": {"n_tasks": 2},
+    "LDA": {"n_topics": 3, "batch": 16, "tolerance": 1e-9},  # else rounding may decide when a document is done
+    "HDP": {"max_topics": 6, "doc_topics": 3, "batch": 16},
     "HomogeneousOTL": {"source": SOURCE},
     "HeterogeneousOTL": {"source": SOURCE},
     "TruncatedGradient": {"theta": 0.05},  # if it rounds
@@ -49,6 +53,7 @@ SETTINGS = {
     "AdaFOBOS": [{"lam": 0.1}],
     "AdaRDA": [{"lam": 0.1}],
     "BayesianSparse": [{"memory": 3}],
+    "DictionaryLearning": [{"n_atoms": 9, "lam": 0.1, "batch": 7}],
     "FOBOS": [{"penalty": "l2", "lam": 1.0}],
     "OFS": [{"k": 1, "lam": 0.5}, {"k": 100, "lam": 0.0}],
     "SOFS": [{"k": 1}, {"k": 100}],
@@ -77,11 +82,12 @@ SETTINGS = {
     "NORMARegressor": [{"nu": 0.3}, {"truncate": 10}],
     "NORMANovelty": [{"truncate": 10}],
     "CSDUOL": [{"cost": 3.0}],
+    "LDA": [{"batch": 1, "tau0": 0.0}, {"alpha": "asymmetric", "total": 1000}, {"alpha": 0.01, "eta": 0.001}],
     "LASVM": [{"selection": "margin", "candidates": 5}],
 }
 
 # Random numbers that go by the number of a feature; names have theirs in the order in which they come.
-BY_NUMBER = {"FOGD", "HalfSpaceTrees"}
+BY_NUMBER = {"FOGD", "HalfSpaceTrees", "LDA", "HDP"}
 
 
 def task_of(cls):
@@ -209,7 +215,7 @@ class Unchanged:
 
 def scores(model, X):
     if model.task == "representation":
-        return model.score_samples(X)
+        return -model.score_samples(X)  # the score of a row is its loss
     return model.predict(X) if model.task == "regression" else model.decision_function(X)
 
 
@@ -737,10 +743,11 @@ def test_models_do_not_share_state(make):
     model = default(make).partial_fit(X, y)
     twin = copy.deepcopy(model)
     read = model.__getstate__()
+    other = X[::-1] if make.nonnegative else -X
     with Unchanged(model):
-        twin.partial_fit(-X, y)
+        twin.partial_fit(other, y)
     kept = copy.deepcopy(read)
-    model.partial_fit(-X, y)
+    model.partial_fit(other, y)
     assert same(read, kept)
 
 
@@ -797,8 +804,9 @@ def test_observed_scores_are_those_of_the_moment(make):
         parameters = {"classes": list(range(labels))} if task_of(make) == "classification" else {}
         parameters |= {"batch": 1} if "batch" in make.parameters else {}
         model, asked, seen = default(make, **parameters), [], []
+        sign = -1 if make.task == "representation" else 1  # there the score of a row is its loss
         for x, target in zip(X, y, strict=True):
-            asked.append(scores(model, x[None, :])[0] if model.__sklearn_is_fitted__() else None)
+            asked.append(sign * scores(model, x[None, :])[0] if model.__sklearn_is_fitted__() else None)
             row, told = as_rows(x[None, :]).check(), model._targets([target], 1)
             model.learn_rows(row, told, lambda _, s, fresh, seen=seen: seen.append(s[0]))
         for ours, theirs in zip(seen[1:], asked[1:], strict=True):

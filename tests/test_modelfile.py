@@ -20,9 +20,10 @@ from scipy.sparse import csr_matrix
 import seriatim
 from seriatim import PA, RBP, SOFS, OGDRegressor, Perceptron, SoftSVM, VotedPerceptron, modelfile
 from seriatim.errors import ModelError, SeriatimError
+from tests.learners import of_rows
 from tests.test_contract import answer_one, answers, default, most_labels, same
 
-ALGORITHMS = {name: cls for name, cls in seriatim.algorithms().items() if hasattr(cls, "learn_rows")}
+ALGORITHMS = of_rows()
 CLASSIFIERS = [name for name, cls in ALGORITHMS.items() if cls.task == "classification"]
 SOURCE = Path(seriatim.__file__).parent
 
@@ -631,7 +632,7 @@ def test_an_empty_file_a_folder_and_none(tmp_path):
 
 def test_a_refused_file_leaves_nothing_behind(tmp_path):
     """The classes and the catalogue are as they were."""
-    before = {name: dict(vars(cls)) for name, cls in ALGORITHMS.items()}
+    before = {name: dict(vars(cls)) for name, cls in seriatim.algorithms().items()}
     path = tmp_path / "model"
     binary().save(path)
     manifest, tensors = parts(path)

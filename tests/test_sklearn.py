@@ -10,12 +10,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-import seriatim
 from seriatim.errors import ParameterError
 from seriatim.parameters import REQUIRED
+from tests.learners import of_rows
 from tests.test_contract import default, examples, same
 
-ALGORITHMS = {name: cls for name, cls in seriatim.algorithms().items() if hasattr(cls, "learn_rows")}
+ALGORITHMS = of_rows()
 
 # What we do otherwise than scikit-learn asks: the check, alone or after a class; the error it then raises; and why.
 WIDER = (

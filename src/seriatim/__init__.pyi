@@ -13,9 +13,11 @@ from seriatim.features import Features as Features
 from seriatim.kernel.estimator import BudgetClassifier, KernelClassifier, OneKernel, SupportClassifier
 from seriatim.model import Model
 from seriatim.modelfile import load as load
+from seriatim.recommend.estimator import Recommender
 from seriatim.sparse.groups import Grouped
 from seriatim.sparse.selector import Selector
 from seriatim.sparse.tasks import MultiTask
+from seriatim.topics.model import TopicModel
 from seriatim.transfer.source import Transfer
 
 __version__: str
@@ -1095,6 +1097,74 @@ class HalfSpaceTrees(Detector):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
+class PMF(Recommender):
+    n_factors: int
+    method: Literal["sgd", "dual_averaging"]
+    eta: float
+    lam: float | None
+    biases: bool
+    implicit: bool
+    seed: int
+    low: float
+    high: float
+    def __init__(
+        self,
+        n_factors: int = ...,
+        *,
+        method: Literal["sgd", "dual_averaging"] = ...,
+        eta: float = ...,
+        lam: float | None = ...,
+        biases: bool = ...,
+        implicit: bool = ...,
+        seed: int = ...,
+        low: float = ...,
+        high: float = ...,
+    ) -> None: ...
+    @property
+    def item_biases_(self) -> Any: ...
+    @property
+    def user_biases_(self) -> Any: ...
+
+class RMF(Recommender):
+    n_factors: int
+    method: Literal["sgd", "dual_averaging"]
+    eta: float
+    lam: float | None
+    seed: int
+    low: float
+    high: float
+    def __init__(
+        self,
+        n_factors: int = ...,
+        *,
+        method: Literal["sgd", "dual_averaging"] = ...,
+        eta: float = ...,
+        lam: float | None = ...,
+        seed: int = ...,
+        low: float = ...,
+        high: float = ...,
+    ) -> None: ...
+
+class SVDRecommender(Recommender):
+    rank: int
+    damping: float
+    low: float
+    high: float
+    def __init__(
+        self,
+        rank: int = ...,
+        *,
+        damping: float = ...,
+        low: float = ...,
+        high: float = ...,
+    ) -> None: ...
+    @property
+    def item_biases_(self) -> Any: ...
+    @property
+    def singular_values_(self) -> Any: ...
+    @property
+    def user_biases_(self) -> Any: ...
+
 class OASIS(Model):
     C: float
     def __init__(
@@ -1425,6 +1495,78 @@ class TruncatedGradientRegressor(Regressor):
         rounding: bool = ...,
         epsilon: float = ...,
         fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class HDP(TopicModel):
+    max_topics: int
+    doc_topics: int
+    alpha: float
+    gamma: float
+    eta: float
+    kappa: float
+    tau: float
+    scale: float
+    batch: int
+    total: float | None
+    start: Literal["uniform", "best"]
+    iterations: int
+    tolerance: float
+    initial: float | None
+    n_features: int | None
+    seed: int
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        max_topics: int = ...,
+        *,
+        doc_topics: int = ...,
+        alpha: float = ...,
+        gamma: float = ...,
+        eta: float = ...,
+        kappa: float = ...,
+        tau: float = ...,
+        scale: float = ...,
+        batch: int = ...,
+        total: float | None = ...,
+        start: Literal["uniform", "best"] = ...,
+        iterations: int = ...,
+        tolerance: float = ...,
+        initial: float | None = ...,
+        n_features: int | None = ...,
+        seed: int = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+    @property
+    def sticks_(self) -> Any: ...
+
+class LDA(TopicModel):
+    n_topics: int
+    alpha: Any
+    eta: float | None
+    kappa: float
+    tau0: float
+    batch: int
+    total: float | None
+    iterations: int
+    tolerance: float
+    n_features: int | None
+    seed: int
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        n_topics: int = ...,
+        *,
+        alpha: Any = ...,
+        eta: float | None = ...,
+        kappa: float = ...,
+        tau0: float = ...,
+        batch: int = ...,
+        total: float | None = ...,
+        iterations: int = ...,
+        tolerance: float = ...,
+        n_features: int | None = ...,
+        seed: int = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 

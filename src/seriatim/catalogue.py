@@ -23,6 +23,7 @@ FAMILIES = (
     "kernel",
     "decomposition",
     "topics",
+    "recommend",
     "experts",
     "retrieval",
     "novelty",

@@ -24,6 +24,7 @@ import seriatim
 from seriatim import PA, data, evaluate
 from seriatim.cli import COMMANDS, main
 from seriatim.core.ahead import THREADS
+from tests.learners import of_rows
 
 ROOT = str(Path(seriatim.__file__).parents[1])
 COMMAND = [sys.executable, "-c", f"import sys; sys.path.insert(0, {ROOT!r}); from seriatim.cli import main; main()"]
@@ -115,7 +116,7 @@ def test_run_as_json(good):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [n for n, cls in seriatim.algorithms().items() if hasattr(cls, "learn_rows")])
+@pytest.mark.parametrize("name", of_rows())
 def test_run_takes_every_algorithm(good, rows, name):
     command = seriatim.catalogue.command_name(seriatim.algorithms()[name])
     needed = []

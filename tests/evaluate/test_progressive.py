@@ -10,9 +10,10 @@ from seriatim.core.judge import Tally
 from seriatim.errors import DataError, ParameterError
 from seriatim.evaluate import metrics, progressive
 from seriatim.inputs import as_rows
+from tests.learners import of_rows
 from tests.test_contract import answers, default, examples, most_labels
 
-ALGORITHMS = {name: cls for name, cls in seriatim.algorithms().items() if hasattr(cls, "learn_rows")}
+ALGORITHMS = of_rows()
 CLASSIFIERS = {name: cls for name, cls in ALGORITHMS.items() if cls.task == "classification"}
 every = pytest.mark.parametrize("cls", ALGORITHMS.values(), ids=list(ALGORITHMS))
 classifiers = pytest.mark.parametrize("cls", CLASSIFIERS.values(), ids=list(CLASSIFIERS))
@@ -231,7 +232,7 @@ def test_what_is_warm_up_is_not_counted(cls):
     assert late.examples == len(y) - 40
     assert late.mistakes is None or late.mistakes == whole.mistakes - early.mistakes
     assert late.loss == pytest.approx(whole.loss - early.loss)
-    assert (late.model.predict(X) == whole.model.predict(X)).all()
+    assert (answers(late.model, X) == answers(whole.model, X)).all()
 
 
 @classifiers

@@ -17,8 +17,9 @@ from seriatim.estimator import Classifier
 from seriatim.evaluate import progressive, tune, tuned
 from seriatim.evaluate.tuning import drawn, steps_apart
 from seriatim.parameters import Number
+from tests.learners import of_rows
 
-ALGORITHMS = {name: cls for name, cls in seriatim.algorithms().items() if hasattr(cls, "learn_rows")}
+ALGORITHMS = of_rows()
 SEARCHED = {name: cls for name, cls in ALGORITHMS.items() if any(p.search for p in cls.parameters.values())}
 
 

@@ -98,6 +98,9 @@ class PMF(Factors):
 
     With `biases` s = mu + b_u + c_i + U.V: b and c are one more factor each, by the same rule, from 0, beside one that
     is 1; mu is the logit of (1/2 + sum of r) / (1 + ratings), over the ratings before.
+    With `implicit` (Koren, 2008, SVD++) U + z stands in s in the place of U, z = |N|^-1/2 sum over N of y_j, N being
+    the items that the user has rated before this rating. y_j is one more row of item j, from 0, and its gradient is
+    e |N|^-1/2 V.
     """
 
     CASES = (
@@ -106,16 +109,25 @@ class PMF(Factors):
         {"n_factors": 4, "biases": True},
         {"n_factors": 4, "method": "dual_averaging", "lam": 0.02},
         {"n_factors": 2, "method": "dual_averaging", "lam": 0.03, "biases": True, "low": 0.0, "high": 10.0},
+        {"n_factors": 3, "implicit": True},
+        {"n_factors": 3, "method": "dual_averaging", "lam": 0.02, "biases": True, "implicit": True},
     )
     USUAL = {"sgd": 0.005, "dual_averaging": 0.007}  # noqa: RUF012
 
-    def __init__(self, *args, biases=False, **kwargs):
+    def __init__(self, *args, biases=False, implicit=False, **kwargs):
         super().__init__(*args, **kwargs)
         self.biases, self.b, self.sum, self.t = biases, ([], []), 0.0, 0
         self.means = ([], [])
+        self.implicit, self.N, self.y, self.marks = implicit, [], [], ([], [])
 
     def begin(self, side):
         super().begin(side)
+        if side:
+            self.y.append(np.zeros(self.K))
+            for part, first in zip(self.marks, (np.zeros(self.K), 0), strict=True):
+                part.append(first)
+        else:
+            self.N.append([])
         self.b[side].append(0.0)
         self.means[side].append(0.0)
 
@@ -123,8 +135,12 @@ class PMF(Factors):
         m = (0.5 + self.sum) / (1 + self.t)
         return np.log(m / (1 - m)) if self.biases else 0.0
 
+    def z(self, a):
+        N = self.N[a]
+        return sum((self.y[j] for j in N), np.zeros(self.K)) / np.sqrt(max(len(N), 1))
+
     def score(self, a, b):
-        return self.mu() + self.b[0][a] + self.b[1][b] + super().score(a, b)
+        return self.mu() + self.b[0][a] + self.b[1][b] + (self.U[a] + self.z(a)) @ self.V[b]
 
     def known_score(self, user, item):
         sides = ((self.b[0], self.users.get(user)), (self.b[1], self.items.get(item)))
@@ -135,6 +151,21 @@ class PMF(Factors):
     def slope(self, a, b, r):
         g = sigmoid(self.score(a, b))
         return (g - r) * g * (1 - g)
+
+    def step(self, a, b, e):
+        U, V, N = self.U[a], self.V[b], self.N[a]
+        self.U[a], self.V[b] = self.moved(0, a, U, e * V), self.moved(1, b, V, e * (U + self.z(a)))
+        for j in N:
+            gradient = e * V / np.sqrt(len(N))
+            if self.method == "sgd":
+                self.y[j] = self.y[j] - self.eta * (gradient + self.lam * self.y[j])
+            else:
+                Y, counts = self.marks
+                counts[j] += 1
+                Y[j] = Y[j] + (gradient - Y[j]) / counts[j]
+                self.y[j] = -Y[j] / self.lam
+        if self.implicit and b not in N:
+            N.append(b)
 
     def update(self, a, b, r):
         e = self.slope(a, b, r)

@@ -191,9 +191,11 @@ class HDP(Topics):
     n_features) as in the program, else (a stream of neither) 100 / T, as if there were as many documents as words.
     start="uniform" is their program: phi = 1 / doc_topics, sticks from the fourth iteration on. Its document topics are
     alike until then, the bound stands still, and it stops at the second iteration, before any stick (where rounding
-    makes the second bound a bit less, theirs goes on; this does not). start="best", ours: with the mass m_t = sum n r_t
-    of each topic, r_t ~ exp(E[log beta_t] + E[log sigma_t]) for each word, a document begins with the doc_topics topics
-    of the largest mass, phi_k ~ m_k exp(E[log beta_k]); sticks are in from the beginning, and the bound never falls.
+    makes the second bound a bit less, theirs goes on; this does not). It is the default: of Reuters its topics have a
+    held-out perplexity of 1838 after ten passes, beside 1845 of gensim's, and those of "best" one of 2665.
+    start="best", ours: with the mass m_t = sum n r_t of each topic, r_t ~ exp(E[log beta_t] + E[log sigma_t]) for each
+    word, a document begins with the doc_topics topics of the largest mass, phi_k ~ m_k exp(E[log beta_k]); sticks are
+    in from the beginning, and the bound never falls.
     A document stops when its bound grows by no more than `tolerance` of its size. The bound counts a word n times in
     all its terms; theirs (and gensim's) has sum phi (E[log pi] - log phi) without n, no bound where a word is repeated.
     `transform` is by the LDA that is nearest: alpha_k = alpha E[stick weight k], beta = E[beta], at most 100 rounds,
@@ -202,16 +204,26 @@ class HDP(Topics):
 
     CASES = (
         {"max_topics": 8, "doc_topics": 3},
-        {"max_topics": 12, "doc_topics": 4, "batch": 16, "tau": 1.0, "kappa": 0.8, "seed": 3},
+        {"max_topics": 8, "doc_topics": 3, "start": "best"},
+        {"max_topics": 12, "doc_topics": 4, "batch": 16, "tau": 1.0, "kappa": 0.8, "seed": 3, "start": "best"},
         {"max_topics": 6, "doc_topics": 4, "batch": 7, "alpha": 0.5, "gamma": 2.0, "eta": 0.1, "total": 300},
-        {"max_topics": 6, "doc_topics": 3, "batch": 10, "tau": 0.0, "kappa": 0.6},
-        {"max_topics": 5, "doc_topics": 3, "batch": 1, "n_features": 30, "total": 90, "scale": 2.0, "iterations": 6},
-        {"max_topics": 7, "doc_topics": 2, "batch": 20, "initial": 0.3, "tolerance": 1e-6},
-        {"max_topics": 6, "doc_topics": 3, "batch": 16, "start": "uniform"},
+        {"max_topics": 6, "doc_topics": 3, "batch": 10, "tau": 0.0, "kappa": 0.6, "start": "best"},
+        {
+            "max_topics": 5,
+            "doc_topics": 3,
+            "batch": 1,
+            "n_features": 30,
+            "total": 90,
+            "scale": 2.0,
+            "iterations": 6,
+            "start": "best",
+        },
+        {"max_topics": 7, "doc_topics": 2, "batch": 20, "initial": 0.3, "tolerance": 1e-6, "start": "best"},
+        {"max_topics": 6, "doc_topics": 3, "batch": 16},
     )
 
     def __init__(self, max_topics=150, doc_topics=15, alpha=1.0, gamma=1.0, eta=0.01, kappa=1.0, tau=64.0, scale=1.0,
-                 batch=256, total=None, iterations=100, tolerance=1e-4, n_features=None, initial=None, start="best",
+                 batch=256, total=None, iterations=100, tolerance=1e-4, n_features=None, initial=None, start="uniform",
                  seed=0):  # fmt: skip
         T = max_topics
         self.doc_topics, self.alpha, self.gamma, self.eta, self.start = doc_topics, alpha, gamma, eta, start

@@ -134,7 +134,6 @@ def test_lambda_in_closed_form(make):
     first = Paper("LDA", **case).components()
     total = np.prod(1 - rho) * first
     for t in range(4):
-        model = make("LDA", **case).learn_all(X[: size * t]) if t else make("LDA", **case).learn_all(X[:0])
         before = Paper("LDA", **case).learn_all(X[: size * t]).model
         sums = np.zeros((3, 30))
         for x in X[size * t : size * (t + 1)]:
@@ -143,7 +142,7 @@ def test_lambda_in_closed_form(make):
         target = eta + size * (t + 1) / size * sums  # D is what has been seen
         total = total + rho[t] * np.prod(1 - rho[t + 1 :]) * target
         if t:
-            close(model.components(), before.components())
+            close(make("LDA", **case).learn_all(X[: size * t]).components(), before.components())
     close(make("LDA", **case).learn_all(X).components(), total)
 
 

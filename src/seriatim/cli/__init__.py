@@ -17,7 +17,9 @@ COMMANDS = {
     "compare": "Run many algorithms over permutations of a file and compare them.",
     "tune": "Find good parameters on the first examples, and judge them by the others.",
     "train": "Learn from a file and save the model.",
+    "topics": "Learn the topics of documents and print them.",
     "predict": "Predict the labels of a file with a saved model.",
+    "recommend": "Learn from a file of ratings, and recommend items to users.",
     "inspect": "Show what is in a saved model, its heaviest features first.",
     "algorithms": "List the algorithms and their parameters.",
     "describe": "Show what is in a file: rows, features, labels, scales.",
@@ -53,6 +55,7 @@ def command() -> None:
     seriatim run mail.csv.gz --label spam --text subject --normalize unit
     seriatim train mail.svm -a pa -o mail.model  learn and save
     seriatim predict mail.model new.svm          predict with it
+    seriatim recommend u.data --user 196         learn ratings, and recommend
     seriatim describe mail.csv                   look at the data first
     """
 
@@ -76,10 +79,32 @@ def main() -> None:
 def build_model(algorithm: str, parameters: tuple[str, ...], features: Any = None) -> Any:
     """The model that `-a NAME -p name=value ...` and the options of features ask for."""
     from seriatim import catalogue
+
+    cls = catalogue.find_estimator(algorithm)
+    model = cls(**parameters_of(cls, parameters), features=features)
+    model._check_parameters()
+    return model
+
+
+def build_recommender(algorithm: str, parameters: tuple[str, ...]) -> Any:
+    """The same of a model that learns ratings."""
+    from seriatim import catalogue
+    from seriatim.errors import ParameterError
+
+    cls = catalogue.find(algorithm)
+    if cls.task != "recommendation":
+        there = [catalogue.command_name(one) for one in catalogue.algorithms().values() if one.task == "recommendation"]
+        raise ParameterError(f"{algorithm} does {cls.task}; what recommends is {', '.join(there)}")
+    model = cls(**parameters_of(cls, parameters))
+    model._check_parameters()
+    return model
+
+
+def parameters_of(cls: Any, parameters: tuple[str, ...]) -> dict[str, Any]:
+    """The parameters that `-p name=value ...` tells of a class."""
     from seriatim.errors import ParameterError
     from seriatim.parameters import REQUIRED
 
-    cls = catalogue.find_estimator(algorithm)
     values = {}
     for text in parameters:
         name, equals, value = text.partition("=")
@@ -90,9 +115,7 @@ def build_model(algorithm: str, parameters: tuple[str, ...], features: Any = Non
     for name, parameter in cls.parameters.items():
         if parameter.default is REQUIRED and name not in values:
             raise ParameterError(f"{cls.__name__} needs -p {name}=...: {parameter.written}")
-    model = cls(**values, features=features)
-    model._check_parameters()
-    return model
+    return values
 
 
 def algorithm_options(function: Any) -> Any:
@@ -115,8 +138,8 @@ def format_options(function: Any) -> Any:
         click.option("--header/--no-header", default=None, help="Whether a table's first line names its columns."),
         click.option(
             "--format",
-            type=click.Choice(["libsvm", "vw", "csv", "tsv", "jsonl", "parquet", "arrow"]),
-            help="Else told from the name and the first bytes.",
+            type=click.Choice(["libsvm", "vw", "csv", "tsv", "jsonl", "parquet", "arrow", "text"]),
+            help="Else told from the name and the first bytes; text, a text a line, must be said.",
         ),
     ):
         function = option(function)

@@ -8,6 +8,8 @@ from typing import Any
 import click
 import numpy as np
 
+from seriatim.cli.topics import topic_lines, topics_of
+
 
 @click.command("inspect")
 @click.argument("model_file", metavar="MODEL", type=click.Path(dir_okay=False))
@@ -30,7 +32,8 @@ def command(model_file: str, features: int, as_json: bool) -> None:
         return
     click.secho(about["model"], bold=True)
     shown = ("examples", "updates", "features", "nonzeros", "support vectors", "labels", "intercept")
-    known = [name for name in shown if about.get(name) is not None]
+    of_ratings = ("ratings", "users", "items", "rated pairs", "singular values")
+    known = [name for name in (*shown, *of_ratings) if about.get(name) is not None]
     width = max(map(len, known))
     for name in known:
         value = about[name]
@@ -40,6 +43,10 @@ def command(model_file: str, features: int, as_json: bool) -> None:
         width = max(len(kernel) for kernel, _ in about["kernels"])
         for kernel, weight in sorted(about["kernels"], key=lambda pair: -pair[1]):
             click.echo(f"    {kernel:<{width}} {weight:>14.6g}")
+    if "topics" in about:
+        click.secho("\n  topics", bold=True)
+        for line in topic_lines(about["topics"]):
+            click.echo(f"    {line}")
     titles = {label: f" of {label}" for label in about["weights"]}
     if len(titles) == 1:
         titles = {label: label and f" towards {label} (away from it where negative)" for label in titles}
@@ -52,6 +59,11 @@ def command(model_file: str, features: int, as_json: bool) -> None:
 
 def describe(model: Any, features: int) -> dict[str, Any]:
     """What a model is, and its heaviest features; feature numbers are those of the file, from 1."""
+    from seriatim import catalogue
+
+    if model.task == "recommendation":
+        return describe_recommender(model)
+    catalogue.expect_estimator(type(model))
     about: dict[str, Any] = {
         "model": repr(model),
         "examples": model.t_,
@@ -64,6 +76,8 @@ def describe(model: Any, features: int) -> dict[str, Any]:
     if hasattr(model, "kernel_weights_"):
         kernels = model.parameters["kernels"].of(model.kernels)
         about["kernels"] = [(repr(k), float(w)) for k, w in zip(kernels, model.kernel_weights_, strict=True)]
+    if hasattr(model, "topic_weights_"):
+        about["topics"] = topics_of(model, features)
     try:
         coef = np.atleast_2d(model.coef_)
     except AttributeError:
@@ -77,3 +91,17 @@ def describe(model: Any, features: int) -> dict[str, Any]:
         heaviest = np.argsort(-np.abs(row), kind="stable")[:features]
         about["weights"][label] = [(names[j], float(row[j])) for j in heaviest if row[j] != 0]
     return about
+
+
+def describe_recommender(model: Any) -> dict[str, Any]:
+    """What a model of ratings is."""
+    values = getattr(model, "singular_values_", None)
+    return {
+        "model": repr(model),
+        "ratings": model.t_,
+        "users": len(model.users_),
+        "items": len(model.items_),
+        "rated pairs": model._learner.rated.total,
+        "singular values": None if values is None else [round(float(value), 4) for value in values],
+        "weights": {},
+    }

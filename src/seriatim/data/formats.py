@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from seriatim.errors import DataError
 
-FORMATS = ("libsvm", "vw", "csv", "tsv", "jsonl", "parquet", "arrow")
+FORMATS = ("libsvm", "vw", "csv", "tsv", "jsonl", "parquet", "arrow", "text")
 ENDINGS = {
     ".libsvm": "libsvm",
     ".svm": "libsvm",

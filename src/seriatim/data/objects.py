@@ -1,4 +1,4 @@
-"""JSON lines: an object a line, its keys the columns."""
+"""JSON lines: an object a line, its keys the columns. And plain text, of which a line is an object of one column."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from seriatim.errors import DataError, LimitError
 from seriatim.features.encode import Encoder, Plan
 
 DESCRIBED = 10  # bad lines of a block that are described
+TEXT = "text"  # the column of plain text
 
 
 def parse(
@@ -55,6 +56,27 @@ def parse(
         if not skip_bad:
             break
     return encoder.finish(y, lines, bad, bad_count)
+
+
+def parse_text(buffer: mmap, begin: int, end: int, plan: Plan, skip_bad: bool = False) -> Block:
+    """The same of lines of plain text; blank ones are none."""
+    encoder = Encoder(plan, end - begin)
+    bad: list[tuple[int, int, str]] = []
+    lines = rows = bad_count = 0
+    for text in bytes(memoryview(buffer)[begin:end]).removesuffix(b"\n").split(b"\n") if end > begin else ():
+        lines += 1
+        if not text.strip():
+            continue
+        try:
+            encoder.take({TEXT: text.decode()})
+            rows += 1
+        except UnicodeDecodeError:
+            bad_count += 1
+            if len(bad) < DESCRIBED:
+                bad.append((lines, utf8_problem(text)[1], utf8_problem(text)[0]))
+            if not skip_bad:
+                break
+    return encoder.finish([float("nan")] * rows, lines, bad, bad_count)
 
 
 def label_key(head: bytes) -> str | None:

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from select import select
@@ -57,6 +58,8 @@ class Source:
         self.known = dict(self.schema)  # what a model expects of tables
         if format is not None and format not in formats.FORMATS:
             raise DataError(f"format {format!r}; there are {', '.join(formats.FORMATS)}")
+        if format == "text":
+            self.features = replace(self.features, text=(objects.TEXT,))
         self.format, self.header, self.labelled, self.skip_bad = format, header, labelled, skip_bad
         self.threads, self.block = threads, max(block, 1)
         self.files = [one for path in given for one in expanded(path)]
@@ -185,6 +188,10 @@ class Source:
         plan = self.plan_of([])
         if format == "vw":
             return lambda *text: parse_vw(*text, plan, self.skip_bad, self.labelled)
+        if format == "text":
+            if self.labelled:
+                raise DataError(f"{self.name}: the lines of a text have no labels")
+            return lambda text, begin, end: objects.parse_text(text, begin, end, plan, self.skip_bad)
         label = self.features.label or objects.label_key(head)
         skip_bad, labelled = self.skip_bad, self.labelled
         return lambda text, begin, end: objects.parse(text, begin, end, plan, label, skip_bad, labelled)

@@ -52,7 +52,8 @@ class Stream:
         delay : a label is told so many examples after its example; for those who evaluate.
         features : how what is in the data becomes features, a `Features` or a dict of its fields.
         schema : what a model knows of the columns of tables, as the kind of each by name.
-        format : "libsvm", "vw", "csv", "tsv", "jsonl", "parquet" or "arrow"; told from the name and the first bytes.
+        format : "libsvm", "vw", "csv", "tsv", "jsonl", "parquet" or "arrow", told from the name and the first bytes;
+            or "text": a text a line, which is never guessed, the one column "text" of words.
         header : whether the first line of a table names its columns; told from what is in it.
         labelled : whether each example must have a label.
         skip_bad : pass over lines that cannot be read, and count them in `skipped_count`.

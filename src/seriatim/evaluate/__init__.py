@@ -13,6 +13,7 @@ _later = {
     **dict.fromkeys(("Best", "comparator"), "best"),
     **dict.fromkeys(("Bound", "bounds"), "theorems"),
     **dict.fromkeys(("Detection", "Threshold", "detect"), "novelty"),
+    **dict.fromkeys(("RatingRun",), "ratings"),
     **dict.fromkeys(("Tuned", "Trial", "tune", "tuned"), "tuning"),
 }
 __all__ = ["Run", "drift", "metrics", "progressive", *_later]

@@ -14,6 +14,7 @@ from seriatim import catalogue
 from seriatim.errors import ParameterError
 from seriatim.estimator import Estimator
 from seriatim.features import Features
+from seriatim.model import Model
 from seriatim.parameters import REQUIRED, Number
 
 # Each kind of update once, with parameters that do well without being tuned, on two labels and on many.
@@ -96,6 +97,8 @@ def entrant(given: Any, features: Any = None) -> Entrant:
     >>> entrant(AROW(r=0.5)).label, entrant(AROW).label
     ('arow r=0.5', 'arow')
     """
+    if isinstance(given, Model):
+        catalogue.expect_estimator(type(given))
     if isinstance(given, str):
         label, (cls, values) = given, parsed(given)
     elif isinstance(given, type) and issubclass(given, Estimator):

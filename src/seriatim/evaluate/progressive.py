@@ -25,7 +25,7 @@ Blocks = Iterator[tuple[Rows, Any]]
 class Run:
     """What a run over a stream showed. Figures are of the examples so far; `mistakes` is None without labels."""
 
-    def __init__(self, model: Estimator, followed: list[Metric], warm_up: int, every: int | None, at: Any) -> None:
+    def __init__(self, model: Any, followed: list[Metric], warm_up: int, every: int | None, at: Any) -> None:
         self.model, self.followed = model, followed
         self.tally = Tally(at, every, warm_up)
         self.spacing = 1 if at is None and every is None else None  # of the places of `curves`
@@ -211,7 +211,7 @@ def plain_parameters(model: Any) -> dict[str, Any]:
     """The parameters of a model as what JSON has; a model within a model as it is shown."""
     given = model.get_params(deep=False)
     plain = {name: model.parameters[name].plain(value) for name, value in given.items()}
-    if isinstance(model, Estimator):
+    if isinstance(model, Estimator) and "features" in plain:
         return {**plain, "features": Features.of(plain["features"]).as_dict() or None}
     return {
         name: value if isinstance(value, int | float | str | None) else repr(value) for name, value in plain.items()
@@ -252,6 +252,10 @@ def progressive(
         and at the end: `run.held_out_curve`.
     watch : called now and then with the run so far.
 
+    Of a recommender X is (users, items) and y the ratings, or the stream gives (users, items, ratings); the run has
+    `rmse`, `mae` and `ndcg` (see `evaluate.metrics.NDCG`), and the curve is of RMSE. A user or an item that is new is
+    predicted as one of which nothing is known. There are no weights, delays and held-out ratings.
+
     Ctrl-C ends the run between two blocks; what was learned until then stands, and `interrupted` says so.
 
     >>> from seriatim import Perceptron
@@ -259,7 +263,8 @@ def progressive(
     >>> run.mistakes, run.updates, run.model.coef_.tolist()
     (2, 3, [[1.0, -3.0]])
     """
-    if isinstance(model, type) or not hasattr(model, "learn_rows"):
+    rates = not isinstance(model, type) and getattr(model, "task", None) == "recommendation"
+    if isinstance(model, type) or not (rates or hasattr(model, "learn_rows")):
         raise ParameterError(f"{model!r} is not a model, such as PA()")
     if np.ndim(delay) == 0 and delay is not None and (not isinstance(delay, int | np.integer) or delay < 0):
         raise ParameterError(f"delay={delay!r}: must be a whole number from 0 on, or one for each example")
@@ -270,6 +275,13 @@ def progressive(
             raise ParameterError(f"{name}={value!r}: must be at least {least}")
     if at is not None and np.min(at, initial=1) < 1:
         raise ParameterError(f"at={at!r}: the places of a curve must be at least 1")
+    if rates:
+        from seriatim.evaluate.ratings import progressive_ratings
+
+        if not (sample_weight is None and delay is None and held_out is None):
+            raise ParameterError("sample_weight, delay and held_out are of no use for ratings")
+        judging: dict[str, Any] = {"warm_up": warm_up, "every": every, "at": at, "metrics": metrics}
+        return progressive_ratings(model, X, y, **judging, window=window, fade=fade, watch=watch)  # type: ignore[arg-type]
     run = Run(model, followed_metrics(model, metrics, window, fade), warm_up, every, at)
     before, seen = updates(model), 0
     apart = 0.0

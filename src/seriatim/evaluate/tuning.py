@@ -205,6 +205,7 @@ def fresh(model: Estimator | type[Estimator] | str, **changed: Any) -> Estimator
     """A new model with the same parameters but these."""
     if isinstance(model, str):
         model = catalogue.find_estimator(model)
+    catalogue.expect_estimator(model if isinstance(model, type) else type(model))
     return model(**changed) if isinstance(model, type) else type(model)(**{**model.get_params(), **changed})
 
 

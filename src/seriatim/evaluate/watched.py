@@ -202,6 +202,8 @@ class Watched:
     def task(self) -> str:
         return self.model.task
 
+    labelled = True  # as its model is
+
     @property
     def loss(self) -> Any:
         return self.model.loss

@@ -8,7 +8,7 @@ from libc.string cimport memset
 
 from seriatim.core.learner cimport Learner
 from seriatim.core.memory cimport resize
-from seriatim.core.normals cimport normal
+from seriatim.core.normals cimport random_normal
 from seriatim.core.row cimport Row
 from seriatim.core.rows cimport Rows
 from seriatim.core.vocabulary cimport Vocabulary
@@ -108,7 +108,7 @@ cdef class FourierDescent(Learner):
 
     cdef double component(self, Py_ssize_t j, Py_ssize_t i) noexcept nogil:
         """That of u_i in column j."""
-        return normal(self.seed, j * self.half + i) / fmax(self.sigma, LEAST)
+        return random_normal(self.seed, j * self.half + i) / fmax(self.sigma, LEAST)
 
     cdef double score(self, const Row* x) noexcept nogil:
         cdef double f = 0

@@ -4,7 +4,7 @@ from libc.math cimport sqrt
 
 import numpy as np
 
-from seriatim.core.normals cimport normal
+from seriatim.core.normals cimport random_normal
 
 
 def directions(unsigned long long seed, Py_ssize_t modality, Py_ssize_t n, Py_ssize_t rank):
@@ -18,5 +18,5 @@ def directions(unsigned long long seed, Py_ssize_t modality, Py_ssize_t n, Py_ss
     cdef Py_ssize_t a, j
     for a in range(n):
         for j in range(rank):
-            P[a, j] = normal(seed, (modality * n + a) * rank + j) / sqrt(<double> rank)
+            P[a, j] = random_normal(seed, (modality * n + a) * rank + j) / sqrt(<double> rank)
     return result

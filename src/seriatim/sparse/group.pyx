@@ -23,6 +23,9 @@ from seriatim.sparse.tasks import MultiTask
 # Squares are taken of G times this, exactly: no run that diverges takes their sums out of the range of numbers.
 cdef double UNIT = 2.0 ** -64
 
+cdef enum:
+    LANES = 64
+
 
 cdef inline void move_square(double* sum, double* rest, double old, double new) noexcept nogil:
     """A sum of squares in which old^2 becomes new^2.
@@ -52,29 +55,59 @@ cdef inline void several(GroupDual self, const Row* x, Py_ssize_t column, double
     cdef const double* left
     cdef const int* place = self.place
     cdef double threshold = self.threshold, alone = self.alone
-    cdef Py_ssize_t i, j, k, width = self.table.width
+    cdef Py_ssize_t i, j, k, g, width = self.table.width
     for k in range(n):
         sums[k] = x.constant * G[k]
     for i in range(x.n):
         j = (i if x.index == NULL else x.index[i]) + 1
         r = G + j * width
-        if place[j] < 0:
+        g = place[j]
+        if g < 0:
             for k in range(n):
                 sums[k] += x.value[i] * soft(r[k], alone)
         else:
-            left = self.left(place[j]) + column
+            left = self.left(g) + column
             for k in range(n):
                 sums[k] += x.value[i] * (soft(r[k], threshold) * left[k])
     for k in range(n):
         out[k] = self.factor * sums[k]
 
 
+cdef inline double unshrunk(GroupDual self, const Row* x, Py_ssize_t column) noexcept nogil:
+    """x.w of a column where c = G: what is left of the groups of some features at a time, whose roots need not wait."""
+    cdef double norm2[LANES]
+    cdef double cut2[LANES]
+    cdef double w[LANES]
+    cdef const double* G = self.table.data + column
+    cdef const double* norms = self.norms.data + column
+    cdef double sum = x.constant * G[0], unit2 = (UNIT * self.cut) ** 2
+    cdef Py_ssize_t i = 0, j, m, n, g, width = self.table.width, step = self.norms.width, block = self.block
+    while i < x.n:
+        n = min(x.n - i, LANES)
+        for m in range(n):
+            j = (i + m if x.index == NULL else x.index[i + m]) + 1
+            g = self.place[j]
+            w[m] = G[j * width]
+            if g >= 0:
+                norm2[m] = norms[g * step] + norms[g * step + self.classes]
+                cut2[m] = unit2 * (block if block else self.begins[g + 1] - self.begins[g])
+            else:
+                norm2[m], cut2[m] = (UNIT * w[m]) ** 2, unit2
+        for m in range(n):
+            norm2[m] = left_of(norm2[m], cut2[m])
+        for m in range(n):
+            sum += x.value[i + m] * (w[m] * norm2[m])
+        i += n
+    return self.factor * sum
+
+
 @cython.final
 cdef class GroupDual(Lazy):
     """w^g = -[1 - t lambda sqrt(d_g) / |c^g|]+ c^g / (gamma sqrt(t)), c = soft(G, t lambda r + gamma rho sqrt(t)).
 
-    A group keeps |G^g|^2 up to date with each step, which is |c^g|^2 where the threshold of c is 0. What is left of a
-    group is worked out when a row first asks for it in a round. A group of one feature needs none of this.
+    A group keeps |G^g|^2 up to date with each step, which is |c^g|^2 where the threshold of c is 0. Where it is not,
+    what is left of a group is worked out when a row first asks for it in a round. A group of one feature needs none of
+    this.
     """
 
     cdef double lam, gamma, rho, within
@@ -154,14 +187,12 @@ cdef class GroupDual(Lazy):
             r[3 * self.classes] = self.now
         return r + 2 * self.classes
 
-    cdef inline void measure_group(self, Py_ssize_t g, double* r) noexcept nogil:
+    cdef void measure_group(self, Py_ssize_t g, double* r) noexcept nogil:
         cdef Py_ssize_t k, classes = self.classes
         cdef Py_ssize_t begin = g * self.block if self.block else self.begins[g]
         cdef Py_ssize_t end = begin + self.block if self.block else self.begins[g + 1]
-        cdef double norm2, cut2 = (end - begin) * (UNIT * self.cut) ** 2
         for k in range(classes):
-            norm2 = r[k] + r[classes + k] if self.threshold == 0 else self.beyond(begin, end, k)
-            r[2 * classes + k] = left_of(norm2, cut2)
+            r[2 * classes + k] = left_of(self.beyond(begin, end, k), (end - begin) * (UNIT * self.cut) ** 2)
 
     cdef double beyond(self, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t column) noexcept nogil:
         """|UNIT c^g|^2, anew: c has moved with t, all over the group."""
@@ -175,7 +206,11 @@ cdef class GroupDual(Lazy):
         return norm2
 
     cdef void products(self, const Row* x, Py_ssize_t column, int n, double* out) noexcept nogil:
-        if n == 8:
+        cdef int k
+        if self.threshold == 0:
+            for k in range(n):
+                out[k] = unshrunk(self, x, column + k)
+        elif n == 8:
             several(self, x, column, out, 8)
         elif n == 4:
             several(self, x, column, out, 4)

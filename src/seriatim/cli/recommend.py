@@ -1,0 +1,158 @@
+"""seriatim recommend"""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import suppress
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from seriatim.cli import build_recommender, check_folder, report
+
+
+@click.command("recommend")
+@click.argument("sources", metavar="[DATA]...", nargs=-1)
+@click.option("-a", "--algorithm", default="pmf", show_default=True, help="pmf, rmf or svd-recommender.")
+@click.option(
+    "-p", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the algorithm; may be repeated."
+)
+@click.option("--user", "users", multiple=True, metavar="USER", help="Recommend items to this user; may be repeated.")
+@click.option("--item", "items", multiple=True, metavar="ITEM", help="Show the items nearest to this; may be repeated.")
+@click.option("-n", "count", default=10, show_default=True, type=click.IntRange(1), help="How many items to show.")
+@click.option("--titles", metavar="FILE", help="What the items are called: a table of items and titles.")
+@click.option("--model", "model_file", type=click.Path(dir_okay=False), help="Ask a saved model, or go on with it.")
+@click.option("--save", type=click.Path(dir_okay=False), help="Save the model at the end.")
+@click.option("--columns", metavar="U,I,R", help="Those of the user, the item and the rating, by name or number.")
+@click.option("--header/--no-header", default=None, help="Whether the first line names the columns.")
+@click.option("--passes", type=click.IntRange(1), default=1, show_default=True, help="Go through it so often.")
+@click.option("--shuffle", type=click.IntRange(0), metavar="SEED", help="In a random order, kept on disk.")
+@click.option("--limit", type=click.IntRange(1), help="Read only so many ratings.")
+@click.option("--skip-bad", is_flag=True, help="Count and report bad lines instead of stopping at the first.")
+@click.option("--metric", "metrics", multiple=True, metavar="NAME", help="One more figure: ndcg:K, r2.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(
+    sources: tuple[str, ...],
+    algorithm: str,
+    parameters: tuple[str, ...],
+    users: tuple[str, ...],
+    items: tuple[str, ...],
+    count: int,
+    titles: str | None,
+    model_file: str | None,
+    save: str | None,
+    columns: str | None,
+    metrics: tuple[str, ...],
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Learn the ratings of DATA, judging the prediction of each before it is told, and recommend items.
+
+    DATA is a file or several with a user, an item and a rating in each line: CSV or TSV, with names of columns or
+    without, or with :: between them as in MovieLens; plain or packed by gzip, zstd, bzip2 or xz; - for standard input.
+    A model that was saved can be asked without DATA.
+
+    \b
+    seriatim recommend u.data --user 196 --titles u.item
+    seriatim recommend ratings.csv.gz -p low=0.5 -p biases=true --passes 5 --shuffle 1 --save films.model
+    seriatim recommend --model films.model --user 196 -n 20
+    seriatim recommend --model films.model --item 50 --titles movies.csv
+    seriatim recommend reviews.tsv --columns reviewer,book,stars -a svd-recommender -p rank=20 --json
+    """
+    from seriatim import load
+    from seriatim.data import ratings
+    from seriatim.errors import ModelError
+
+    check_folder(save)
+    source_of = click.get_current_context().get_parameter_source
+    if model_file and (parameters or source_of("algorithm") is ParameterSource.COMMANDLINE):
+        raise click.UsageError("--model is a saved model: its algorithm and parameters are there")
+    if not sources and not model_file:
+        raise click.UsageError("expected DATA to learn from, or a saved --model")
+    model: Any = load(model_file) if model_file else build_recommender(algorithm, parameters)
+    if model.task != "recommendation":
+        raise ModelError(f"{model_file}: {model!r} does {model.task}: use `seriatim predict`")
+    called = ratings.titles(titles) if titles else {}
+    run = None
+    if sources:
+        wanted = None if columns is None else columns.split(",")
+        stream = ratings.Ratings(sources, columns=wanted, low=model.low, high=model.high, **options)
+        run = learn(model, stream, metrics)
+        if save and run.examples:
+            model.save(save)
+    elif save:
+        model.save(save)
+    asked = {user: model.recommend(ratings.label_of_cell(user), count) for user in users}
+    near = {item: model.nearest(ratings.label_of_cell(item), count) for item in items}
+    if as_json:
+        about: dict[str, Any] = {} if run is None else run.summary()
+        about |= {"recommendations": {user: rows(found, called) for user, found in asked.items()}} if users else {}
+        about |= {"nearest": {item: rows(found, called) for item, found in near.items()}} if items else {}
+        click.echo(json.dumps(about))
+    else:
+        if run is not None:
+            show(run, stream.name)
+        known = set(model.users_) if users else set()
+        for user, found in asked.items():
+            new = "" if ratings.label_of_cell(user) in known else ", of whom nothing is known"
+            table(f"for user {user}{new}", "score" if model.ranks else "rating", found, called)
+        for item, found in near.items():
+            title = called.get(ratings.label_of_cell(item))
+            table(f"nearest to item {item}{f' {title}' if title else ''}", "cosine", found, called)
+    if run is not None and run.interrupted:
+        sys.exit(130)
+
+
+def learn(model: Any, stream: Any, metrics: tuple[str, ...]) -> Any:
+    """The run of a model over a stream, shown as it goes."""
+    from seriatim.cli.live import Live
+    from seriatim.evaluate import progressive
+
+    class LiveRatings(Live):
+        def line(self, run: Any, seconds: float) -> str:
+            rate = f"{run.examples:,} ratings  {run.examples / max(seconds, 1e-9):,.0f}/s"
+            return f"{rate}  {run.measure} {run.figure:.4f}"
+
+    with LiveRatings(stream) as live:
+        run = progressive(model, stream, metrics=metrics, watch=live)
+    report(run, stream)
+    return run
+
+
+def rows(found: list[tuple[Any, float]], called: dict[Any, str]) -> list[dict[str, Any]]:
+    """What was found, as what JSON has."""
+    return [
+        {"item": item, "score": score} | ({"title": called[item]} if item in called else {}) for item, score in found
+    ]
+
+
+def show(run: Any, name: str) -> None:
+    """The summary for a person."""
+    from seriatim.cli.run import sparkline
+
+    figures = [("ratings", f"{run.examples:,}"), ("users", f"{run.users:,}"), ("items", f"{run.items:,}")]
+    figures += [(kind, f"{value:.4f}") for kind in ("rmse", "mae") if (value := getattr(run, kind)) is not None]
+    figures += [(kind, "none" if value is None else f"{value:.4f}") for kind, value in run.figures.items()]
+    figures += [("seconds", f"{run.seconds:.3f}"), ("ratings/s", f"{run.examples / max(run.seconds, 1e-9):,.0f}")]
+    click.secho(f"{run.model} on {name}", bold=True)
+    width = max(12, *(len(label) for label, _ in figures))
+    for label, value in figures:
+        click.echo(f"  {label:<{width}} {value:>14}")
+    if len(run.curve) > 2:
+        with suppress(UnicodeEncodeError):  # a terminal without these characters does without the line
+            click.echo(f"  {sparkline(run.curve)}  {run.measure} over time")
+
+
+def table(heading: str, what: str, found: list[tuple[Any, float]], called: dict[Any, str]) -> None:
+    """Items with their scores, best first."""
+    click.secho(f"\n{heading}", bold=True)
+    names = [(str(item), called.get(item, "")) for item, _ in found]
+    width = max([4, *(len(item) for item, _ in names)])
+    length = max([len(title) for _, title in names], default=0)
+    click.echo(f"  {'item':<{width}} {what:>8}{'  title' if length else ''}")
+    for (_, score), (shown, title) in zip(found, names, strict=True):
+        click.echo(f"  {shown:<{width}} {score:>8.4f}{'  ' + title if title else ''}")
+    if not found:
+        click.echo("  none")

@@ -1,0 +1,223 @@
+"""seriatim topics"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from seriatim.cli import (
+    build_model,
+    check_folder,
+    feature_options,
+    features_of,
+    load_estimator,
+    open_stream,
+    report,
+    stream_options,
+)
+from seriatim.cli.live import Live
+
+TEXTS = (".txt", ".text")
+PACKED = (".gz", ".zst", ".bz2", ".xz")
+FEWEST = 0.001  # the weight of a topic that is shown
+
+
+@click.command("topics")
+@click.argument("sources", metavar="[DATA]...", nargs=-1)
+@click.option("-a", "--algorithm", type=click.Choice(["lda", "hdp"]), default="lda", show_default=True)
+@click.option("-k", "--topics", "count", type=click.IntRange(1), help="How many topics; of hdp, at most so many.")
+@click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter; may be repeated.")
+@stream_options
+@feature_options
+@click.option("--stop-words", type=click.Path(dir_okay=False, exists=True), help="A file of words to leave out.")
+@click.option("--min-length", type=click.IntRange(1), default=1, metavar="N", help="Leave out words of fewer letters.")
+@click.option("--words", default=10, show_default=True, type=click.IntRange(1), help="How many of a topic to print.")
+@click.option("--save", type=click.Path(dir_okay=False), help="Save the model at the end.")
+@click.option("--model", "model_file", type=click.Path(dir_okay=False), help="A saved model, to go on with or to show.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(
+    sources: tuple[str, ...],
+    algorithm: str,
+    count: int | None,
+    parameters: tuple[str, ...],
+    stop_words: str | None,
+    min_length: int,
+    words: int,
+    save: str | None,
+    model_file: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Learn the topics of the documents in DATA, and print them with their likeliest words.
+
+    A .txt file, or any with --format text, is a document a line; of tables and JSON lines, say by --text which column
+    holds the words; LIBSVM and Vowpal Wabbit data are counts of words. The perplexity is that of each document before
+    it was learned. Without DATA the topics of a saved --model are printed.
+
+    \b
+    seriatim topics news.txt -k 20
+    seriatim topics news.jsonl.gz --text body --drop id --stop-words english.txt --min-length 3 --passes 5
+    seriatim topics counts.svm -a hdp -p total=10000 --save news.model
+    seriatim topics --model news.model --words 20
+    zcat news.txt.gz | seriatim topics - --format text -k 50 -p batch=1024 --json
+    """
+    check_folder(save)
+    features = features_of(options)
+    if not sources and model_file is None:
+        raise click.UsageError("what are the documents? Give DATA, or a --model to show")
+    if options["format"] is None and sources and all(map(is_text, sources)):
+        options["format"] = "text"
+    if model_file is not None:
+        if parameters or features or count:
+            raise click.UsageError("--model goes on with a saved model: its parameters and features are there")
+        model = load_estimator(model_file)
+        if not hasattr(model, "topic_weights_"):
+            raise click.UsageError(f"{model_file} holds a {type(model).__name__}, which has no topics")
+    else:
+        if options["format"] == "text":
+            from seriatim.features import Features
+
+            features = replace(features or Features(), text=("text",))
+        name = "n_topics" if algorithm == "lda" else "max_topics"
+        given = (f"{name}={count}",) if count else ()
+        model = build_model(algorithm, (*parameters, *given), features)
+    about: dict[str, Any] = {"model": repr(model)}
+    run = None
+    if sources:
+        stream: Any = open_stream(sources, model, **{**options, "labelled": False})
+        if stop_words or min_length > 1:
+            stop = set(Path(stop_words).read_text().split()) if stop_words else set()
+            stream = Kept(stream, stop, min_length)
+        run = learn(model, stream)
+        about |= {"documents": run.examples, "seconds": run.seconds, "perplexity": perplexity_of(model)}
+        if save:
+            model.save(save)
+    about |= {"vocabulary": len(model._learner.vocabulary()), "topics": topics_of(model, words)}
+    if as_json:
+        click.echo(json.dumps(about))
+    else:
+        show(about)
+    if run is not None and run.interrupted:
+        sys.exit(130)
+
+
+def is_text(path: str) -> bool:
+    """Whether a name says that the file holds a document a line.
+
+    >>> is_text("news.txt.gz"), is_text("news.csv")
+    (True, False)
+    """
+    endings = [ending.lower() for ending in Path(path).suffixes]
+    while endings and endings[-1] in PACKED:
+        endings.pop()
+    return bool(endings) and endings[-1] in TEXTS
+
+
+def learn(model: Any, stream: Any) -> Any:
+    from seriatim.evaluate import progressive
+
+    with Progress(stream) as live:
+        run = progressive(model, stream, watch=live)
+    report(run, stream)
+    return run
+
+
+def perplexity_of(model: Any) -> float | None:
+    """Of the documents before they were learned; None if there was no word."""
+    learner = model._learner
+    return math.exp(-learner.told_bound / learner.told_words) if learner.told_words else None
+
+
+class Progress(Live):
+    """The live line, with the perplexity so far."""
+
+    def line(self, run: Any, seconds: float) -> str:
+        rate = f"{run.examples:,} documents  {run.examples / max(seconds, 1e-9):,.0f}/s"
+        known = perplexity_of(run.model)
+        return rate if known is None else f"{rate}  perplexity {known:,.1f}"
+
+
+class Kept:
+    """A stream without some words. A model that never met them does not know them, and passes over them later."""
+
+    def __init__(self, stream: Any, stop: set[str], least: int) -> None:
+        self.stream, self.stop, self.least = stream, stop, least
+        self.judged = np.zeros(0, bool)
+        self.names: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        from seriatim.core.rows import Rows
+        from seriatim.data.cache import sparse
+        from seriatim.errors import DataError
+
+        for rows, y in self.stream:
+            if rows.names is None:
+                raise DataError(f"{self.stream.name}: words without names, of which none can be left out")
+            start, index, value = sparse(rows)
+            kept = self.wanted(rows.names, rows.features)[index]
+            counted = np.concatenate([[0], np.cumsum(kept)])
+            some = Rows.sparse(counted[start], index[kept], value[kept], rows.features).in_any_order()
+            some.names = rows.names
+            yield some.check(), y
+
+    def wanted(self, names: Any, n: int) -> np.ndarray:
+        """Which of the first n names are words to keep."""
+        if names is not self.names:
+            self.names, self.judged = names, np.zeros(0, bool)
+        new = [word_of(names[j]) for j in range(len(self.judged), n)]
+        more = [len(word) >= self.least and word.lower() not in self.stop for word in new]
+        self.judged = np.concatenate([self.judged, np.array(more, bool)])
+        return self.judged
+
+
+def word_of(name: Any) -> str:
+    """A word without its column."""
+    return str(name).rpartition("=")[2] or str(name)
+
+
+def topics_of(model: Any, words: int) -> list[dict[str, Any]]:
+    """The topics, each with its weight and its likeliest words, the heaviest first; column numbers are from 1."""
+    weights = model.topic_weights_
+    topics = model.topics(words)
+    single = len({str(word).partition("=")[0] for topic in topics for word, _ in topic}) == 1
+
+    def shown(word: Any) -> str:
+        return str(word + 1) if isinstance(word, int) else word_of(word) if single else word
+
+    heavy = [k for k in np.argsort(-weights, kind="stable").tolist() if weights[k] >= FEWEST]
+    return [
+        {"topic": k, "weight": float(weights[k]), "words": [(shown(word), share) for word, share in topics[k]]}
+        for k in heavy
+    ]
+
+
+def topic_lines(topics: list[dict[str, Any]]) -> Iterator[str]:
+    """A line for each topic."""
+    yield f"{'topic':>5}  {'weight':>6}  words"
+    for topic in topics:
+        words = "  ".join(f"{word} {share:.3f}" for word, share in topic["words"])
+        yield f"{topic['topic']:>5}  {topic['weight']:>6.3f}  {words}"
+
+
+def show(about: dict[str, Any]) -> None:
+    """The summary for a person."""
+    click.secho(about["model"], bold=True)
+    if "documents" in about:
+        rate = about["documents"] / max(about["seconds"], 1e-9)
+        click.echo(f"  {about['documents']:,} documents, {about['vocabulary']:,} words, {rate:,.0f} documents/s")
+        if about["perplexity"] is not None:
+            click.echo(f"  perplexity {about['perplexity']:,.1f} of each document before it was learned")
+    click.echo()
+    for line in topic_lines(about["topics"]):
+        click.echo(f"  {line}")

@@ -1,0 +1,1 @@
+cdef int small_svd(double* A, double* V, double* s, Py_ssize_t n) noexcept nogil

@@ -1,0 +1,434 @@
+"""Online dictionary learning."""
+
+import numpy as np
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport isfinite, sqrt
+from libc.stdlib cimport calloc, free
+from libc.string cimport memmove, memset
+
+from seriatim.core.memory cimport resize
+from seriatim.core.random cimport random_below
+from seriatim.core.representation cimport Representation
+from seriatim.core.reservoir cimport Kept, Reservoir, add_kept
+from seriatim.core.row cimport Row, within
+from seriatim.decomposition.lasso cimport Lasso
+
+from seriatim.errors import DataError, LimitError, ModelError
+from seriatim.estimator import Transformer
+from seriatim.parameters import Choice, Number, decades
+
+cdef extern from "matrix.h":
+    void add_lines(Py_ssize_t n, Py_ssize_t lines, const double* a, const int* which, const double* X, Py_ssize_t width,
+                   double* out) noexcept nogil
+    double square_of_line(Py_ssize_t n, const double* x) noexcept nogil
+    void sums_of_products(Py_ssize_t n, Py_ssize_t rows, Py_ssize_t columns, const double* P, Py_ssize_t p,
+                          const double* Q, Py_ssize_t q, double* out, Py_ssize_t o) noexcept nogil
+
+MAX_BYTES = 1 << 32
+
+cdef Py_ssize_t ROWS = 8       # that meet the dictionary at once
+cdef Py_ssize_t BLOCK = 32     # atoms of which A D is found at once
+
+
+cdef void spread(double* lines, Py_ssize_t n, Py_ssize_t columns, Py_ssize_t before, Py_ssize_t now) noexcept nogil:
+    """n lines that began every so many numbers begin every so many more, zeros behind their columns."""
+    cdef Py_ssize_t k
+    for k in range(n - 1, -1, -1):
+        memmove(lines + k * now, lines + k * before, columns * sizeof(double))
+        memset(lines + k * now + columns, 0, (now - columns) * sizeof(double))
+
+
+cdef class Dictionary(Representation):
+    """D, an atom a line; A = sum a a' and B = sum a x' over the codes a of rows x so far, the past counting less."""
+
+    NUMBERS = (*Representation.NUMBERS, "batches", "draws", "known")
+
+    cdef Py_ssize_t atoms, batch
+    cdef double lam              # 0: 1.2 / sqrt(known)
+    cdef unsigned long long seed
+    cdef public Py_ssize_t batches, draws
+    cdef public Py_ssize_t known         # columns with values in the first batch that had any
+    cdef Py_ssize_t columns, room        # room: numbers from line to line in D and B
+    cdef double* D
+    cdef double* A
+    cdef double* B
+    cdef double* by_column       # D again, a line a column
+    cdef bint ready              # by_column and G are those of D
+    cdef Lasso lasso
+    cdef double* c               # D x of some rows
+    cdef double* rows            # those rows, a line a column
+    cdef double* past            # A D, of some atoms
+    cdef Py_ssize_t* left        # rows that have not become atoms
+    cdef Reservoir waiting       # the open batch
+    cdef object seen             # the learner as it would be had that ended
+    cdef bint stale              # with rows that are no longer all
+
+    def __init__(self, Py_ssize_t atoms, double lam, Py_ssize_t batch, bint lars, double tolerance,
+                 Py_ssize_t iterations, unsigned long long seed):
+        self.atoms, self.lam, self.batch, self.seed = atoms, lam, batch, seed
+        self.apart = self.stale = True
+        self.waiting = Reservoir(batch)
+        self.lasso = Lasso(atoms, lars, tolerance, iterations)
+        self.lasso.lam = lam or 1.0
+        self.A = <double*> calloc(atoms * atoms, sizeof(double))
+        self.c = <double*> calloc(ROWS * atoms, sizeof(double))
+        self.left = <Py_ssize_t*> calloc(batch, sizeof(Py_ssize_t))
+        if self.A == NULL or self.c == NULL or self.left == NULL:
+            raise MemoryError(f"no memory for {atoms} atoms and batches of {batch} rows")
+
+    def __dealloc__(self):
+        free(self.D)
+        free(self.A)
+        free(self.B)
+        free(self.by_column)
+        free(self.c)
+        free(self.rows)
+        free(self.past)
+        free(self.left)
+
+    cdef int grow(self, Py_ssize_t rows) except -1:
+        cdef Py_ssize_t room, n = self.atoms, columns = rows - 1
+        if columns > self.room:
+            if columns > MAX_BYTES // (8 * n):
+                raise LimitError(
+                    f"{n} atoms of {columns} features would need {columns * n * 8 / 2**30:.1f} GiB; "
+                    f"the limit is {MAX_BYTES >> 30} GiB"
+                )
+            room = max(columns, min(2 * self.room, MAX_BYTES // (8 * n)), 8)
+            if (resize(<void**> &self.D, n * room, sizeof(double)) < 0
+                    or resize(<void**> &self.B, n * room, sizeof(double)) < 0
+                    or resize(<void**> &self.by_column, n * room, sizeof(double)) < 0
+                    or resize(<void**> &self.rows, ROWS * room, sizeof(double)) < 0
+                    or resize(<void**> &self.past, BLOCK * room, sizeof(double)) < 0):
+                raise MemoryError(f"no memory for {n} atoms of {columns} features")
+            spread(self.D, n, self.columns, self.room, room)
+            spread(self.B, n, self.columns, self.room, room)
+            self.room = room
+        if columns > self.columns:
+            memset(self.by_column + n * self.columns, 0, n * (columns - self.columns) * sizeof(double))
+            self.columns = columns
+        return 0
+
+    # ---- the protocol
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        """Nobody asks what it returns: as it is `apart`, `score` has told the loss."""
+        cdef bint last = self.waiting.n + 1 == self.batch
+        if (last and self.interrupted()) or self.waiting.put(self.waiting.n, x) < 0:
+            self.t -= 1
+            if not self.failed:
+                self.no_room()
+            return 0
+        self.waiting.n += 1
+        self.stale = True
+        if last:
+            self.close()
+        return 0
+
+    cdef bint interrupted(self) noexcept with gil:
+        """A batch takes its time; somebody may have had enough."""
+        try:
+            PyErr_CheckSignals()
+        except BaseException as error:
+            self.keep(error)
+        return self.failed
+
+    cdef void no_room(self) noexcept with gil:
+        if self.waiting.full:
+            self.keep(LimitError(f"the rows of a batch of {self.batch} would take more than 4 GiB, which is the limit"))
+        else:
+            self.keep(MemoryError())
+
+    cdef double score(self, const Row* x) noexcept nogil:
+        self.solve(x)
+        return self.lasso.objective(self.c)
+
+    cdef Py_ssize_t outputs(self) noexcept nogil:
+        return self.atoms
+
+    cdef void code(self, const Row* x, double* out) noexcept nogil:
+        cdef Py_ssize_t i
+        self.solve(x)
+        for i in range(self.lasso.n):
+            out[self.lasso.atom[i]] = self.lasso.a[i]
+
+    cdef void solve(self, const Row* x) noexcept nogil:
+        """The code of a row, by the atoms as they are."""
+        cdef Row known = within(x, self.columns + 1)
+        self.refresh()
+        memset(self.c, 0, self.atoms * sizeof(double))
+        add_lines(self.atoms, known.n, known.value, known.index, self.by_column, self.atoms, self.c)
+        self.lasso.solve(self.c, x.norm2)
+
+    cdef void refresh(self) noexcept nogil:
+        """D by columns, and G = D D'."""
+        cdef Py_ssize_t i = 0, j, k, n = self.atoms
+        if self.ready:
+            return
+        for j in range(self.columns):
+            for k in range(n):
+                self.by_column[j * n + k] = self.D[k * self.room + j]
+        while i < n:    # the upper part of it
+            sums_of_products(self.columns, min(BLOCK, n - i), n - i, self.by_column + i, n, self.by_column + i, n,
+                             self.lasso.G + i * n + i, n)
+            i += BLOCK
+        for i in range(n):
+            for k in range(i):
+                self.lasso.G[i * n + k] = self.lasso.G[k * n + i]
+        self.ready = True
+
+    # ---- a batch
+
+    cdef void close(self) noexcept nogil:
+        """The rows that wait are the batch: codes for them, then better atoms for all codes so far."""
+        cdef double eta = self.batch, theta, beta
+        cdef Py_ssize_t i, k, n = self.atoms
+        self.batches += 1
+        theta = self.batches * eta if self.batches < self.batch else eta * eta + self.batches - eta
+        beta = (theta + 1 - eta) / (theta + 1)
+        self.meet()
+        self.replace()
+        self.refresh()
+        for i in range(n):
+            for k in range(i, n):
+                self.A[i * n + k] *= beta
+            for k in range(self.columns):
+                self.B[i * self.room + k] *= beta
+        i = 0
+        while i < self.waiting.n:
+            self.take(i, min(ROWS, self.waiting.n - i))
+            i += ROWS
+        for i in range(n):
+            for k in range(i):
+                self.A[i * n + k] = self.A[k * n + i]
+        self.improve()
+        self.waiting.n = 0
+
+    cdef void meet(self) noexcept nogil:
+        """lam, if it is to be told by the first rows that are not of zeros."""
+        cdef Py_ssize_t i, k
+        cdef Kept* x
+        if self.known == 0:
+            memset(self.past, 0, self.columns * sizeof(double))
+            for k in range(self.waiting.n):
+                x = self.waiting.rows + k
+                for i in range(x.n):
+                    self.known += self.past[x.index[i]] == 0
+                    self.past[x.index[i]] = 1
+        self.choose()
+
+    cdef void choose(self) noexcept nogil:
+        self.lasso.lam = self.lam if self.lam > 0 else 1.2 / sqrt(self.known) if self.known else 1
+
+    cdef bint unused(self, Py_ssize_t k) noexcept nogil:
+        return self.A[k * self.atoms + k] <= 1e-6 * self.lasso.lam * self.lasso.lam
+
+    cdef void replace(self) noexcept nogil:
+        """Atoms that no code has had a use for become rows of the batch, over their lengths."""
+        cdef Py_ssize_t i, k, drawn, left = 0, n = self.atoms
+        cdef Kept* x
+        for k in range(n):
+            if not self.unused(k):
+                continue
+            if left == 0:
+                for i in range(self.waiting.n):
+                    if self.waiting.rows[i].norm2 > 0:
+                        self.left[left] = i
+                        left += 1
+                if left == 0:
+                    return
+            drawn = random_below(left, self.seed, &self.draws)
+            x = self.waiting.rows + self.left[drawn]
+            left -= 1
+            memmove(self.left + drawn, self.left + drawn + 1, (left - drawn) * sizeof(Py_ssize_t))
+            memset(self.D + k * self.room, 0, self.columns * sizeof(double))
+            memset(self.B + k * self.room, 0, self.columns * sizeof(double))
+            add_kept(x, 1 / sqrt(x.norm2), self.D + k * self.room)
+            for i in range(n):
+                self.A[k * n + i] = self.A[i * n + k] = 0
+            self.ready = False
+
+    cdef void take(self, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
+        """Rows of the batch: their codes, and what these add to the upper part of A, and to B."""
+        cdef Py_ssize_t i, k, q, values = 0, n = self.atoms
+        cdef double share = 1.0 / self.batch, a
+        cdef Kept* x = self.waiting.rows + first
+        cdef double* c = self.c
+        for q in range(count):
+            values += x[q].n
+        if 4 * values > count * self.columns:
+            memset(self.rows, 0, ROWS * self.columns * sizeof(double))
+            for q in range(count):
+                for i in range(x[q].n):
+                    self.rows[x[q].index[i] * ROWS + q] = x[q].value[i]
+            sums_of_products(self.columns, count, n, self.rows, ROWS, self.by_column, n, c, n)
+        else:
+            memset(c, 0, count * n * sizeof(double))
+            for q in range(count):
+                add_lines(n, x[q].n, x[q].value, x[q].index, self.by_column, n, c + q * n)
+        for q in range(count):
+            self.lasso.solve(c + q * n, x[q].norm2)
+            for i in range(self.lasso.n):
+                a = share * self.lasso.a[i]
+                add_kept(x + q, a, self.B + self.lasso.atom[i] * self.room)
+                for k in range(self.lasso.n):
+                    if self.lasso.atom[k] >= self.lasso.atom[i]:
+                        self.A[self.lasso.atom[i] * n + self.lasso.atom[k]] += a * self.lasso.a[k]
+            self.updates += self.lasso.n > 0
+
+    cdef void improve(self) noexcept nogil:
+        """Each atom that is in use becomes the best beside the others, of length at most 1."""
+        cdef Py_ssize_t first = 0, last, i, k, j, n = self.atoms, room = self.room
+        cdef double ajj, length
+        cdef double* u
+        cdef double* d
+        while first < n:
+            last = min(first + BLOCK, n)
+            sums_of_products(n, last - first, self.columns, self.A + first, n, self.D, room, self.past, room)
+            for j in range(first, last):
+                if self.unused(j):
+                    continue
+                u, d, ajj = self.past + (j - first) * room, self.D + j * room, self.A[j * n + j]
+                for i in range(self.columns):
+                    u[i] = (self.B[j * room + i] - u[i]) / ajj + d[i]
+                length = sqrt(square_of_line(self.columns, u))
+                if not isfinite(length):
+                    continue
+                length = max(length, 1)
+                for i in range(self.columns):
+                    u[i] /= length
+                    d[i], u[i] = u[i], u[i] - d[i]
+                for k in range(j + 1, last):    # what the change of d means for those that follow
+                    if self.A[j * n + k] != 0:
+                        add_lines(self.columns, 1, self.A + j * n + k, NULL, u, room, self.past + (k - first) * room)
+            first = last
+        self.ready = False
+
+    # ---- what is seen
+
+    def settled(self):
+        """The learner as if the open batch ended here; it is kept until there is another row."""
+        cdef Dictionary copy
+        if self.waiting.n == 0:
+            return self
+        if self.stale:
+            copy = Dictionary(self.atoms, self.lam, self.batch, self.lasso.lars, self.lasso.tolerance,
+                              self.lasso.iterations, self.seed)
+            copy.constant = self.constant
+            copy.restore(self.state())
+            with nogil:
+                copy.close()
+            self.seen, self.stale = copy, False
+        return self.seen
+
+    def lines(self, bint of_B=False):
+        """D or B as an array of shape (atoms, columns)."""
+        cdef Py_ssize_t i, k
+        cdef const double* lines = self.B if of_B else self.D
+        result = np.empty((self.atoms, self.columns))
+        cdef double[:, ::1] out = result
+        for k in range(self.atoms):
+            for i in range(self.columns):
+                out[k, i] = lines[k * self.room + i]
+        return result
+
+    def state(self):
+        A = np.empty((self.atoms, self.atoms))
+        cdef double[:, ::1] out = A
+        cdef Py_ssize_t i, k
+        for i in range(self.atoms):
+            for k in range(self.atoms):
+                out[i, k] = self.A[i * self.atoms + k]
+        rows = {f"waiting.{name}": array for name, array in self.waiting.state().items()}
+        return {**Representation.state(self), "D": self.lines(), "A": A, "B": self.lines(of_B=True), **rows}
+
+    def restore(self, state):
+        cdef const double[:, ::1] D, A, B
+        cdef Py_ssize_t i, k, n = self.atoms
+        Representation.restore(self, state)
+        D, A, B = [np.ascontiguousarray(array, dtype=np.float64) for array in (state["D"], state["A"], state["B"])]
+        if D.shape[0] != n or A.shape[0] != n or A.shape[1] != n or B.shape[0] != n or B.shape[1] != D.shape[1]:
+            raise ModelError(f"the arrays are not those of {n} atoms")
+        if (np.square(D).sum(axis=1) > 1 + 1e-9).any():
+            raise ModelError("an atom is longer than 1")
+        if (np.asarray(A) != np.asarray(A).T).any() or (np.diagonal(A) < 0).any():
+            raise ModelError("A is not a sum of squares")
+        if max(np.abs(A).max(initial=0), np.abs(B).max(initial=0)) > 1e150:
+            raise ModelError("A or B is beyond what codes add up to")
+        self.grow(D.shape[1] + 1)
+        self.waiting.restore({name: state[f"waiting.{name}"] for name in ("start", "index", "value")}, self.columns)
+        if (min(self.batches, self.draws, self.known) < 0 or self.known > self.columns
+                or self.waiting.n >= self.batch or self.t != self.batches * self.batch + self.waiting.n):
+            raise ModelError("the rows, the batches and the columns do not add up")
+        for k in range(n):
+            for i in range(self.columns):
+                self.D[k * self.room + i], self.B[k * self.room + i] = D[k, i], B[k, i]
+            for i in range(n):
+                self.A[k * n + i] = A[k, i]
+        self.choose()
+
+
+class DictionaryLearning(Transformer):
+    """Online dictionary learning: atoms of which a few, each times a number, make up a row.
+
+    The code of a row x is the a with the least |x - D a|^2 / 2 + lam |a|_1, which is also its loss. After each batch of
+    eta rows A <- beta A + (1 / eta) sum a a' and B <- beta B + (1 / eta) sum x a', where beta = (theta + 1 - eta) /
+    (theta + 1), theta = t eta for batch t < eta, else eta^2 + t - eta. Then for each atom j, the others being what they
+    are by then: u = (b_j - D a_j) / A_jj + d_j, d_j = u / max(1, |u|).
+
+    An atom with A_jj <= 1e-6 lam^2 is not in use, as all are at first: the next batch begins by making it one of its
+    rows, drawn at random, over its length. Rows wait until there is a batch of them; what is seen of a model is as if
+    it had ended with the last row. A row costs its values times the atoms, and its code; a batch atoms^2 times the
+    features.
+
+    Parameters
+    ----------
+    n_atoms : the number of atoms, at least 1.
+    lam : what a unit of |a|_1 costs, above 0; None: 1.2 / sqrt(m), where m is the number of features that have values
+        in the first batch, which is meant for rows of length 1.
+    batch : eta, the rows of a batch, at least 1.
+    coding : how codes are found: cd, coordinate descent; or lars, along the path of all lam (exact, and slower).
+    tolerance : coordinate descent ends when no coefficient moves by more than this part of the largest; above 0.
+    iterations : sweeps of coordinate descent for one row, at most.
+    seed : of the random draws.
+
+    >>> from seriatim import DictionaryLearning, data
+    >>> digits = data.load("digits")[0]
+    >>> model = DictionaryLearning(n_atoms=64, features={"normalize": "unit"}).fit(digits)
+    >>> codes = model.transform(digits)
+    >>> model.components_.shape, round(float((codes != 0).sum(axis=1).mean()), 1)
+    ((64, 64), 5.0)
+
+    Mairal, Bach, Ponce and Sapiro, "Online learning for matrix factorization and sparse coding", JMLR 11 (2010).
+    """
+
+    family = "decomposition"
+    paper = "Mairal et al. (2010)"
+    fixed = (*Transformer.fixed, "n_atoms", "batch")
+    n_atoms = Number(least=1, most=10_000, integer=True)
+    lam = Number(None, above=0, optional=True, search=decades(-2, 0))
+    batch = Number(256, least=1, most=10**6, integer=True)
+    coding = Choice("cd", ("cd", "lars"))
+    tolerance = Number(1e-4, above=0, below=1)
+    iterations = Number(200, least=1, below=10**9, integer=True)
+    seed = Number(0, least=0, integer=True)
+
+    def build(self):
+        return Dictionary(self.n_atoms, self.lam or 0.0, self.batch, self.coding == "lars", self.tolerance,
+                          self.iterations, self.seed & (1 << 64) - 1)
+
+    @property
+    def components_(self):
+        """The atoms, a row each, of length at most 1."""
+        return self._seen().lines()
+
+    def inverse_transform(self, Z):
+        """The rows that codes stand for: Z D."""
+        atoms = self.components_
+        Z = np.asarray(Z)
+        if Z.ndim != 2 or Z.shape[1] != len(atoms):
+            raise DataError(f"codes of shape {Z.shape}; expected a column for each of {len(atoms)} atoms")
+        if Z.dtype.kind not in "fiub" or not np.isfinite(Z).all():
+            raise DataError("the codes are not all finite numbers")
+        return Z @ atoms

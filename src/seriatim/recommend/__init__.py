@@ -1,0 +1,1 @@
+"""Recommendation: factors of users and items, learned from a stream of ratings."""

@@ -1,0 +1,199 @@
+"""The Python face of a recommender: ratings of items by users, who may be known by any number or name."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from seriatim.errors import DataError, ModelError, ParameterError
+from seriatim.model import Model
+from seriatim.parameters import Number
+from seriatim.recommend.numbering import Numbering
+
+
+class Recommender(Model):
+    """A learner of ratings. Users and items are whole numbers and names, and may appear at any time.
+
+    What is kept beside the factors is which items each user has rated, so that `recommend` does not name them again.
+    """
+
+    task = "recommendation"
+    ranks: ClassVar[bool] = False  # whether a prediction is no rating, but only ranks
+    fixed = ("low", "high")
+
+    low: Any = Number(1.0, least=-1e9, most=1e9)
+    high: Any = Number(5.0, least=-1e9, most=1e9)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not self.low < self.high:
+            raise ParameterError(f"{type(self).__name__}: low={self.low!r}, high={self.high!r}: low must be below high")
+
+    # ---- ratings
+
+    def learn_one(self, user: Any, item: Any, rating: float) -> Self:
+        """Learn one rating. A pair rated again is one more example."""
+        if type(rating) is not float:
+            rating = float(rating) if type(rating) is int and abs(rating) < 2**53 else self._ratings([rating])[0]
+        with self._lock:
+            if self._learner is None:
+                self._start()
+            try:
+                self._learner.learn_one(user, item, rating)
+            except BaseException:
+                self._unstart()
+                raise
+        return self
+
+    def partial_fit(self, users: Any, items: Any, ratings: Any) -> Self:
+        """Learn these ratings, one after another, where the last call ended; all of them or, if one is bad, none."""
+        self.learn_ratings(users, items, ratings)
+        return self
+
+    def fit(self, users: Any, items: Any, ratings: Any) -> Self:
+        """Forget all and learn these ratings, in one pass."""
+        fresh = type(self)(**self.get_params())
+        return self._become(fresh.partial_fit(users, items, ratings))
+
+    def learn_ratings(self, users: Any, items: Any, ratings: Any, out: np.ndarray | None = None) -> int:
+        """The same as `partial_fit`; `out` receives what was predicted before each. Returns how many were learned.
+
+        Ctrl-C comes between two ratings: those before it are learned, and it is raised.
+        """
+        told = self._ratings(ratings)
+        with self._lock:
+            self._start()
+            try:
+                self._learner.learn_ratings(users, items, told, out)
+            finally:
+                learned: int = self._learner.learned
+                self._unstart()
+        return learned
+
+    def _expect_pairs(self, users: Any, items: Any, n: int) -> None:
+        """Refuse users and items that could not be learned with n ratings."""
+        found = [len(Numbering(kind).find(labels)) for kind, labels in (("user", users), ("item", items))]
+        if found != [n, n]:
+            raise DataError(f"{found[0]} users, {found[1]} items and {n} ratings: one is told for each")
+
+    def _ratings(self, ratings: Any) -> np.ndarray:
+        """Ratings as numbers, checked."""
+        try:
+            given = np.asarray(ratings)
+            if given.dtype.kind not in "fiuO" or (given.dtype == object and any(isinstance(one, str) for one in given)):
+                raise TypeError
+            told = np.ascontiguousarray(given, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise DataError("ratings must be numbers") from None
+        if given.ndim != 1:
+            raise DataError(f"ratings must be one-dimensional; these have the shape {given.shape}")
+        low, high = self.low, self.high
+        self._check_parameters()
+        bad = np.flatnonzero(~((told >= low) & (told <= high)))
+        if len(bad):
+            where = f"rating {bad[0]}: " if len(told) > 1 else ""
+            raise DataError(f"{where}{told[bad[0]]:g} is not a rating from {low:g} to {high:g}, the range (low, high)")
+        return told
+
+    # ---- what is asked
+
+    def predict_one(self, user: Any, item: Any) -> float:
+        """What this user would rate this item. One that is not known has no factors and no bias."""
+        with self._lock:
+            learner = self._learner
+            if learner is None:
+                self._check_parameters()
+                learner = self.build()
+            rating: float = learner.predict_one(user, item)
+        return rating
+
+    def predict(self, users: Any, items: Any) -> np.ndarray:
+        """What each user would rate the item beside."""
+        with self._lock:
+            predicted: np.ndarray = self._fitted().predict_pairs(users, items)
+        return predicted
+
+    def recommend(self, user: Any, n: int = 10) -> list[tuple[Any, float]]:
+        """The n best (item, prediction) of the items that this user has not rated, best first, ties as they appeared.
+
+        Of a user who is not known, of all items.
+        """
+        expect_count(n)
+        with self._lock:
+            learner = self._fitted()
+            scores, rated = learner.predict_items(user)
+            left = np.ones(len(scores), dtype=bool)
+            left[rated] = False
+            return best(learner.item_labels.labels, scores, np.flatnonzero(left), n)
+
+    def nearest(self, item: Any, n: int = 10) -> list[tuple[Any, float]]:
+        """The n other items (item, cosine) whose factors are nearest in direction to those of this one, best first."""
+        expect_count(n)
+        with self._lock:
+            learner = self._fitted()
+            place = learner.item_place(item)
+            if place < 0:
+                raise DataError(f"no rating has named the item {item!r}")
+            rows = learner.factors(1)
+            size = np.linalg.norm(rows, axis=1)
+            sizes = size * size[place]
+            cosine = rows @ rows[place] / np.where(sizes > 0, sizes, np.inf)
+            return best(learner.item_labels.labels, cosine, np.flatnonzero(np.arange(len(size)) != place), n)
+
+    @property
+    def users_(self) -> list[Any]:
+        """The users, in the order in which they appeared."""
+        return list(self._fitted().user_labels.labels)
+
+    @property
+    def items_(self) -> list[Any]:
+        """The items, in the order in which they appeared."""
+        return list(self._fitted().item_labels.labels)
+
+    @property
+    def user_factors_(self) -> tuple[list[Any], np.ndarray]:
+        """The users, and a row of factors for each."""
+        with self._lock:
+            return self.users_, self._fitted().factors(0)
+
+    @property
+    def item_factors_(self) -> tuple[list[Any], np.ndarray]:
+        """The items, and a row of factors for each."""
+        with self._lock:
+            return self.items_, self._fitted().factors(1)
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=True), input_tags=InputTags(two_d_array=False))
+
+    # ---- state
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            state = super().__getstate__()
+            if self._learner is not None:
+                labels = self._learner.user_labels.labels, self._learner.item_labels.labels
+                state["lists"] = {"users": list(labels[0]), "items": list(labels[1])}
+            return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        lists = state["lists"]
+        super().__setstate__({**state, "state": None, "lists": {}})
+        if state["state"] is not None:
+            if {*lists} != {"users", "items"}:
+                raise ModelError("there are no users and items")
+            self._start()
+            self._learner.restore(state["state"], lists["users"], lists["items"])
+
+
+def best(labels: list[Any], scores: np.ndarray, places: np.ndarray, n: int) -> list[tuple[Any, float]]:
+    """Of these places the n with the highest scores."""
+    order = places[np.argsort(-scores[places], kind="stable")[:n]]
+    return [(labels[place], float(scores[place])) for place in order]
+
+
+def expect_count(n: Any) -> None:
+    if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 0:
+        raise ParameterError(f"n={n!r}: must be a whole number from 0 on")

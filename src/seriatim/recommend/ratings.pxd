@@ -1,0 +1,30 @@
+from seriatim.recommend.lists cimport Lists
+from seriatim.recommend.numbering cimport Numbering
+
+
+cdef class RatingLearner:
+    cdef public Py_ssize_t t
+    cdef readonly Py_ssize_t users, items    # of which there were ratings
+    cdef readonly Py_ssize_t learned         # ratings of the last call
+    cdef readonly Numbering user_labels, item_labels
+    cdef readonly Lists rated
+    cdef double low, high
+    cdef bint failed                         # for want of memory
+
+    cdef int grow(self, Py_ssize_t users, Py_ssize_t items) except -1
+    cdef double predict(self, Py_ssize_t a, Py_ssize_t b) noexcept nogil
+    cdef void learn(self, Py_ssize_t a, Py_ssize_t b, double rating) noexcept nogil
+    cdef void round(self, Py_ssize_t a, Py_ssize_t b, double rating, double* out) noexcept nogil
+
+
+cdef class Grid:
+    cdef double* data
+    cdef Py_ssize_t rows, width
+
+    cdef Py_ssize_t grow(self, Py_ssize_t rows) except -1
+
+
+cdef inline double bounded(double x) noexcept nogil:
+    """Numbers stay such, whatever the steps."""
+    x = x if x < 1e50 else 1e50
+    return x if x > -1e50 else -1e50

@@ -1,0 +1,355 @@
+"""The table of ratings by its singular value decomposition, which each rating revises."""
+
+cimport cython
+from libc.math cimport fabs, sqrt
+
+import numpy as np
+
+from seriatim.core.jacobi cimport small_svd
+from seriatim.recommend.ratings cimport Grid, RatingLearner
+
+from seriatim.errors import ModelError
+from seriatim.parameters import Number
+from seriatim.recommend.estimator import Recommender
+
+cdef double THRESHOLD = 1e-10    # of the first singular value: less is rounding
+cdef double INSIDE = 1e-12       # of a squared length: less is no new direction
+cdef double SAFE = 1e-4          # of the pivots: a turn that is nearer to singular is multiplied out
+
+
+@cython.boundscheck(False)
+@cython.wraparound(False)
+cdef class Side:
+    """An orthonormal basis Z T with a row for each user, or each item: T is small, and takes the turns of all rows.
+
+    A row beyond those of a rating so changes in the small matrix only (Brand, 2006).
+    """
+
+    cdef Grid Z, sums                # sums : of residuals, and how many these are
+    cdef double[:, ::1] T, M, L      # L and M : room for products and triangles
+    cdef double[::1] row, tail, x    # a row of the basis, what the last row of a turn adds to it, and in terms of Z
+    cdef Py_ssize_t[::1] order
+    cdef double beyond               # the length of what a unit vector has outside the basis
+
+    def __init__(self, Py_ssize_t rank):
+        self.Z, self.sums = Grid(rank), Grid(2)
+        self.T, self.M, self.L = np.zeros((rank, rank)), np.zeros((rank, rank)), np.zeros((rank, rank))
+        self.row, self.tail, self.x = np.zeros(rank + 1), np.zeros(rank), np.zeros(rank)
+        self.order = np.zeros(rank, np.intp)
+
+    cdef int grow(self, Py_ssize_t rows) except -1:
+        self.Z.grow(rows)
+        self.sums.grow(rows)
+        return 0
+
+    cdef double bias(self, Py_ssize_t a, double damping) noexcept nogil:
+        cdef const double* mine = self.sums.data + 2 * a
+        return mine[0] / (mine[1] + damping) if a >= 0 else 0
+
+    cdef double centre(self, Py_ssize_t a, double d, double damping) noexcept nogil:
+        """Take a residual into the bias; what is left of it."""
+        cdef double* mine = self.sums.data + 2 * a
+        mine[0] += d
+        mine[1] += 1
+        return d - self.bias(a, damping)
+
+    cdef void look(self, Py_ssize_t a, Py_ssize_t r) noexcept nogil:
+        """A row of the basis, and how much of the unit vector of this row is outside."""
+        cdef Py_ssize_t i, j
+        cdef const double* z = self.Z.data + a * self.Z.width
+        cdef double x, square = 0
+        for j in range(r):
+            x = 0
+            for i in range(r):
+                x += z[i] * self.T[i, j]
+            self.row[j] = x
+            square += x * x
+        self.beyond = sqrt(1 - square) if square < 1 - INSIDE else 0
+        self.row[r] = self.beyond
+
+    cdef void turn(self, Py_ssize_t a, const double* left, Py_ssize_t r, Py_ssize_t new,
+                   Py_ssize_t rows) noexcept nogil:
+        """The basis and the direction of row a outside it, (U, p), become (U, p) left, of which `new` columns are kept.
+
+        With p = (e_a - U m) / |p| that is U (left - m tail') + e_a tail', tail being the last row of left over |p|, and
+        only a row of Z changes: by tail (T (left - m tail'))^-1.
+        """
+        cdef Py_ssize_t i, j, k, n = r + 1
+        cdef double x, m
+        cdef double* z
+        for j in range(new):
+            self.tail[j] = left[j * n + r] / self.beyond if self.beyond > 0 else 0
+        for i in range(r):
+            m = 0
+            for k in range(r):
+                m += self.T[i, k] * self.row[k]
+            for j in range(new):
+                x = 0
+                for k in range(r):
+                    x += self.T[i, k] * left[j * n + k]
+                self.M[i, j] = x - m * self.tail[j]
+        if new == r and self.solve(r):
+            z = self.Z.data + a * self.Z.width
+            for i in range(r):
+                z[i] += self.x[i]
+                for j in range(r):
+                    self.T[i, j] = self.M[i, j]
+            return
+        self.multiply(rows, r, new)
+        z = self.Z.data + a * self.Z.width
+        for j in range(new):
+            z[j] += self.tail[j]
+
+    cdef void multiply(self, Py_ssize_t rows, Py_ssize_t r, Py_ssize_t new) noexcept nogil:
+        """Z <- Z M, and T begins anew."""
+        cdef Py_ssize_t a, i, j
+        cdef double x
+        cdef double* z
+        for a in range(rows):
+            z = self.Z.data + a * self.Z.width
+            for j in range(new):
+                x = 0
+                for i in range(r):
+                    x += z[i] * self.M[i, j]
+                self.x[j] = x
+            for j in range(self.Z.width):
+                z[j] = self.x[j] if j < new else 0
+        for i in range(self.Z.width):
+            for j in range(self.Z.width):
+                self.T[i, j] = 1 if i == j and i < new else 0
+
+    cdef void straighten(self, Py_ssize_t rows, Py_ssize_t r) noexcept nogil:
+        """Z <- Z T, and what rounding has made of its columns orthonormal again: G = Z'Z, Z <- Z (3 I - G) / 2."""
+        cdef Py_ssize_t a, i, j
+        cdef const double* z
+        self.M[:, :] = self.T
+        self.multiply(rows, r, r)
+        for i in range(r):
+            for j in range(r):
+                self.M[i, j] = 1.5 if i == j else 0
+        for a in range(rows):
+            z = self.Z.data + a * self.Z.width
+            for i in range(r):
+                for j in range(r):
+                    self.M[i, j] -= 0.5 * z[i] * z[j]
+        self.multiply(rows, r, r)
+
+    cdef bint solve(self, Py_ssize_t r) noexcept nogil:
+        """x with x M = tail, by Gauss with pivots; False where M is nearly singular."""
+        cdef Py_ssize_t i, j, k, best
+        cdef double largest = 0, smallest = 1e300, f
+        for i in range(r):                # M' x' = tail'
+            for j in range(r):
+                self.L[i, j] = self.M[j, i]
+            self.x[i] = self.tail[i]
+        for k in range(r):
+            best = k
+            for i in range(k + 1, r):
+                if fabs(self.L[i, k]) > fabs(self.L[best, k]):
+                    best = i
+            f = fabs(self.L[best, k])
+            largest, smallest = max(largest, f), min(smallest, f)
+            if not smallest > SAFE * largest:
+                return False
+            if best != k:
+                for j in range(k, r):
+                    self.L[k, j], self.L[best, j] = self.L[best, j], self.L[k, j]
+                self.x[k], self.x[best] = self.x[best], self.x[k]
+            for i in range(k + 1, r):
+                f = self.L[i, k] / self.L[k, k]
+                if f != 0:
+                    for j in range(k + 1, r):
+                        self.L[i, j] -= f * self.L[k, j]
+                    self.x[i] -= f * self.x[k]
+        for k in range(r - 1, -1, -1):
+            for j in range(k + 1, r):
+                self.x[k] -= self.L[k, j] * self.x[j]
+            self.x[k] /= self.L[k, k]
+        return True
+
+    def basis(self, Py_ssize_t rows, Py_ssize_t r):
+        return self.Z.array(rows, 0, r) @ np.asarray(self.T)[:r, :r]
+
+
+@cython.boundscheck(False)
+@cython.wraparound(False)
+cdef class Revised(RatingLearner):
+    """U diag(s) V' of the residuals of all ratings, the missing ones filled by itself."""
+
+    NUMBERS = (*RatingLearner.NUMBERS, "total", "steps")
+
+    cdef public double total         # the sum of the ratings
+    cdef public Py_ssize_t steps     # since the bases were straightened
+    cdef readonly Py_ssize_t r       # singular values at present
+    cdef Py_ssize_t rank
+    cdef double damping
+    cdef Side U, V
+    cdef double[::1] s, values, left, right
+
+    def __init__(self, model):
+        RatingLearner.__init__(self, model.low, model.high)
+        self.rank, self.damping = model.rank, model.damping
+        self.U, self.V = Side(self.rank), Side(self.rank)
+        self.s, self.values = np.zeros(self.rank), np.zeros(self.rank + 1)
+        self.left, self.right = np.zeros((self.rank + 1) ** 2), np.zeros((self.rank + 1) ** 2)
+
+    cdef int grow(self, Py_ssize_t users, Py_ssize_t items) except -1:
+        self.U.grow(users)
+        self.V.grow(items)
+        return 0
+
+    cdef double entry(self, Py_ssize_t a, Py_ssize_t b) noexcept nogil:
+        """Of the table of residuals."""
+        cdef Py_ssize_t j
+        cdef double x = 0
+        self.U.look(a, self.r)
+        self.V.look(b, self.r)
+        for j in range(self.r):
+            x += self.U.row[j] * self.s[j] * self.V.row[j]
+        return x
+
+    cdef double predict(self, Py_ssize_t a, Py_ssize_t b) noexcept nogil:
+        cdef double x = self.total / self.t if self.t else (self.low + self.high) / 2
+        x += self.U.bias(a, self.damping) + self.V.bias(b, self.damping)
+        if a >= 0 and b >= 0:
+            x += self.entry(a, b)
+        return min(max(x, self.low), self.high)
+
+    cdef void learn(self, Py_ssize_t a, Py_ssize_t b, double rating) noexcept nogil:
+        cdef double d
+        self.total += rating
+        d = self.V.centre(b, rating - self.total / (self.t + 1), self.damping)
+        d = self.U.centre(a, d, self.damping)
+        self.revise(a, b, d - self.entry(a, b))
+        self.rated.add(a, <int> b)
+
+    cdef void revise(self, Py_ssize_t a, Py_ssize_t b, double change) noexcept nogil:
+        """The decomposition of U diag(s) V' + change e_a e_b' (Brand's equations 2 to 4), cut to the rank.
+
+        K = diag(s, 0) + change (m, |p|)(n, |q|)', where m and n are the rows of the bases, as `entry` has left them.
+        """
+        cdef Py_ssize_t i, j, new = 0, n = self.r + 1
+        for j in range(n):
+            for i in range(n):
+                self.left[j * n + i] = change * self.U.row[i] * self.V.row[j] + (self.s[i] if i == j < self.r else 0)
+        small_svd(&self.left[0], &self.right[0], &self.values[0], n)
+        while new < min(n, self.rank) and self.values[new] > THRESHOLD * self.values[0]:
+            new += 1
+        self.U.turn(a, &self.left[0], self.r, new, self.users)
+        self.V.turn(b, &self.right[0], self.r, new, self.items)
+        for j in range(self.rank):
+            self.s[j] = self.values[j] if j < new else 0
+        self.r = new
+        self.steps += 1
+        if self.steps >= self.users + self.items:    # as often as it costs no more than the steps themselves
+            self.U.straighten(self.users, new)
+            self.V.straighten(self.items, new)
+            self.steps = 0
+
+    def factors(self, bint side):
+        part, rows = (self.V, self.items) if side else (self.U, self.users)
+        return (<Side> part).basis(rows, self.r) * np.sqrt(np.asarray(self.s)[:self.r])
+
+    def singular_values(self):
+        return np.array(self.s[:self.r])
+
+    def bias(self, bint side):
+        part, rows = (self.V, self.items) if side else (self.U, self.users)
+        sums = (<Side> part).sums.array(rows, 0, 2)
+        return sums[:, 0] / (sums[:, 1] + self.damping)
+
+    def sides(self):
+        return {"user": (self.U, self.users), "item": (self.V, self.items)}
+
+    def arrays(self):
+        parts = {"singular_values": self.singular_values()}
+        for name, (side, rows) in self.sides().items():
+            parts[f"{name}_basis"] = (<Side> side).Z.array(rows, 0, self.r)
+            parts[f"{name}_turn"] = np.array((<Side> side).T[:self.r, :self.r])
+            parts[f"{name}_sums"] = (<Side> side).sums.array(rows, 0, 2)
+        return parts
+
+    def restore_arrays(self, state):
+        s = state["singular_values"]
+        self.r = len(s)
+        if self.r > self.rank or not (s > 0).all() or (np.diff(s) > 0).any() or np.max(s, initial=0) > 1e50:
+            raise ModelError(f"the singular values are not up to {self.rank} positive numbers in order")
+        np.asarray(self.s)[:self.r] = s
+        if not 0 <= self.steps < max(self.users + self.items, 1):
+            raise ModelError(f"{self.steps} steps of {self.users} users and {self.items} items")
+        if not self.low * self.t - 1e-6 * abs(self.total) <= self.total <= self.high * self.t + 1e-6 * abs(self.total):
+            raise ModelError(f"ratings with the sum {self.total} in {self.t} rounds")
+        for name, (side, rows) in self.sides().items():
+            self.restore_side(name, side, rows, state)
+
+    def restore_side(self, name, Side side, Py_ssize_t rows, state):
+        turn, sums = state[f"{name}_turn"], state[f"{name}_sums"]
+        if turn.shape != (self.r, self.r):
+            raise ModelError(f"{name}_turn has the shape {turn.shape}; expected {(self.r, self.r)}")
+        side.Z.put(f"{name}_basis", state[f"{name}_basis"], rows, 0, self.r)
+        side.sums.put(f"{name}_sums", sums, rows, 0, 2)
+        if (sums[:, 1] % 1 != 0).any() or np.min(sums[:, 1], initial=1) < 1 or sums[:, 1].sum() != self.t:
+            raise ModelError(f"{name}_sums has a number that is no count of ratings")
+        np.asarray(side.T)[:self.r, :self.r] = turn
+        basis = side.basis(rows, self.r)
+        if np.max(np.abs(basis), initial=0) > 2 or np.abs(basis.T @ basis - np.eye(self.r)).max(initial=0) > 1e-6:
+            raise ModelError(f"the basis of the {name}s is not orthonormal")
+
+
+class SVDRecommender(Recommender):
+    """The table of ratings by its truncated singular value decomposition, which fills what is missing of it.
+
+    With the mean mu of all ratings so far, c_i = sum (rating - mu) / (n_i + damping) of the item and then
+    b_u = sum (rating - mu - c_i) / (n_u + damping) of the user, this rating included and each term as it was at its
+    time, the entry x = U_u diag(s) V_i' of the completed table of residuals becomes d = rating - mu - b_u - c_i: a
+    rank-one change (d - x) e_u e_i', of whose decomposition the `rank` largest values over 1e-10 of the first are kept.
+    The rows of new users and items are 0. A prediction is mu + b_u + c_i + U_u diag(s) V_i', cut to the range; of no
+    ratings at all, the middle.
+
+    The turns that a rating gives to all other rows are kept in a small matrix beside them, so that it takes O(rank^3)
+    and not O((users + items) rank^2). Factors are U sqrt(s) and V sqrt(s). It fits all it is told, so that a second
+    pass is of little use.
+
+    rank : singular values to be kept, at least 1.
+    damping : ratings of a user or an item by which its bias is shrunk to 0, at least 0.
+    low, high : the range of the ratings; one outside it is refused.
+
+    >>> from seriatim import SVDRecommender
+    >>> model = SVDRecommender(rank=2)
+    >>> ratings = [("ann", "Alien", 5), ("ann", "Brazil", 1), ("bob", "Alien", 5), ("bob", "Brazil", 2)]
+    >>> for user, item, rating in ratings:
+    ...     model = model.learn_one(user, item, rating)
+    >>> round(model.predict_one("ann", "Brazil"), 2), model.singular_values_.round(2).tolist()
+    (1.12, [1.74, 0.78])
+
+    Brand, Fast online SVD revisions for lightweight recommender systems, SDM 2003; Fast low-rank modifications of the
+    thin singular value decomposition, Linear Algebra and its Applications 415, 2006.
+    """
+
+    family = "recommend"
+    paper = "Brand 2003"
+    fixed = (*Recommender.fixed, "damping")
+
+    rank = Number(10, least=1, most=1 << 10, integer=True, positional=True)
+    damping = Number(5.0, least=0.0)
+
+    def build(self):
+        return Revised(self)
+
+    @property
+    def singular_values_(self):
+        """Descending."""
+        with self._lock:
+            return self._fitted().singular_values()
+
+    @property
+    def user_biases_(self):
+        """b of each of `users_`."""
+        with self._lock:
+            return self._fitted().bias(0)
+
+    @property
+    def item_biases_(self):
+        """c of each of `items_`."""
+        with self._lock:
+            return self._fitted().bias(1)

@@ -1,0 +1,510 @@
+"""Topics over words that come with the stream, learned batch by batch.
+
+Both models keep lambda, the parameters of a Dirichlet distribution over words for each topic, and mix it with what a
+batch of documents says: lambda <- (1 - rho) lambda + rho (eta + D / S sums). As lambda = eta + scale x table, a batch
+costs the words that it has, and those that it has not cost nothing.
+"""
+
+import numpy as np
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport fmax, fmin, pow
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
+
+from seriatim.core.memory cimport resize
+from seriatim.core.row cimport Row
+from seriatim.core.rows cimport Rows
+
+from seriatim.errors import DataError, LimitError, ModelError
+
+MAX_BYTES = 1 << 32
+cdef Py_ssize_t MOST_BYTES = MAX_BYTES
+cdef Py_ssize_t BETWEEN_SIGNALS = 64
+cdef double LEAST_SCALE = 1e-50
+cdef double NO_TOPIC = 1e-3    # of which exp(psi) is 0
+
+
+cdef int make_room(Memo* memo, Py_ssize_t more, Py_ssize_t width, Py_ssize_t places, bint summing) noexcept nogil:
+    """For so many more slots, of a table with so many rows; -1 if there is none."""
+    cdef Py_ssize_t i, room = memo.n + more
+    if places > memo.places:
+        places = max(places, 2 * memo.places)
+        if resize(<void**> &memo.slot, places, sizeof(int)) < 0:
+            return -1
+        for i in range(memo.places, places):
+            memo.slot[i] = -1
+        memo.places = places
+    if room > memo.room:
+        room = max(room, 2 * memo.room)
+        if (resize(<void**> &memo.row, room, sizeof(int)) < 0
+                or resize(<void**> &memo.top, room, sizeof(double)) < 0
+                or resize(<void**> &memo.data, room * width, sizeof(double)) < 0
+                or (summing and resize(<void**> &memo.sums, room * width, sizeof(double)) < 0)):
+            return -1
+        memo.room = room
+    return 0
+
+
+cdef void forget(Memo* memo) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(memo.n):
+        memo.slot[memo.row[i]] = -1
+    memo.n = 0
+
+
+cdef void release(Memo* memo) noexcept nogil:
+    free(memo.slot)
+    free(memo.row)
+    free(memo.data)
+    free(memo.top)
+    free(memo.sums)
+
+
+cdef class Topics(Representation):
+    """Words, batches, and lambda. A subclass says where lambda begins, and what a document is by it."""
+
+    NUMBERS = (*Representation.NUMBERS, "open", "closed", "scale", "left")
+
+    def __init__(self, Py_ssize_t K, double eta, double kappa, double tau, double step, Py_ssize_t batch, total,
+                 n_features, unsigned long long seed):
+        cdef Py_ssize_t k
+        self.K, self.width = K, (K + 3) // 4 * 4
+        self.eta, self.kappa, self.tau, self.step, self.batch, self.seed = eta, kappa, tau, step, batch, seed
+        self.total, self.n_features = total or 0, n_features or 0
+        self.scale = self.left = 1
+        self.particular = True
+        self.viewed = -1
+        self.sums, self.mass = self.new_row(), self.new_row()
+        self.a, self.ones, self.whole = self.new_row(), self.new_row(), self.new_row()
+        for k in range(self.width):
+            self.ones[k] = 1
+
+    def __dealloc__(self):
+        release(&self.work)
+        release(&self.view)
+        free(self.place)
+        free(self.word)
+        free(self.table)
+        free(self.sums)
+        free(self.mass)
+        free(self.row)
+        free(self.count)
+        free(self.norm)
+        free(self.top)
+        free(self.at)
+        free(self.strange)
+        free(self.a)
+        free(self.ones)
+        free(self.whole)
+
+    cdef double* new_row(self) except NULL:
+        """Room for a number of each topic."""
+        cdef double* row = <double*> calloc(self.width, sizeof(double))
+        if row == NULL:
+            raise MemoryError(f"no memory for {self.K} topics")
+        return row
+
+    # ---- what a subclass writes
+
+    cdef double first(self, Py_ssize_t k, Py_ssize_t w) noexcept nogil:
+        """lambda_kw before the first document."""
+        return 1
+
+    cdef double prepare(self, const double* a, double* out) noexcept nogil:
+        """What is needed of the lambda of a word in each topic; and the logarithm of what it was divided by."""
+        return 0
+
+    cdef void weigh(self) noexcept nogil:
+        """`whole` has changed."""
+
+    cdef double study(self, bint learning) noexcept nogil:
+        """The bound of the document at hand, if it is asked for; learning, its words go into the sums of the batch."""
+        return 0
+
+    cdef void ended(self, double rho, double times) noexcept nogil:
+        """A batch has ended."""
+
+    # ---- words
+
+    cdef int grow(self, Py_ssize_t rows) except -1:
+        cdef Py_ssize_t w, columns = rows - 1
+        if self.n_features and columns > self.n_features:
+            raise DataError(
+                f"{columns} features; the vocabulary has {self.n_features}, by n_features, and does not grow"
+            )
+        if columns <= self.columns:
+            return 0
+        if columns > MOST_BYTES // 8 // sizeof(int):
+            raise LimitError(f"{columns} features; the limit of a vocabulary is {MOST_BYTES // 8 // sizeof(int)}")
+        columns = max(columns, min(2 * self.columns, MOST_BYTES // 8 // <Py_ssize_t> sizeof(int)))
+        if resize(<void**> &self.place, columns, sizeof(int)) < 0:
+            raise MemoryError(f"no memory for a vocabulary of {columns} words")
+        for w in range(self.columns, columns):
+            self.place[w] = -1
+        self.columns = columns
+        return 0
+
+    cdef int expect(self, const Row* x, where) except -1:
+        cdef Py_ssize_t i, w
+        row = "" if where is None else f"row {where}, "
+        for i in range(x.n):
+            w = i if x.index == NULL else x.index[i]
+            if x.value[i] < 0:
+                raise DataError(f"{row}column {w}: {x.value[i]:g}. Negative values in data; these are counts of words")
+            if x.value[i] > 0 and self.n_features and w >= self.n_features:
+                raise DataError(f"{row}column {w}: the vocabulary has {self.n_features} words, by n_features")
+        return 0
+
+    cdef void first_row(self, Py_ssize_t w, double* out) noexcept nogil:
+        """The row of the table that a word would have had it been there from the beginning."""
+        cdef Py_ssize_t k
+        memset(out, 0, self.width * sizeof(double))
+        for k in range(self.K):
+            out[k] = (self.first(k, w) - self.eta) * (self.left / self.scale)
+
+    cdef void add(self, Py_ssize_t w) noexcept nogil:
+        """A word is known from now on; there is room for it."""
+        cdef double* row = self.table + self.known * self.width
+        self.first_row(w, row)
+        add_multiple_of(self.width, 1, row, self.sums)
+        self.place[w], self.word[self.known] = <int> self.known, <int> w
+        self.known += 1
+        self.current = 0
+
+    cdef void parameters(self, Py_ssize_t at, bint learning, double* out) noexcept nogil:
+        """lambda of a word, of the last closed batch or of the view; beyond the topics next to nothing."""
+        cdef Py_ssize_t k
+        cdef double decay = 1 if learning else self.decay
+        if at < 0:
+            self.first_row(-1 - at, self.a)
+            mixture(self.width, self.eta, decay * self.scale, self.a, 0, NULL, out)
+        elif learning or at >= self.work.places or self.work.slot[at] < 0:
+            mixture(self.width, self.eta, decay * self.scale, self.table + at * self.width, 0, NULL, out)
+        else:
+            mixture(self.width, self.eta, decay * self.scale, self.table + at * self.width, self.gain,
+                    self.work.sums + self.work.slot[at] * self.width, out)
+        for k in range(self.K, self.width):
+            out[k] = NO_TOPIC
+
+    cdef int ready(self, Py_ssize_t n, Memo* memo, bint learning) noexcept nogil:
+        """Room for a document of n words; -1 if there is none, and nothing has changed that counts."""
+        cdef Py_ssize_t more = n, room
+        if learning:
+            if self.n_features:
+                more = self.n_features - self.known
+            if (self.known + more) * self.width * <Py_ssize_t> sizeof(double) > MOST_BYTES:
+                self.refuse()
+                return -1
+            if self.known + more > self.room:
+                room = max(self.known + more, 2 * self.room)
+                if (resize(<void**> &self.table, room * self.width, sizeof(double)) < 0
+                        or resize(<void**> &self.word, room, sizeof(int)) < 0):
+                    return -1
+                self.room = room
+        if n + 4 > self.words_room:
+            room = max(n + 4, 2 * self.words_room)
+            if (resize(<void**> &self.row, room, sizeof(double*)) < 0
+                    or resize(<void**> &self.count, room, sizeof(double)) < 0
+                    or resize(<void**> &self.norm, room, sizeof(double)) < 0
+                    or resize(<void**> &self.top, room, sizeof(double)) < 0
+                    or resize(<void**> &self.at, room, sizeof(int)) < 0
+                    or resize(<void**> &self.strange, room * self.width, sizeof(double)) < 0):
+                return -1
+            self.words_room = room
+        return make_room(memo, n, self.width, self.known + (more if learning else 0), learning)
+
+    cdef int meet(self, const Row* x, bint learning) noexcept nogil:
+        """A document: its words, and what is needed of their lambda; -1 if there is no room for it."""
+        cdef Py_ssize_t i, w, p, k, n = 0
+        cdef Memo* memo = &self.work if learning else &self.view
+        for i in range(x.n):
+            n += x.value[i] > 0
+        if not learning and self.viewed != self.t:
+            self.look()
+        if self.ready(n, memo, learning) < 0:
+            return -1
+        if learning and self.known < self.n_features:
+            for w in range(self.n_features):
+                self.add(w)
+        self.n, self.N, self.strangers = 0, 0, 0
+        for i in range(x.n):
+            if not x.value[i] > 0:
+                continue
+            w = i if x.index == NULL else x.index[i]
+            p = self.place[w] if w < self.columns else -1
+            if p < 0 and learning:
+                p = self.known
+                self.add(w)
+            self.at[self.n], self.count[self.n] = <int> (p if p >= 0 else -1 - w), x.value[i]
+            self.N += x.value[i]
+            if p < 0:
+                self.row[self.n] = self.strange + self.strangers * self.width
+                self.parameters(-1 - w, learning, self.strange + self.strangers * self.width)
+                self.strangers += 1
+            else:
+                if memo.slot[p] < 0:
+                    memo.slot[p], memo.row[memo.n] = <int> memo.n, <int> p
+                    self.parameters(p, learning, self.a)
+                    memo.top[memo.n] = self.prepare(self.a, memo.data + memo.n * self.width)
+                    if learning:
+                        memset(memo.sums + memo.n * self.width, 0, self.width * sizeof(double))
+                    memo.n += 1
+                self.row[self.n] = memo.data + memo.slot[p] * self.width
+                self.top[self.n] = memo.top[memo.slot[p]]
+            self.n += 1
+        self.words = (self.n + 3) // 4 * 4
+        for i in range(self.n, self.words):
+            self.row[i], self.count[i], self.top[i] = self.ones, 0, 0
+        if self.n and (self.strangers or self.current != (1 if learning else 2)):
+            mixture(self.width, (self.known + self.strangers) * self.eta, self.scale * (1 if learning else self.decay),
+                    self.sums, 0 if learning else self.gain, self.mass, self.whole)
+            for i in range(self.strangers):
+                add_multiple_of(self.width, 1, self.strange + i * self.width, self.whole)
+                for k in range(self.width):
+                    self.whole[k] -= self.eta
+            for k in range(self.K, self.width):
+                self.whole[k] = 1
+            self.weigh()
+            self.current = 0 if self.strangers else 1 if learning else 2
+        p = 0
+        for i in range(self.n if self.strangers else 0):
+            if self.at[i] < 0:
+                memcpy(self.a, self.strange + p * self.width, self.width * sizeof(double))
+                self.top[i] = self.prepare(self.a, self.strange + p * self.width)
+                p += 1
+        return 0
+
+    cdef double* sums_of(self, Py_ssize_t i) noexcept nogil:
+        """The sums of the open batch for word i of the document."""
+        return self.work.sums + self.work.slot[self.at[i]] * self.width
+
+    # ---- rounds
+
+    cdef double rate(self, Py_ssize_t t) noexcept nogil:
+        """rho_t."""
+        return fmin(self.step * pow(self.tau + t, -self.kappa), 1)
+
+    cdef double times(self) noexcept nogil:
+        """D / S: for how many documents each one of the open batch stands."""
+        return (self.total if self.total else <double> self.t) / self.open
+
+    cdef void round(self, const Row* x, double y, double* out) noexcept nogil:
+        self.asked = out != NULL
+        Representation.round(self, x, y, out)
+        self.asked = True
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        cdef double bound
+        if (self.t % BETWEEN_SIGNALS == 0 and self.interrupted()) or self.meet(x, True) < 0:
+            self.t -= 1
+            self.failed = True
+            return 0
+        bound = self.study(True)
+        if self.asked:
+            self.told_bound += bound
+            self.told_words += self.N
+        self.open += 1
+        self.updates += 1
+        if self.open >= self.batch:
+            self.close()
+        return fmax(-bound / fmax(self.N, 1e-100), 0)
+
+    cdef double score(self, const Row* x) noexcept nogil:
+        self.asked = True
+        if self.meet(x, False) < 0:
+            self.failed = True
+            return 0
+        return fmax(-self.study(False) / fmax(self.N, 1e-100), 0)
+
+    cdef bint interrupted(self) noexcept with gil:
+        try:
+            PyErr_CheckSignals()
+        except BaseException as error:
+            self.keep(error)
+            return True
+        return False
+
+    cdef void refuse(self) noexcept with gil:
+        self.keep(LimitError(
+            f"the topics of {self.known} words take {MOST_BYTES >> 30} GiB, which is the limit; fewer topics, or words "
+            f"hashed to fewer bits, would fit"
+        ))
+
+    cdef void close(self) noexcept nogil:
+        """lambda <- (1 - rho) lambda + rho (eta + D / S sums)."""
+        cdef Py_ssize_t i, k
+        cdef double rho, times = self.times(), factor
+        self.closed += 1
+        rho = self.rate(self.closed)
+        self.scale *= 1 - rho
+        self.left *= 1 - rho
+        if self.scale < LEAST_SCALE:
+            for i in range(self.known * self.width):
+                self.table[i] = self.scale * self.table[i] + 0.0    # a zero has no sign
+            for k in range(self.width):
+                self.sums[k] = self.scale * self.sums[k] + 0.0
+            self.scale = 1
+        factor = rho * times / self.scale
+        for i in range(self.work.n):
+            add_multiple_of(self.width, factor, self.work.sums + i * self.width,
+                            self.table + self.work.row[i] * self.width)
+        add_multiple_of(self.width, factor, self.mass, self.sums)
+        if self.closed & (self.closed - 1) == 0:    # so that rounding does not pile up
+            self.add_up()
+        forget(&self.work)
+        memset(self.mass, 0, self.width * sizeof(double))
+        self.open = self.current = 0
+        self.ended(rho, times)
+
+    cdef void add_up(self) noexcept nogil:
+        """The sums of the rows of the table anew."""
+        cdef Py_ssize_t i
+        memset(self.sums, 0, self.width * sizeof(double))
+        for i in range(self.known):
+            add_multiple_of(self.width, 1, self.table + i * self.width, self.sums)
+
+    cdef void look(self) noexcept nogil:
+        """What is shown from now on is the open batch, closed after this round."""
+        cdef double rho = self.rate(self.closed + 1) if self.open else 0
+        forget(&self.view)
+        self.decay, self.gain = 1 - rho, rho * self.times() if self.open else 0
+        self.viewed = self.t
+        if self.current == 2:
+            self.current = 0
+
+    # ---- what is shown
+
+    def order(self):
+        """Topics by place."""
+        return np.arange(self.K)
+
+    def score_rows(self, Rows rows):
+        result = Representation.score_rows(self, rows)
+        self.check_memory()
+        return result
+
+    def total_bound(self, Rows rows):
+        """The sum of the bounds of some documents, and that of their words."""
+        cdef Py_ssize_t i
+        cdef double bound = 0, words = 0
+        cdef Row x
+        for i in range(rows.n):
+            PyErr_CheckSignals()
+            rows.get(i, 0, &x)
+            self.asked = True
+            if self.meet(&x, False) < 0:
+                self.failed = True
+                self.check_memory()
+            bound += self.study(False)
+            words += self.N
+        return bound, words
+
+    def vocabulary(self):
+        """The columns of the words that are known."""
+        return np.array(<int[:self.known]> self.word) if self.known else np.zeros(0, np.int32)
+
+    def shown_rows(self):
+        """lambda of the words that are known, a row a word; topics in their places."""
+        result = np.empty((self.known, self.K))
+        cdef double[:, ::1] out = result
+        cdef Py_ssize_t i, k
+        self.look()
+        for i in range(self.known):
+            self.parameters(i, False, self.a)
+            for k in range(self.K):
+                out[i, k] = self.a[k]
+        return result[:, self.order()]
+
+    def shown(self, Py_ssize_t columns):
+        """lambda of the first so many columns, of shape (topics, columns)."""
+        result = np.empty((self.K, columns))
+        cdef double[:, ::1] out = result
+        cdef Py_ssize_t w, k, p
+        cdef double* row = self.whole
+        self.look()
+        self.current = 0
+        for w in range(columns):
+            p = self.place[w] if w < self.columns else -1
+            self.parameters(p if p >= 0 else -1 - w, False, row)
+            for k in range(self.K):
+                out[k, w] = row[k]
+        return result[self.order()]
+
+    # ---- state
+
+    def state(self):
+        cdef Py_ssize_t m = self.work.n
+        columns = slice(0, self.K)
+        order = np.array(<int[:m]> self.work.row) if m else np.zeros(0, np.int32)
+        return {
+            **Representation.state(self),
+            "words": self.vocabulary(),
+            "table": rows_of(self.table, self.known, self.width)[:, columns].copy(),
+            "sums": rows_of(self.sums, 1, self.width)[0, columns].copy(),
+            "open_words": order,
+            "open_sums": rows_of(self.work.sums, m, self.width)[:, columns].copy(),
+            "mass": rows_of(self.mass, 1, self.width)[0, columns].copy(),
+        }
+
+    def restore(self, state):
+        cdef Py_ssize_t i, k, m
+        Representation.restore(self, state)
+        cdef const int[::1] words = np.ascontiguousarray(state["words"], dtype=np.int32)
+        cdef const int[::1] order = np.ascontiguousarray(state["open_words"], dtype=np.int32)
+        cdef const double[:, ::1] table = np.ascontiguousarray(state["table"], dtype=np.float64)
+        cdef const double[:, ::1] open_sums = np.ascontiguousarray(state["open_sums"], dtype=np.float64)
+        cdef const double[::1] sums = np.ascontiguousarray(state["sums"], dtype=np.float64)
+        cdef const double[::1] mass = np.ascontiguousarray(state["mass"], dtype=np.float64)
+        n, m = words.shape[0], order.shape[0]
+        if (table.shape[0] != n or table.shape[1] != self.K or open_sums.shape[0] != m or open_sums.shape[1] != self.K
+                or sums.shape[0] != self.K or mass.shape[0] != self.K):
+            raise ModelError("the topics do not fit together")
+        if not (0 < self.scale <= 1 and 0 <= self.left <= 1 and self.open >= 0 and self.closed >= 0):
+            raise ModelError("the counts of batches and documents are not those of a model like this one")
+        if self.n_features and n not in (0, self.n_features):
+            raise ModelError(f"{n} words; the vocabulary has {self.n_features}")
+        if np.min(words, initial=0) < 0 or len(np.unique(words)) < n:
+            raise ModelError("a word of the topics is there twice, or none")
+        if np.min(order, initial=0) < 0 or np.max(order, initial=-1) >= n or len(np.unique(order)) < m:
+            raise ModelError("a word of the open batch is there twice, or none")
+        whole = n * self.eta + self.scale * np.asarray(sums)
+        if not ((self.eta + self.scale * np.asarray(table) > 0).all() and np.isfinite(table).all()
+                and (not n or (whole > 0).all()) and np.isfinite(whole).all()):
+            raise ModelError("the topics have parameters that are not above 0")
+        if not ((np.asarray(open_sums) >= 0).all() and np.isfinite(open_sums).all()
+                and (np.asarray(mass) >= 0).all() and np.isfinite(mass).all()):
+            raise ModelError("the sums of the open batch are not numbers from 0 on")
+        self.grow(int(np.max(words, initial=-1)) + 2)
+        self.known = 0
+        features, self.n_features = self.n_features, 0
+        made = self.ready(n, &self.work, True)
+        self.n_features = features
+        if made < 0:
+            self.check_memory()
+            raise MemoryError(f"no memory for the topics of {n} words")
+        self.known = n
+        memset(self.table, 0, n * self.width * sizeof(double))
+        memset(self.sums, 0, self.width * sizeof(double))
+        memset(self.mass, 0, self.width * sizeof(double))
+        for i in range(n):
+            self.word[i], self.place[words[i]] = words[i], <int> i
+            for k in range(self.K):
+                self.table[i * self.width + k] = table[i, k]
+        for k in range(self.K):
+            self.sums[k], self.mass[k] = sums[k], mass[k]
+        for i in range(m):
+            self.work.slot[order[i]], self.work.row[i] = <int> i, order[i]
+            memset(self.work.sums + i * self.width, 0, self.width * sizeof(double))
+            for k in range(self.K):
+                self.work.sums[i * self.width + k] = open_sums[i, k]
+        self.work.n = m
+        self.current, self.viewed = 0, -1
+        for i in range(m):
+            self.parameters(order[i], True, self.a)
+            self.work.top[i] = self.prepare(self.a, self.work.data + i * self.width)
+
+
+cdef rows_of(double* data, Py_ssize_t n, Py_ssize_t width):
+    """An array of memory in use."""
+    return np.asarray(<double[:n, :width]> data) if n else np.zeros((0, width))
