@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 
+from seriatim import AROW, PA
 from seriatim.estimator import as_rows
 from tests.learners import of_rows
 from tests.test_contract import REQUIRED_ARGUMENTS
@@ -28,6 +29,7 @@ def settings():
         required = {**REQUIRED_ARGUMENTS.get(name, {})}
         required |= {bound: 20 for bound in ("budget", "truncate") if bound in cls.parameters}
         required |= {"n_features": COLUMNS} if "n_features" in required else {}
+        required |= {"experts": [AROW(), PA()]} if "experts" in required else {}
         alternatives = [{}]
         alternatives += [{"covariance": "full"}] if "covariance" in cls.parameters else []
         alternatives += [{"average": True}] if "average" in cls.parameters else []

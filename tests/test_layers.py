@@ -20,7 +20,8 @@ LAYERS = [
     ["core"],
     ["features"],
     ["labels", "parameters", "catalogue", "inputs", "model", "estimator", "modelfile"],
-    [*FAMILIES],
+    [family for family in FAMILIES if family != "retrieval"],
+    ["retrieval"],  # distances by kernels
     ["data", "evaluate"],
     ["report", "serve", "cluster"],
     ["cli"],

@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from seriatim.errors import ParameterError
 from seriatim.parameters import REQUIRED
 from tests.learners import of_rows
-from tests.test_contract import default, examples
+from tests.test_contract import default, examples, same
 
 ALGORITHMS = of_rows()
 
@@ -28,6 +28,10 @@ EXPECTED = {
         WIDER,
     ),
     "check_outliers_train": ("Did not raise: [<class 'ValueError'>]", WIDER),
+    "HalfSpaceTrees-check_outliers_train": (
+        "Arrays are not equal",
+        "the tests give it room for a thousand features, of which the check has two: few trees tell rows apart.",
+    ),
     "OGDRegressor-check_regressors_train": (
         "",
         "a step of 1 with the squared loss overshoots on ten standardised features, as the docstring says; the check "
@@ -116,7 +120,7 @@ def test_clone(cls):
     X, y = examples(cls)
     model = default(cls).partial_fit(X, y)
     twin = clone(model)
-    assert twin.get_params() == model.get_params()
+    assert same(twin.get_params(), model.get_params())
     assert not twin.__sklearn_is_fitted__()
 
 

@@ -7,9 +7,11 @@ from seriatim import data as data
 from seriatim import errors as errors
 from seriatim import evaluate as evaluate
 from seriatim.catalogue import algorithms as algorithms
-from seriatim.estimator import Classifier, Detector, Regressor, Transformer
+from seriatim.estimator import Classifier, Detector, Regressor
+from seriatim.experts.estimator import Experts
 from seriatim.features import Features as Features
 from seriatim.kernel.estimator import BudgetClassifier, KernelClassifier, OneKernel, SupportClassifier
+from seriatim.model import Model
 from seriatim.modelfile import load as load
 from seriatim.recommend.estimator import Recommender
 from seriatim.sparse.groups import Grouped
@@ -20,30 +22,65 @@ from seriatim.transfer.source import Transfer
 
 __version__: str
 
-class DictionaryLearning(Transformer):
-    n_atoms: int
-    lam: float | None
-    batch: int
-    coding: Literal["cd", "lars"]
-    tolerance: float
-    iterations: int
-    seed: int
+class AdaHedge(Experts):
+    experts: Any
+    classes: Sequence[Any] | None
     features: Features | dict[str, Any] | None
     def __init__(
         self,
-        n_atoms: int,
+        experts: Any = ...,
         *,
-        lam: float | None = ...,
-        batch: int = ...,
-        coding: Literal["cd", "lars"] = ...,
-        tolerance: float = ...,
-        iterations: int = ...,
-        seed: int = ...,
+        classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
-    @property
-    def components_(self) -> Any: ...
-    def inverse_transform(self, *args: Any, **options: Any) -> Any: ...
+
+class FixedShare(Experts):
+    eta: float | None
+    alpha: float
+    experts: Any
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        experts: Any = ...,
+        *,
+        eta: float | None = ...,
+        alpha: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class Hedge(Experts):
+    eta: float | None
+    experts: Any
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        experts: Any = ...,
+        *,
+        eta: float | None = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class WeightedMajority(Experts):
+    beta: float
+    randomised: bool
+    seed: int
+    experts: Any
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        experts: Any = ...,
+        *,
+        beta: float = ...,
+        randomised: bool = ...,
+        seed: int = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
 
 class IncrementalPCA(Transformer):
     n_components: int
@@ -1125,6 +1162,26 @@ class VotedPerceptron(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
+class HalfSpaceTrees(Detector):
+    trees: int
+    depth: int
+    window: int
+    level: float
+    n_features: int | None
+    seed: int
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        trees: int = ...,
+        depth: int = ...,
+        window: int = ...,
+        level: float = ...,
+        n_features: int | None = ...,
+        seed: int = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
 class PMF(Recommender):
     n_factors: int
     method: Literal["sgd", "dual_averaging"]
@@ -1192,6 +1249,42 @@ class SVDRecommender(Recommender):
     def singular_values_(self) -> Any: ...
     @property
     def user_biases_(self) -> Any: ...
+
+class OASIS(Model):
+    C: float
+    def __init__(
+        self,
+        *,
+        C: float = ...,
+    ) -> None: ...
+    @property
+    def W_(self) -> Any: ...
+    def fit(self, *args: Any, **options: Any) -> Any: ...
+    def learn_one(self, *args: Any, **options: Any) -> Any: ...
+    def order(self, *args: Any, **options: Any) -> Any: ...
+    def partial_fit(self, *args: Any, **options: Any) -> Any: ...
+    def rank(self, *args: Any, **options: Any) -> Any: ...
+    def similarity(self, *args: Any, **options: Any) -> Any: ...
+    @property
+    def updates_(self) -> Any: ...
+
+class OMDL(Model):
+    kernels: Any
+    C1: float
+    C2: float
+    eta: float
+    rank: int | None
+    seed: int
+    def __init__(
+        self,
+        kernels: Any,
+        *,
+        C1: float = ...,
+        C2: float = ...,
+        eta: float = ...,
+        rank: int | None = ...,
+        seed: int = ...,
+    ) -> None: ...
 
 class AdaFOBOS(Classifier):
     loss: Literal["hinge", "squared_hinge", "logistic", "squared", "absolute", "epsilon_insensitive"]

@@ -15,7 +15,19 @@ if TYPE_CHECKING:
     from seriatim.estimator import Estimator
     from seriatim.model import Model
 
-FAMILIES = ("linear", "sparse", "imbalance", "transfer", "kernel", "decomposition", "topics", "recommend")
+FAMILIES = (
+    "linear",
+    "sparse",
+    "imbalance",
+    "transfer",
+    "kernel",
+    "decomposition",
+    "topics",
+    "recommend",
+    "experts",
+    "retrieval",
+    "novelty",
+)
 
 # Of what does not learn from rows: the command for it.
 COMMANDS = {"recommendation": "; see `seriatim recommend`", "portfolio selection": "; see `seriatim portfolio`"}

@@ -22,6 +22,7 @@ from seriatim.labels import label_order
 
 if TYPE_CHECKING:
     from seriatim.model import Model
+    from seriatim.parameters import Parameter
 
 VERSION = 1
 
@@ -192,7 +193,8 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Model:
     parameters = manifest["parameters"]
     expect(isinstance(parameters, dict), "the parameters are not an object")
     for name, parameter in known[manifest["class"]].parameters.items():
-        arrays = {part: tensors.pop(f"{name}.{part}") for part in parameter.parts if f"{name}.{part}" in tensors}
+        known_parts = parts_of(parameter, name, tensors)
+        arrays = {part: tensors.pop(f"{name}.{part}") for part in known_parts if f"{name}.{part}" in tensors}
         parameters[name] = parameter.restored(parameters[name], arrays)
     model = known[manifest["class"]](**parameters)
     model._check_parameters()
@@ -256,10 +258,12 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Model:
         expect(good, "the labels and their codes disagree")
         expect(codes or not numbers.get("t"), "examples have been learned, and no label was seen")
         state |= {"labels": labels, "codes": codes}
-    records = numbers.get("records", len(tensors["w"]) if "w" in tensors else None)
-    if records is not None:
-        known_columns = max(columns, len(names or ()), getattr(model, "n_features", None) or 0)
-        expect(columns <= records - 1 <= known_columns, f"{records} records for {known_columns} columns")
+    known_columns = max(columns, len(names or ()), getattr(model, "n_features", None) or 0)
+    for one in {name.rpartition(".")[0] for name in (*numbers, *tensors)}:  # the model, or those within it
+        own = f"{one}." if one else ""
+        records = numbers.get(f"{own}records", len(tensors[f"{own}w"]) if f"{own}w" in tensors else None)
+        if records is not None:
+            expect(columns <= records - 1 <= known_columns, f"{records} records for {known_columns} columns")
     if numbers:
         state["state"] = {**numbers, **tensors}
         check_kinds(state["state"], model)
@@ -269,6 +273,13 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Model:
             model._learner.classes == (1 if len(labels) <= 2 else len(labels)), "the labels and the classes disagree"
         )
     return model
+
+
+def parts_of(parameter: Parameter, name: str, tensors: dict[str, np.ndarray]) -> list[str]:
+    """The arrays that belong to a parameter."""
+    if parameter.parts is not None:
+        return [*parameter.parts]
+    return [key.removeprefix(f"{name}.") for key in tensors if key.startswith(f"{name}.")]
 
 
 def lists_of(names: Any, tensors: dict[str, np.ndarray]) -> dict[str, list[Any]]:

@@ -48,7 +48,7 @@ class Parameter:
     search: tuple[Any, ...] = field(default=(), kw_only=True)
     positional: bool = field(default=False, kw_only=True)  # may be given without its name, after those without default
     commas: ClassVar[bool] = False  # its text on the command line may have some
-    parts: ClassVar[tuple[str, ...]] = ()  # arrays in a model file that the value is made of, beside what JSON has
+    parts: ClassVar[tuple[str, ...] | None] = ()  # arrays in a model file beside what JSON has; None: any of them
 
     @property
     def range(self) -> str:

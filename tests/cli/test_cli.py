@@ -125,6 +125,8 @@ def test_run_takes_every_algorithm(good, rows, name):
         needed = ["-p", "source=old.model"]
     if "k" in seriatim.algorithms()[name].parameters:
         needed = ["-p", "k=2"]
+    if "experts" in seriatim.algorithms()[name].parameters:
+        needed = ["-p", "experts=pa:C=0.1,arow"]
     others = {"GroupRDA": "groups=2", "MultiTaskRDA": "n_tasks=1", "DictionaryLearning": "n_atoms=3"}
     needed += ["-p", others[name]] if name in others else []
     for spelling in (command, name, name.lower()):

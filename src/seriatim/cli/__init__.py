@@ -25,6 +25,7 @@ COMMANDS = {
     "describe": "Show what is in a file: rows, features, labels, scales.",
     "convert": "Write data in another format.",
     "datasets": "List the bundled data sets and the generated streams.",
+    "play": "Play rock, paper, scissors against experts on your habits.",
 }
 
 

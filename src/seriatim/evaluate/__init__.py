@@ -12,6 +12,7 @@ _later = {
     **dict.fromkeys(("Regret", "regret", "expert_regret"), "hindsight"),
     **dict.fromkeys(("Best", "comparator"), "best"),
     **dict.fromkeys(("Bound", "bounds"), "theorems"),
+    **dict.fromkeys(("Detection", "Threshold", "detect"), "novelty"),
     **dict.fromkeys(("RatingRun",), "ratings"),
     **dict.fromkeys(("Tuned", "Trial", "tune", "tuned"), "tuning"),
 }

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from libc.math cimport cos, fmax, log, pi, sin, sqrt
+from libc.math cimport cos, fmax, sin
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from seriatim.core.learner cimport Learner
 from seriatim.core.memory cimport resize
-from seriatim.core.random cimport random_bits, random_uniform
+from seriatim.core.normals cimport random_normal
 from seriatim.core.row cimport Row
 from seriatim.core.rows cimport Rows
 from seriatim.core.vocabulary cimport Vocabulary
@@ -20,14 +20,6 @@ from seriatim.parameters import Number, powers
 
 cdef Py_ssize_t MAX_BYTES = 1 << 32
 cdef double LEAST = 1e-100    # no width is below it, so that phases are numbers
-
-
-cdef double normal(unsigned long long seed, Py_ssize_t n) noexcept nogil:
-    """The n-th of the standard normal numbers of a seed, by Box and Muller, without those before it."""
-    cdef Py_ssize_t draws = 2 * n
-    cdef double u = ((random_bits(seed, &draws) >> 11) + 1) * (1.0 / 9007199254740992.0)
-    cdef double v = random_uniform(seed, &draws)
-    return sqrt(-2 * log(u)) * cos(2 * pi * v)
 
 
 cdef class FourierDescent(Learner):
@@ -116,7 +108,7 @@ cdef class FourierDescent(Learner):
 
     cdef double component(self, Py_ssize_t j, Py_ssize_t i) noexcept nogil:
         """That of u_i in column j."""
-        return normal(self.seed, j * self.half + i) / fmax(self.sigma, LEAST)
+        return random_normal(self.seed, j * self.half + i) / fmax(self.sigma, LEAST)
 
     cdef double score(self, const Row* x) noexcept nogil:
         cdef double f = 0

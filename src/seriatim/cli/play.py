@@ -1,0 +1,94 @@
+"""seriatim play"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import click
+
+
+@click.command("play")
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="Of my draws; else a new game each time.")
+@click.option("--rounds", type=click.IntRange(1), metavar="N", help="Stop after so many.")
+@click.option("--explain", is_flag=True, help="Say after each round which habit I played against.")
+def command(seed: int | None, rounds: int | None, explain: bool) -> None:
+    """Play rock, paper, scissors against experts on your habits, weighed by Hedge.
+
+    Type r, p or s, or the whole word; q or the end of the input ends the game. I settle my move before I see yours.
+    Each expert believes in one habit: that you repeat yourself, that you stay with what won, that you follow a pattern
+    of your last moves. One expert has no belief and plays at random. In the end I say who is ahead, whether that could
+    be luck, and my regret: how much more I lost than the best of my experts would have, alone.
+
+    \b
+    seriatim play
+    seriatim play --seed 1 --explain
+    yes r | seriatim play --rounds 100
+    """
+    from seriatim.experts.game import MOVES, Opponent, cost
+
+    opponent = Opponent(seed)
+    talking = sys.stdin.isatty()
+    words = {name[:size]: move for move, name in enumerate(MOVES) for size in (1, len(name))}
+    click.echo("rock, paper or scissors: r, p or s; q to quit")
+    while rounds is None or len(opponent.history) < rounds:
+        ours = opponent.move()
+        try:
+            if talking:
+                click.echo("> ", nl=False)
+            line = (sys.stdin.readline() or "q").strip().lower()
+        except KeyboardInterrupt:
+            line = "q"
+        if line in ("q", "quit", "exit"):
+            break
+        if line not in words:
+            if line:
+                click.echo(f"  {line[:20]!r} is no move: r, p, s, or q to quit")
+            continue
+        theirs = words[line]
+        habit = opponent.names[opponent.choice or 0]
+        opponent.learn(theirs)
+        result = {0.0: "I win", 0.5: "a tie", 1.0: "you win"}[cost(ours, theirs)]
+        score = f"you {opponent.lost}, I {opponent.won}, {count(opponent.tied, 'tie')}"
+        because = f"; I expected: {habit}" if explain else ""
+        click.echo(f"  you {MOVES[theirs]}, I {MOVES[ours]}: {result}   ({score}){because}")
+    click.echo("\n".join(summary(opponent)))
+
+
+def count(number: int, word: str) -> str:
+    return f"{number} {word}" + ("" if number == 1 else "s")
+
+
+def chance_of_lead(won: int, lost: int) -> float:
+    """How often a fair coin would give either side a lead at least as large.
+
+    >>> round(chance_of_lead(9, 1), 4), chance_of_lead(3, 3)
+    (0.0215, 1.0)
+    """
+    n, more = won + lost, max(won, lost)
+    if n > 1000:  # the normal distribution, with its correction for whole numbers
+        return min(1.0, math.erfc((abs(won - lost) - 1) / math.sqrt(2 * n)))
+    return min(1.0, 2 * sum(math.comb(n, k) for k in range(more, n + 1)) / 2**n)
+
+
+def summary(opponent: Any) -> list[str]:
+    """Who is ahead, and by how much regret."""
+    rounds = len(opponent.history)
+    if not rounds:
+        return ["no rounds were played"]
+    won, lost = opponent.won, opponent.lost
+    lead = abs(won - lost)
+    ahead = "nobody is ahead" if won == lost else f"{'I am' if won > lost else 'you are'} ahead by {lead}"
+    chance = chance_of_lead(won, lost)
+    share = f"{chance:.0%}" if chance >= 0.01 else f"{chance:.1%}" if chance >= 0.001 else "less than 0.1%"
+    luck = "" if won == lost else f"; of two who toss coins one would be so far ahead in {share} of such games"
+    hedge = opponent.hedge
+    best = float(hedge.losses_.min())
+    return [
+        "",
+        f"{count(rounds, 'round')}: you won {lost}, I won {won}, {count(opponent.tied, 'tie')}: {ahead}{luck}",
+        f"a defeat costs 1, a tie 1/2: my rounds cost {opponent.paid:g}, by my weights {hedge.loss_:.1f} on average",
+        f"my best expert would have paid {best:g}, who expected: {opponent.best}",
+        f"my regret is {hedge.regret_:.1f}; whatever you do, it cannot exceed {hedge.bound_:.1f} after {rounds} rounds",
+    ]

@@ -1,0 +1,525 @@
+"""What the methods over experts share as Python objects: losses, advice, and learners as experts."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from seriatim import catalogue
+from seriatim.core.rows import Rows
+from seriatim.errors import DataError, ModelError, ParameterError, SeriatimError
+from seriatim.estimator import ONE, Absent, Classifier, Estimator, Regressor
+from seriatim.experts.committee import Committee
+from seriatim.labels import label_order, plain_label
+from seriatim.parameters import Parameter
+
+MOST = 1000  # experts that are learners
+TASKS = ("classification", "regression")
+MISSING = object()
+
+
+@dataclass(frozen=True)
+class ExpertList(Parameter):
+    """Learners of one task, or None."""
+
+    commas = True
+    parts = None  # any arrays: those of the parameters of each, by its place
+
+    @property
+    def range(self) -> str:
+        return f"a list of 1 to {MOST:,} classifiers, or of as many regressors, or None"
+
+    @property
+    def written(self) -> str:
+        return "algorithms with their parameters, such as arow,pa:C=0.1,ogd"
+
+    def parse(self, text: str) -> Any:
+        """`arow,pa:C=0.1:variant=II`: algorithms by name, each with parameters of its own."""
+        return [expert_of(part) for part in text.split(",")]
+
+    def problem(self, value: Any) -> str | None:
+        if value is None:
+            return None
+        if not isinstance(value, list | tuple) or not 1 <= len(value) <= MOST:
+            return self.range
+        if not all(isinstance(one, Estimator) for one in value):
+            return self.range
+        if {one.task for one in value} not in ({"classification"}, {"regression"}):
+            return self.range
+        for one in value:
+            if trouble := unfit(one):
+                return f"{self.range}; {trouble}"
+        return None
+
+    def plain(self, value: Any) -> Any:
+        return None if value is None else [plain_expert(one) for one in value]
+
+    def arrays(self, value: Any) -> dict[str, np.ndarray]:
+        return {
+            f"{place}.{name}.{part}": array
+            for place, one in enumerate(value or ())
+            for name, parameter in one.parameters.items()
+            for part, array in parameter.arrays(getattr(one, name)).items()
+        }
+
+    def restored(self, plain: Any, arrays: dict[str, np.ndarray]) -> Any:
+        if plain is None and not arrays:
+            return None
+        if not isinstance(plain, list) or not 1 <= len(plain) <= MOST:
+            raise ModelError(f"the experts are not {self.range}")
+        experts = [restored_expert(one, arrays, f"{place}.") for place, one in enumerate(plain)]
+        if arrays:
+            raise ModelError(f"{', '.join(arrays)}: no expert has such an array")
+        return experts
+
+
+def expert_of(text: str) -> Any:
+    """`pa:C=0.1` as PA(C=0.1)."""
+    name, *given = text.strip().split(":")
+    cls = catalogue.find_estimator(name)
+    values = {}
+    for one in given:
+        key, equals, value = one.partition("=")
+        if not equals or key not in cls.parameters:
+            raise ParameterError(f"experts: {text}: expected NAME=VALUE with a parameter of {cls.__name__}")
+        values[key] = cls.parameters[key].parse(value)
+    try:
+        expert = cls(**values)
+    except TypeError as error:
+        raise ParameterError(f"experts: {text}: {error}") from None
+    expert._check_parameters()
+    return expert
+
+
+def plain_expert(expert: Any) -> dict[str, Any]:
+    """The class and the parameters of a learner as what JSON has."""
+    parameters = {name: p.plain(getattr(expert, name)) for name, p in expert.parameters.items()}
+    return {"class": type(expert).__name__, "parameters": parameters}
+
+
+def restored_expert(plain: Any, arrays: dict[str, np.ndarray], own: str) -> Any:
+    """The reverse; its arrays are taken from those of all."""
+    known = catalogue.algorithms()
+    if not isinstance(plain, dict) or set(plain) != {"class", "parameters"} or plain["class"] not in known:
+        raise ModelError("an expert is not an algorithm with its parameters")
+    cls, given = known[plain["class"]], plain["parameters"]
+    if not isinstance(given, dict) or set(given) != set(cls.parameters):
+        raise ModelError(f"the parameters of an expert are not those of {cls.__name__}")
+    values = {}
+    for name, parameter in cls.parameters.items():
+        start = f"{own}{name}."
+        parts = {key.removeprefix(start): arrays.pop(key) for key in [*arrays] if key.startswith(start)}
+        values[name] = parameter.restored(given[name], parts)
+    expert = cls(**values)
+    expert._check_parameters()
+    return expert
+
+
+def unfit(expert: Any) -> str | None:
+    """Why a learner cannot be one of several that are told of rows in the same way; None if it can."""
+    cls, name = type(expert), type(expert).__name__
+    if cls.learn_rows not in (Estimator.learn_rows, Experts.learn_rows) or cls._ready_for_names not in (
+        Estimator._ready_for_names,
+        Experts._ready_for_names,
+    ):
+        return f"{name} reads the columns in a way of its own"
+    if expert.features is not None:
+        return f"{name} has features of its own: give them to the one around it"
+    if getattr(expert, "classes", None) is not None and getattr(expert, "rho", None) is None:
+        return f"{name} has classes of its own: give them to the one around it"
+    waits = getattr(expert, "sigma", None) == "median" or getattr(getattr(expert, "kernel", None), "waits", False)
+    return f"the width of {name} is to come from the data" if waits else None
+
+
+class Shared:
+    """What the experts of a model have in common; of the class, what it is without any."""
+
+    def __init__(self, alone: Any, of: Callable[[Any], Any]) -> None:
+        self.alone, self.of = alone, of
+
+    def __get__(self, model: Any, cls: type) -> Any:
+        """Parameters are checked before the first example, and until then may be anything."""
+        experts = None if model is None else model.experts
+        good = isinstance(experts, list | tuple) and experts and all(isinstance(one, Estimator) for one in experts)
+        return self.of(model) if good else self.alone
+
+
+def only(values: Any, otherwise: Any) -> Any:
+    """The value that all are, if they are."""
+    found = {*values}
+    return found.pop() if len(found) == 1 else otherwise
+
+
+class Experts(Classifier):
+    """Weights over experts. With learners as experts it is a model of rows; without it takes losses or advice."""
+
+    task = Shared("experts", lambda model: model.experts[0].task)  # type: ignore[assignment]
+    loss = Shared("hinge", lambda model: model._loss())
+    epsilon = Shared(0.0, lambda model: only((one.epsilon for one in model.experts), 0.0))
+    binary = Shared(False, lambda model: any(getattr(one, "binary", False) for one in model.experts))  # type: ignore[assignment]
+    nonnegative = Shared(False, lambda model: any(one.nonnegative for one in model.experts))  # type: ignore[assignment]
+    fixed = ("experts", "classes", "features")
+    held = (*Classifier.held, "_members")  # type: ignore[assignment]
+    fit_intercept = False  # each expert has its own constant, or none
+    sparsify = densify = n_nonzero_ = sparsity_ = Absent()  # type: ignore[assignment]
+
+    experts: Any = ExpertList(None, positional=True)
+
+    _members: list[Any] = []  # noqa: RUF012, models around the learners; what they know of labels is what this one knows
+
+    def rule(self) -> Any:
+        """The weights, as the method has them."""
+        raise NotImplementedError
+
+    def _loss(self) -> str:
+        """Of labels that of a vote, which is twice the weight that errs; of numbers what all have, if they agree."""
+        if self.task == "classification":
+            return "hinge"
+        return only(((one.loss, one.epsilon) for one in self.experts), ("absolute", 0.0))[0]
+
+    def _committee(self) -> Committee:
+        """The learner."""
+        members = [type(one)(**one.get_params()) for one in self.experts or ()]
+        for one in members:
+            one._check_parameters()
+            one._learner = one.build()
+            one._learner.constant = 1.0 if one.fit_intercept else 0.0
+        self._members = members
+        loss = self.loss if self.task == "regression" else None
+        return Committee(self.rule(), [one._learner for one in members], loss, self.epsilon)
+
+    # ---- what has been learned of the experts
+
+    def _mixture(self) -> Any:
+        return self._fitted().mixture
+
+    @property
+    def weights_(self) -> np.ndarray:
+        """The weights of the next round, one an expert."""
+        with self._lock:
+            return self._mixture().weights()
+
+    @property
+    def loss_(self) -> float:
+        """What the mixture has lost so far."""
+        return self._mixture().loss
+
+    @property
+    def losses_(self) -> np.ndarray:
+        """What each expert has lost so far."""
+        with self._lock:
+            return self._mixture().losses()
+
+    @property
+    def best_(self) -> int:
+        """The place of the expert that has lost least, the first of several."""
+        return int(np.argmin(self.losses_))
+
+    @property
+    def regret_(self) -> float:
+        """How much more the mixture has lost than the best expert."""
+        with self._lock:
+            return self._mixture().loss - float(self.losses_.min())
+
+    @property
+    def bound_(self) -> float:
+        """The most that the regret can be by now."""
+        with self._lock:
+            return float(self._mixture().bound())
+
+    @property
+    def experts_(self) -> list[Any]:
+        """The learners as they are now, each a model that can be asked, saved and taught by itself."""
+        self._expect_learners("experts_")
+        with self._lock:
+            self._fitted()
+            state = {key: copy.deepcopy(value) for key, value in self.__getstate__().items() if key != "state"}
+            found = []
+            for member in self._members:
+                own = {**member.get_params(), "features": self.features}
+                cls: Any = type(member)
+                one = cls.__new__(cls)
+                one.__setstate__({**state, "parameters": own, "state": member._learner.state()})
+                found.append(one)
+        return found
+
+    # ---- losses and advice
+
+    def _expect_learners(self, what: str) -> None:
+        if self.experts is None:
+            raise ParameterError(
+                f"{type(self).__name__}: {what} is for learners as experts, as in {type(self).__name__}([AROW(), PA()])"
+                ", or -p experts=arow,pa on the command line; without, it takes losses or advice"
+            )
+
+    def _learn_losses(self, losses: np.ndarray, lost: float = -1.0) -> None:
+        """Rounds of losses; the first call says how many experts there are."""
+        bad = np.argwhere(~((losses >= 0) & (losses <= 1)))
+        if len(bad):
+            i, k = bad[0].tolist()
+            where = f"round {i}, " if len(losses) > 1 else ""
+            raise DataError(f"{where}expert {k}: the loss {losses[i, k]:g} is not a number from 0 to 1")
+        self._learner.learn_losses(losses, lost)
+
+    def _expect_experts(self, n: int) -> None:
+        known = 0 if self._learner is None else self._learner.mixture.n
+        if known and n != known:
+            odd = min(n, known)
+            problem = "is one more than there were" if n > known else "is missing"
+            raise DataError(f"{n} experts, but there were {known} so far: expert {odd} {problem}")
+        if not n:
+            raise DataError("there are no experts: a round has a loss, or a piece of advice, of each")
+
+    def _learn_advice(self, advice: list[Any], outcome: Any) -> None:
+        told, truth, numbers = told_by(advice, outcome)
+        self._expect_experts(len(told))
+        losses = np.array([abs(one - truth) if numbers else float(one != truth) for one in told])
+        lost = -1.0
+        if self._learner.mixture.votes and np.all(losses <= 1):
+            mixed = self._advised(told, numbers)
+            lost = min(abs(mixed - truth), 1.0) if numbers else float(mixed != truth)
+        self._learn_losses(losses[None, :], lost)
+
+    def _advised(self, told: list[Any], numbers: bool) -> Any:
+        """What advice comes to."""
+        mixture = None if self._learner is None else self._learner.mixture
+        if mixture is None or not mixture.n:  # before the first round
+            mixture = self.rule()
+            mixture.start(len(told))
+        if mixture.draws_one:
+            return told[mixture.choice()]
+        weights = mixture.weights()
+        if numbers:
+            return float(weights @ np.asarray(told))
+        votes: dict[Any, float] = {}
+        for label, weight in zip(told, weights.tolist(), strict=True):
+            votes[label] = votes.get(label, 0.0) + weight
+        return max(sorted(votes, key=label_order), key=lambda label: votes[label])
+
+    def _without_trace(self, learn: Callable[[], None]) -> Self:
+        with self._lock:
+            self._start()
+            try:
+                learn()
+            except SeriatimError:
+                self._unstart()
+                raise
+        return self
+
+    def learn_one(self, x: Any, y: Any = MISSING, weight: float = ONE) -> Self:  # type: ignore[override]
+        """Learn one round: the losses of the experts; their advice and the outcome; or an example for learners."""
+        if self.experts is None and isinstance(x, Mapping):
+            self._expect_learners("a dict of features")
+        if self.experts is not None:
+            if y is MISSING:
+                raise DataError("learners as experts learn from an example and its label: learn_one(x, y)")
+            with self._lock, self._careful():
+                return self._kind().learn_one(self, x, y, weight)
+        if weight is not ONE and weight != 1:
+            raise ParameterError(f"{self!r}: its method does not define importance weights")
+        if y is not MISSING:
+            advice = advice_of(x)
+            return self._without_trace(lambda: self._learn_advice(advice, y))
+        losses = losses_of(x, 1)
+        self._expect_experts(losses.shape[1])
+        return self._without_trace(lambda: self._learn_losses(losses))
+
+    def predict_one(self, x: Any) -> Any:
+        """What the advice of the experts comes to; or the prediction for one example."""
+        if self.experts is not None:
+            return self._kind().predict_one(self, x)
+        if isinstance(x, Mapping):
+            self._expect_learners("a dict of features")
+        told, _, numbers = told_by(advice_of(x), None)
+        with self._lock:
+            self._check_parameters()
+            self._expect_experts(len(told))
+            return self._advised(told, numbers)
+
+    def score_one(self, x: Any) -> Any:
+        """The score of one example for learners: the votes, or the mean."""
+        self._expect_learners("score_one")
+        return self._kind().score_one(self, x)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Forget all and learn from these rounds, or rows."""
+        fresh = type(self)(**self.get_params())
+        return self._become(fresh.partial_fit(X, y, sample_weight=sample_weight))
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn rounds, one after another: losses, a row a round and a column an expert; or advice, and the outcomes.
+
+        With learners as experts: rows and their labels or targets, as of any model; the arguments are those of the
+        learners. All of the rows are learned or, if one is bad, none.
+        """
+        if self.experts is not None:
+            if classes is not None and self.task == "regression":
+                raise ParameterError(f"{type(self).__name__}: classes are of no use to regressors")
+            return self._learn_array(X, y, sample_weight, **({} if classes is None else {"classes": classes}))
+        if hasattr(X, "tocsr"):
+            self._expect_learners("a sparse matrix")
+        if sample_weight is not None or classes is not None:
+            raise ParameterError(f"{type(self).__name__}: without learners there are neither classes nor weights")
+        if y is None:
+            losses = losses_of(X, 2)
+            if not len(losses):
+                return self
+            self._expect_experts(losses.shape[1])
+            return self._without_trace(lambda: self._learn_losses(losses))
+        rounds = [advice_of(one) for one in X]
+        outcomes = [*y]
+        if len(rounds) != len(outcomes):
+            raise DataError(f"the advice of {len(rounds)} rounds, and {len(outcomes)} outcomes")
+        fresh = copy.deepcopy(self)
+        for number, (advice, outcome) in enumerate(zip(rounds, outcomes, strict=True)):
+            try:
+                fresh.learn_one(advice, outcome)
+            except DataError as error:
+                raise DataError(f"round {number}, {error}") from None
+        return self._become(fresh)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The prediction for each row, of learners as experts."""
+        self._expect_learners("predict")
+        return super().predict(X)
+
+    # ---- learners as experts
+
+    def _kind(self) -> Any:
+        """What a model of this task is."""
+        return Regressor if self.task == "regression" else Classifier
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for one in self.experts or ():
+            one._check_parameters()
+
+    def _asks_python(self) -> bool:
+        """Whether an expert has a function of the user's, which may fail at any time."""
+        return any(getattr(one, "_asks_python", bool)() for one in self.experts or ())
+
+    def _careful(self) -> Any:
+        return self._undoing() if self._asks_python() else nullcontext()
+
+    def _may_fail(self, y: Any) -> bool:
+        return self._kind()._may_fail(self, y) or self._asks_python()
+
+    def _rows(self, X: Any) -> Rows:
+        self._expect_learners("a row")
+        return super()._rows(X)
+
+    def learn_rows(self, rows: Any, y: Any, observe: Any = None, learn: Any = None) -> None:
+        self._expect_learners("learn_rows")
+        super().learn_rows(rows, y, observe, learn)
+
+    def _ready_for_names(self) -> Any:
+        self._expect_learners("a dict of features")
+        return super()._ready_for_names()
+
+    def _targets(self, y: Any, n: int) -> Any:
+        self._expect_learners("a target")
+        return self._kind()._targets(self, y, n)
+
+    def _begin(self, rows: Rows, classes: Any = None) -> None:
+        if self.task == "regression":
+            Estimator._begin(self, rows)
+        else:
+            super()._begin(rows, classes)
+
+    def _stretches(self, y: Any) -> Any:
+        return self._kind()._stretches(self, y)
+
+    def decide(self, scores: np.ndarray) -> np.ndarray:
+        return self._kind().decide(self, scores)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of right predictions, or R^2."""
+        return self._kind().score(self, X, y, sample_weight)
+
+    # ---- labels
+
+    def _expect_label(self, label: Any) -> None:
+        super()._expect_label(label)
+        for one in self._members:
+            one._expect_label(label)
+
+    def _meet(self, label: Any) -> None:
+        one_sign = bool(self._labels) and self._signs()
+        super()._meet(label)
+        self._learner.fresh = not self._signs()
+        if one_sign and not self._signs():  # so 1 was a label like others, and nobody erred while it was alone
+            self._learner.mixture.start(len(self._members))
+
+    def _labels_changed(self) -> None:
+        self._learner.alone = len(self._labels) == 1 and not self._signs()
+        for one in self._members:
+            one._labels, one._codes = self._labels, self._codes
+            one._labels_changed()
+
+    def _signs(self) -> bool:
+        """The labels -1 and 1 can be predicted from the first example on."""
+        return len(self._labels) <= 2 and {*self._labels} <= {-1, 1}
+
+    # ---- state
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return state if self.task == "classification" else Estimator.__getstate__(self)
+
+    def _restore_labels(self, state: dict[str, Any]) -> None:
+        if "labels" in state:
+            super()._restore_labels(state)
+
+
+def losses_of(losses: Any, dimensions: int) -> np.ndarray:
+    """Losses as an array of rounds."""
+    try:
+        array = np.array([*losses] if dimensions == 1 else losses, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise DataError("the losses must be numbers, one an expert") from None
+    if array.ndim != dimensions:
+        raise DataError(f"the losses have {array.ndim} dimensions, not {dimensions}: one number an expert")
+    return array.reshape(1, -1) if dimensions == 1 else array
+
+
+def advice_of(advice: Any) -> list[Any]:
+    """A piece of advice of each expert."""
+    if isinstance(advice, str | bytes):
+        raise DataError("advice is a list, a piece of each expert")
+    try:
+        found = advice.tolist() if isinstance(advice, np.ndarray) else [*advice]
+    except TypeError:
+        raise DataError("advice is a list, a piece of each expert") from None
+    return found
+
+
+def told_by(advice: list[Any], outcome: Any) -> tuple[list[Any], Any, bool]:
+    """Advice and outcome as plain labels or, if one of them is a float, as numbers; and which of these."""
+    told = [one.item() if isinstance(one, np.generic) else one for one in advice]
+    truth = outcome.item() if isinstance(outcome, np.generic) else outcome
+    if not any(isinstance(one, float) for one in [*told, truth]):
+        return (
+            [checked(plain_label, one, k) for k, one in enumerate(told)],
+            outcome if outcome is None else plain_label(truth),
+            False,
+        )
+    numbers = [checked(number, one, k) for k, one in enumerate(told)]
+    return numbers, None if truth is None else number(truth), True
+
+
+def checked(read: Callable[[Any], Any], value: Any, place: int) -> Any:
+    try:
+        return read(value)
+    except DataError as error:
+        raise DataError(f"expert {place}: {error}") from None
+
+
+def number(value: Any) -> float:
+    if isinstance(value, bool | int | float) and np.isfinite(value):
+        return float(value)
+    raise DataError(f"{value!r} is not a finite number")

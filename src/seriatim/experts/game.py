@@ -1,0 +1,158 @@
+"""Rock, paper, scissors: experts on the habits of a player, and Hedge over them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+
+from seriatim.experts.hedge import Hedge
+
+MOVES = ("rock", "paper", "scissors")
+
+Round = tuple[int, int]  # the player's move, and ours
+
+
+def beaten_by(move: int) -> int:
+    """The move that wins against this one."""
+    return (move + 1) % 3
+
+
+def cost(ours: int, theirs: int) -> float:
+    """What a round costs us: 0 if we win, 1 if we lose, 1/2 for a tie.
+
+    >>> cost(1, 0), cost(0, 0), cost(0, 1)
+    (0.0, 0.5, 1.0)
+    """
+    return (0.5, 0.0, 1.0)[(ours - theirs) % 3]
+
+
+class Repeated:
+    """What mostly followed when the last rounds were as they were just now."""
+
+    def __init__(self, length: int, both: bool) -> None:
+        self.length, self.both = length, both
+        self.counts: dict[tuple[int, ...], Counter[int]] = {}
+
+    def context(self, history: list[Round]) -> tuple[int, ...] | None:
+        if len(history) < self.length:
+            return None
+        last = history[len(history) - self.length :]
+        return tuple(move for pair in last for move in (pair if self.both else pair[:1]))
+
+    def guess(self, history: list[Round]) -> int:
+        counts = self.counts.get(self.context(history) or ())
+        return max(range(3), key=lambda move: counts[move]) if counts else 0
+
+    def learn(self, history: list[Round], move: int) -> None:
+        context = self.context(history)
+        if context is not None:
+            self.counts.setdefault(context, Counter())[move] += 1
+
+
+def after_a_result(stay: int, tie: int, shift: int) -> Callable[[list[Round]], int]:
+    """A player who changes the last move by so much after a win, a tie and a loss."""
+
+    def guess(history: list[Round]) -> int:
+        if not history:
+            return 0
+        theirs, ours = history[-1]
+        return (theirs + {0.0: shift, 0.5: tie, 1.0: stay}[cost(ours, theirs)]) % 3
+
+    return guess
+
+
+def from_last(own: bool, shift: int) -> Callable[[list[Round]], int]:
+    """A player who goes on from the last move, of his own or of ours, by so much."""
+    return lambda history: (history[-1][0 if own else 1] + shift) % 3 if history else 0
+
+
+def always(move: int) -> Callable[[list[Round]], int]:
+    return lambda history: move
+
+
+def habits() -> dict[str, Repeated | Callable[[list[Round]], int]]:
+    """What people do who think that they do nothing in particular."""
+    return {
+        **{f"always {name}": always(move) for move, name in enumerate(MOVES)},
+        "your most frequent move": Repeated(0, both=False),
+        "the same again": from_last(True, 0),
+        "what beats your last move": from_last(True, 1),
+        "what your last move beats": from_last(True, 2),
+        "my last move": from_last(False, 0),
+        "what beats my last move": from_last(False, 1),
+        "what my last move beats": from_last(False, 2),
+        "win: stay, lose: up": after_a_result(0, 1, 1),
+        "win: stay, lose: down": after_a_result(0, 2, 2),
+        "win: stay, lose: copy me": after_a_result(0, 0, 1),
+        "your moves after your last": Repeated(1, both=False),
+        "after your last two": Repeated(2, both=False),
+        "after your last three": Repeated(3, both=False),
+        "after your last four": Repeated(4, both=False),
+        "after the last round": Repeated(1, both=True),
+        "after the last two rounds": Repeated(2, both=True),
+    }
+
+
+class Opponent:
+    """Plays against what one expert believes of the player, drawn by the weights that Hedge has given them.
+
+    There is one expert a habit, and one without any, who plays at random. A win costs nothing, a tie 1/2, a defeat 1.
+
+    >>> opponent = Opponent(seed=1)
+    >>> for turn in range(60):
+    ...     ours = opponent.move()
+    ...     opponent.learn(turn % 3)    # rock, paper, scissors, and again
+    >>> opponent.won, opponent.lost, opponent.tied
+    (57, 0, 3)
+    >>> opponent.best
+    'what beats your last move'
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        self.random = np.random.default_rng(seed)
+        self.habits = habits()
+        self.names = [*self.habits, "no habit at all"]
+        self.hedge = Hedge()
+        self.history: list[Round] = []
+        self.won = self.lost = self.tied = 0
+        self.answers: list[int] = []
+        self.choice: int | None = None
+
+    @property
+    def weights(self) -> np.ndarray:
+        return self.hedge.weights_ if self.history else np.full(len(self.names), 1 / len(self.names))
+
+    def move(self) -> int:
+        """Our move of this round, settled before the player's is known; asked again it stays."""
+        if self.choice is None:
+            self.answers = [
+                beaten_by(habit.guess(self.history) if isinstance(habit, Repeated) else habit(self.history))
+                for habit in self.habits.values()
+            ]
+            self.answers.append(int(self.random.integers(3)))
+            self.choice = int(self.random.choice(len(self.names), p=self.weights))
+        return self.answers[self.choice]
+
+    def learn(self, theirs: int) -> None:
+        """The player's move of this round."""
+        ours = self.move()
+        self.hedge.learn_one([cost(answer, theirs) for answer in self.answers])
+        for habit in self.habits.values():
+            if isinstance(habit, Repeated):
+                habit.learn(self.history, theirs)
+        self.history.append((theirs, ours))
+        self.choice = None
+        paid = cost(ours, theirs)
+        self.won, self.tied, self.lost = self.won + (paid == 0), self.tied + (paid == 0.5), self.lost + (paid == 1)
+
+    @property
+    def paid(self) -> float:
+        """What the rounds have cost us."""
+        return self.lost + self.tied / 2
+
+    @property
+    def best(self) -> str:
+        """The habit whose expert would have done best."""
+        return self.names[self.hedge.best_]

@@ -1,0 +1,75 @@
+"""Weighted majority: a vote, in which a mistake costs a share of the weight."""
+
+from libc.math cimport log
+
+from seriatim.core.random cimport random_uniform
+from seriatim.experts.mixture cimport Mixture
+
+from seriatim.experts.estimator import Experts
+from seriatim.parameters import Flag, Number
+
+
+cdef class Majority(Mixture):
+    """w_i proportional to beta^L_i. The expert of round t + 1 is drawn by the random number t + 1."""
+
+    cdef double beta
+    cdef unsigned long long seed
+
+    def __init__(self, double beta, bint randomised, unsigned long long seed):
+        self.beta, self.seed = beta, seed
+        self.draws_one, self.votes = randomised, not randomised
+
+    cdef void weigh(self) noexcept nogil:
+        self.softmax(&self.total[0], log(self.beta))
+
+    cdef Py_ssize_t drawn(self) noexcept nogil:
+        cdef Py_ssize_t i, draws = self.t
+        cdef double sum = 0, u = random_uniform(self.seed, &draws)
+        for i in range(self.n):
+            sum += self.w[i]
+            if sum > u:
+                return i
+        return self.n - 1
+
+    def bound(self):
+        best = min(self.total)
+        most = best * log(1 / self.beta) + log(<double> self.n)
+        return most / (log(2 / (1 + self.beta)) if self.votes else 1 - self.beta) - best
+
+
+class WeightedMajority(Experts):
+    """A vote of experts, in which each mistake costs an expert a share of its weight.
+
+    w_i *= beta where expert i is wrong, and beta^l for a loss l between 0 and 1. The label with most weight is
+    predicted. With N experts, of which the best made m mistakes, the vote makes at most
+    (m ln(1 / beta) + ln N) / ln(2 / (1 + beta)). Where `randomised`, an expert drawn by weight predicts alone, and the
+    expected mistakes are at most (m ln(1 / beta) + ln N) / (1 - beta): nearly half as many. `loss_` counts the mistakes
+    of the vote, or those expected. Where only losses are told, the vote errs if half of the weight or more does; of
+    numbers the loss is that of their mean. `bound_` is of the regret: those less m. All else is as for `Hedge`.
+
+    Parameters
+    ----------
+    experts : as for `Hedge`.
+    beta : what a mistake leaves of a weight, above 0 and below 1.
+    randomised : draw an expert, or take the vote.
+    seed : of the draws, a whole number from 0 on.
+
+    >>> from seriatim import WeightedMajority
+    >>> model = WeightedMajority().learn_one(["rain", "sun", "rain"], "sun")
+    >>> model.weights_.tolist(), model.predict_one(["rain", "sun", "rain"]), model.loss_
+    ([0.25, 0.5, 0.25], 'rain', 1.0)
+
+    Littlestone and Warmuth, "The weighted majority algorithm", Information and Computation 108 (1994).
+    """
+
+    family = "experts"
+    paper = "Littlestone and Warmuth (1994)"
+    beta = Number(0.5, above=0, below=1)
+    randomised = Flag(False)
+    seed = Number(0, least=0, integer=True)
+
+    def rule(self):
+        return Majority(self.beta, self.randomised, int(self.seed) % 2**64)
+
+    def build(self):
+        return self._committee()

@@ -1,0 +1,138 @@
+"""Weights over experts, and what every rule for them keeps: the losses of each, and of the mixture."""
+
+cimport cython
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport exp
+
+import numpy as np
+
+from seriatim.errors import ModelError
+
+cdef Py_ssize_t BETWEEN_SIGNALS = 1 << 16
+
+
+@cython.boundscheck(False)
+@cython.wraparound(False)
+cdef class Mixture:
+    """A rule says by `weigh` what the weights of the next round are, and keeps by `note` what it needs for that.
+
+    The weights of the next round are always at hand in w. They are a function of the state, of which they are no part.
+    """
+
+    NUMBERS = ("loss",)    # beside the round
+    ARRAYS = ()            # beside the losses, one number an expert
+
+    def __cinit__(self):
+        self.start(0)
+
+    def start(self, Py_ssize_t n):
+        """The number of experts is known, and no losses yet; the rounds go on."""
+        for name in self.NUMBERS:
+            setattr(self, name, 0.0)
+        self.n = n
+        self.total, self.w = np.zeros(n), np.full(n, 1.0 / max(n, 1))
+        if n:
+            self.weigh()
+
+    # ---- what a rule writes
+
+    cdef void weigh(self) noexcept nogil:
+        """w of the next round from the state."""
+
+    cdef void note(self, const double* losses, double mean) noexcept nogil:
+        """The losses of this round and w.losses; w and the sums are still those before it."""
+
+    cdef Py_ssize_t drawn(self) noexcept nogil:
+        """The expert that predicts alone in the next round."""
+        return 0
+
+    cdef void spend(self) noexcept nogil:
+        """It has done so."""
+
+    def bound(self):
+        """The most by which the theorem lets the loss of the mixture exceed that of the best expert by now."""
+        raise NotImplementedError
+
+    # ---- a round
+
+    cdef void suffer(self, const double* losses, double lost) noexcept nogil:
+        """A round: the losses of the experts and, where a vote counts, of the vote; if that is not known, below 0."""
+        cdef Py_ssize_t i
+        cdef double mean = 0
+        for i in range(self.n):
+            mean += self.w[i] * losses[i]
+        self.note(losses, mean)
+        if not self.votes:
+            lost = mean
+        elif lost < 0:    # at least half of the weight was wrong
+            lost = mean >= 0.5
+        self.loss += lost
+        for i in range(self.n):
+            self.total[i] += losses[i]
+        self.t += 1
+        self.spend()
+        self.weigh()
+
+    cdef void softmax(self, const double* values, double factor) noexcept nogil:
+        """w_i proportional to exp(factor values_i), factor <= 0; only differences count, so nothing over- or underflows
+        that has weight."""
+        cdef Py_ssize_t i
+        cdef double least = values[0], total = 0
+        for i in range(1, self.n):
+            least = min(least, values[i])
+        for i in range(self.n):
+            self.w[i] = exp(factor * (values[i] - least))
+            total += self.w[i]
+        for i in range(self.n):
+            self.w[i] /= total
+
+    def learn_losses(self, const double[:, ::1] losses, double lost=-1):
+        """Rounds of losses, all between 0 and 1."""
+        cdef Py_ssize_t i = 0, stop, rounds = losses.shape[0]
+        if losses.shape[1] != self.n or self.n == 0:
+            raise ValueError(f"losses of {losses.shape[1]} experts, not {self.n}")
+        while i < rounds:
+            PyErr_CheckSignals()
+            stop = min(rounds, i + BETWEEN_SIGNALS)
+            with nogil:
+                while i < stop:
+                    self.suffer(&losses[i, 0], lost)
+                    i += 1
+
+    # ---- what users see
+
+    def weights(self):
+        """Those of the next round."""
+        return np.array(self.w)
+
+    def losses(self):
+        return np.array(self.total)
+
+    def choice(self):
+        """The expert that is drawn for the next round."""
+        return self.drawn() if self.n else 0
+
+    # ---- state
+
+    def state(self):
+        numbers = {name: getattr(self, name) for name in self.NUMBERS}
+        return {**numbers, "losses": self.losses(), **{name: np.array(getattr(self, name)) for name in self.ARRAYS}}
+
+    def restore(self, state, Py_ssize_t t):
+        arrays = {name: np.array(state[name], dtype=np.float64) for name in ("losses", *self.ARRAYS)}
+        n = len(arrays["losses"])
+        if self.n and n != self.n:
+            raise ModelError(f"the losses of {n} experts for {self.n}")
+        if any(array.shape != (n,) for array in arrays.values()) or (t and not n):
+            raise ModelError("the numbers of the experts differ in length")
+        self.start(n)
+        self.t = t
+        for name in self.NUMBERS:
+            setattr(self, name, state[name])
+        self.total = arrays["losses"]
+        for name in self.ARRAYS:
+            setattr(self, name, arrays[name])
+        if n and not (np.min(self.total) >= 0 and self.loss >= 0):
+            raise ModelError("a sum of losses is below 0")
+        if n:
+            self.weigh()

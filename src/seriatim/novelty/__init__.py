@@ -1,0 +1,1 @@
+"""What is unlike all that came before."""

@@ -1,0 +1,184 @@
+"""OASIS: a similarity q'W r of which a relevant answer has more than another, by a margin."""
+
+cimport cython
+from libc.math cimport fmin
+
+import numpy as np
+
+
+from seriatim.errors import DataError, LimitError, ModelError
+
+from seriatim.model import Model
+from seriatim.parameters import Number, decades
+from seriatim.retrieval.triplets import rows_of, triplets_of, vector_of
+
+MOST = 1 << 27    # numbers in the matrix
+
+
+@cython.boundscheck(False)
+@cython.wraparound(False)
+cdef class Bilinear:
+    """W += min(C, l / |V|^2) V, V = q (r - i)'."""
+
+    cdef double C
+    cdef double[:, ::1] W
+    cdef readonly Py_ssize_t t, updates
+
+    def __init__(self, double C):
+        self.C = C
+        self.W = np.zeros((0, 0))
+
+    def start(self, Py_ssize_t d):
+        """So many features: the identity."""
+        if d * d > MOST:
+            raise LimitError(f"{d} features make a matrix of {d * d} numbers; the limit is {MOST}")
+        self.W = np.eye(d)
+
+    @property
+    def features(self):
+        return self.W.shape[0]
+
+    def learn(self, const double[::1] q, const double[::1] r, const double[::1] i):
+        """A round: q is more like r than like i. Rows of W at which q is 0 are not looked at."""
+        cdef Py_ssize_t a, b, d = self.W.shape[0]
+        cdef double product, margin = 0, own = 0, other = 0, tau
+        if q.shape[0] != d or r.shape[0] != d or i.shape[0] != d:
+            raise ValueError("vectors of another length")
+        with nogil:
+            self.t += 1
+            for b in range(d):
+                other += (r[b] - i[b]) ** 2
+            for a in range(d):
+                own += q[a] * q[a]
+                if q[a] != 0:
+                    product = 0
+                    for b in range(d):
+                        product += self.W[a, b] * (r[b] - i[b])
+                    margin += q[a] * product
+            if margin >= 1 or own * other < 1e-150:
+                with gil:
+                    return
+            tau = fmin(self.C, (1 - margin) / own / other)
+            self.updates += 1
+            for a in range(d):
+                if q[a] != 0:
+                    for b in range(d):
+                        self.W[a, b] += tau * q[a] * (r[b] - i[b])
+
+    def matrix(self):
+        return np.array(self.W)
+
+    def state(self):
+        return {"t": self.t, "updates": self.updates, "W": self.matrix()}
+
+    def restore(self, state):
+        if state["W"].shape[0] != state["W"].shape[1] or state["updates"] > state["t"]:
+            raise ModelError(f"a matrix of shape {state['W'].shape}, {state['updates']} updates in {state['t']} rounds")
+        self.t, self.updates = state["t"], state["updates"]
+        self.W = np.array(state["W"], dtype=np.float64, order="C")
+
+
+class OASIS(Model):
+    """Online similarity learning: a relevant answer is to be more similar to the query than another, by a margin of 1.
+
+    The similarity of a and b is a'W b, W being the identity at first. A triplet of a query q, a relevant r and an
+    irrelevant i has the loss l = [1 - q'W r + q'W i]+, and W += min(C, l / |V|^2) V with V = q (r - i)', the step of
+    PA-I. W is neither symmetric nor positive. A triplet costs the non-zeros of q times the number of features.
+
+    `W_` is the matrix; `similarity(a, b)`; `rank(query, candidates)` numbers the candidates, the most similar first.
+
+    Parameters
+    ----------
+    C : aggressiveness, above 0.
+
+    >>> import numpy as np
+    >>> from seriatim import OASIS
+    >>> from seriatim.retrieval import mean_average_precision
+    >>> rng = np.random.default_rng(0)
+    >>> kind = rng.integers(0, 2, 300)    # told by the first feature of ten
+    >>> X = rng.standard_normal((300, 10)) + np.outer(2 * kind - 1, np.eye(10)[0])
+    >>> same = [[a for a in range(300) if kind[a] == k] for k in (0, 1)]
+    >>> triplets = [(q, rng.choice(same[kind[q]]), rng.choice(same[1 - kind[q]])) for q in rng.integers(0, 300, 2000)]
+    >>> def score(model):
+    ...     relevant = [kind == kind[q] for q in range(50)]
+    ...     return round(mean_average_precision(relevant, [model.rank(X[q], X) for q in range(50)]), 2)
+    >>> score(OASIS().partial_fit(X, triplets[:1])), score(OASIS().partial_fit(X, triplets))
+    (0.65, 0.72)
+
+    Chechik, Sharma, Shalit and Bengio, "Large scale online learning of image similarity through ranking", JMLR 11
+    (2010).
+    """
+
+    family = "retrieval"
+    paper = "Chechik et al. (2010)"
+    task = "retrieval"
+    C = Number(0.1, above=0, search=decades(-3, 1))
+
+    def build(self):
+        return Bilinear(self.C)
+
+    def learn_one(self, query, relevant, irrelevant):
+        """Learn one triplet of vectors of the same length."""
+        with self._lock:
+            vectors = [vector_of(name, one) for name, one in
+                       (("query", query), ("relevant", relevant), ("irrelevant", irrelevant))]
+            if len({len(one) for one in vectors}) > 1:
+                raise DataError(f"vectors of {', '.join(str(len(one)) for one in vectors)} features")
+            self._ready(len(vectors[0]))
+            self._learner.learn(*vectors)
+        return self
+
+    def partial_fit(self, X, triplets):
+        """Learn triplets (query, relevant, irrelevant) of row numbers of X, one after another; all or, if one is bad,
+        none."""
+        with self._lock:
+            rows = rows_of(X)
+            triplets = triplets_of(triplets, len(rows))
+            self._ready(rows.shape[1])
+            for q, r, i in triplets.tolist():
+                self._learner.learn(rows[q], rows[r], rows[i])
+        return self
+
+    def fit(self, X, triplets):
+        """Forget all and learn these triplets."""
+        return self._become(type(self)(**self.get_params()).partial_fit(X, triplets))
+
+    def _ready(self, features):
+        """Before the first triplet the number of features is open."""
+        known = 0 if self._learner is None else self._learner.features
+        if known and features != known:
+            raise DataError(f"{features} features, but {type(self).__name__} is expecting {known}")
+        self._start()
+        if not known:
+            try:
+                self._learner.start(features)
+            except LimitError:
+                self._unstart()
+                raise
+
+    @property
+    def W_(self):
+        """The matrix of the similarity."""
+        with self._lock:
+            return self._fitted().matrix()
+
+    @property
+    def updates_(self):
+        """Triplets that changed the model."""
+        return self._fitted().updates
+
+    def similarity(self, a, b):
+        """a'W b; of many rows with many, a matrix."""
+        W = self.W_
+        a, b = (vector_of("a vector", one) if np.ndim(one) == 1 else rows_of(one) for one in (a, b))
+        for one in (a, b):
+            if one.shape[-1] != len(W):
+                raise DataError(f"{one.shape[-1]} features, but {type(self).__name__} is expecting {len(W)}")
+        product = a @ W @ b.T
+        return float(product) if product.ndim == 0 else product
+
+    def rank(self, query, candidates):
+        """The numbers of the candidates, the most similar to the query first; of equal ones the first."""
+        return np.argsort(-self.similarity(vector_of("query", query), rows_of(candidates)), kind="stable")
+
+    order = rank
