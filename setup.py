@@ -29,7 +29,7 @@ setup(
             Extension(
                 name,
                 [path],
-                include_dirs=["src/seriatim/core", "src/seriatim/data", "src/seriatim/kernel"],
+                include_dirs=["src/seriatim/core", "src/seriatim/data", "src/seriatim/kernel", "src/seriatim/portfolio"],
                 depends=headers if '.h"' in Path(path).read_text() else [],
                 extra_compile_args=FLAGS,
             )

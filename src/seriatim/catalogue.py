@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from seriatim.estimator import Estimator
     from seriatim.model import Model
 
-FAMILIES = ("linear", "sparse", "imbalance", "transfer", "kernel", "decomposition", "topics")
+FAMILIES = ("linear", "sparse", "imbalance", "transfer", "kernel", "decomposition", "topics", "portfolio")
 
 # Of what does not learn from rows: the command for it.
 COMMANDS = {"recommendation": "; see `seriatim recommend`", "portfolio selection": "; see `seriatim portfolio`"}
