@@ -23,6 +23,8 @@ PLANTED = np.array([1.0, -2.0, 0.5, 1.5, -1.0, 0.3])
 def settings():
     """(class, parameters) of everything whose cost does not grow with the stream."""
     for name, cls in seriatim.algorithms().items():
+        if not hasattr(cls, "learn_rows"):
+            continue
         if name == "VotedPerceptron" or unbounded(name, cls):
             continue
         required = {**REQUIRED_ARGUMENTS.get(name, {})}

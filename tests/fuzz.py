@@ -267,6 +267,8 @@ def model_files(folder: Path) -> list[tuple[str, bytes]]:
     rng = np.random.default_rng(0)
     X, files = rng.standard_normal((30, 4)), []
     for name, cls in seriatim.algorithms().items():
+        if not hasattr(cls, "learn_rows"):
+            continue
         targets = [X[:, 0]] if cls.task == "regression" else [np.sign(X[:, 0]).astype(int), rng.integers(0, 3, 30)]
         for number, y in enumerate(targets):
             if number and most_labels(cls) == 2:

@@ -16,7 +16,7 @@ from seriatim.errors import DataError, LimitError, NotFittedError, ParameterErro
 from seriatim.estimator import as_rows
 from seriatim.parameters import REQUIRED, Choice, Flag, Labels, Number
 
-ALGORITHMS = seriatim.algorithms()
+ALGORITHMS = {name: cls for name, cls in seriatim.algorithms().items() if hasattr(cls, "learn_rows")}
 CLASSIFIERS = {name: cls for name, cls in ALGORITHMS.items() if cls.task == "classification"}
 SUPERVISED = {name: cls for name, cls in ALGORITHMS.items() if cls.labelled}
 REGRESSORS = {name: cls for name, cls in ALGORITHMS.items() if cls.task == "regression"}

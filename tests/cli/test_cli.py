@@ -115,7 +115,7 @@ def test_run_as_json(good):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", seriatim.algorithms())
+@pytest.mark.parametrize("name", [k for k, cls in seriatim.algorithms().items() if hasattr(cls, "learn_rows")])
 def test_run_takes_every_algorithm(good, rows, name):
     command = seriatim.catalogue.command_name(seriatim.algorithms()[name])
     needed = []

@@ -18,7 +18,7 @@ from seriatim.evaluate import progressive, tune, tuned
 from seriatim.evaluate.tuning import drawn, steps_apart
 from seriatim.parameters import Number
 
-ALGORITHMS = seriatim.algorithms()
+ALGORITHMS = {name: cls for name, cls in seriatim.algorithms().items() if hasattr(cls, "learn_rows")}
 SEARCHED = {name: cls for name, cls in ALGORITHMS.items() if any(p.search for p in cls.parameters.values())}
 
 

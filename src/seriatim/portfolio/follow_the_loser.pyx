@@ -14,7 +14,10 @@ from seriatim.portfolio.strategy import Strategy
 
 
 cdef extern from "sums.h":
+    enum: ACROSS
     double dot(Py_ssize_t n, const double* a, const double* x) noexcept nogil
+    void anticor(Py_ssize_t w, Py_ssize_t m, Py_ssize_t wide, const double* logs, double* room, Py_ssize_t* owned,
+                 double* b) noexcept nogil
 
 
 cdef class Reverting(Learner):
@@ -429,36 +432,25 @@ class RMR(Strategy):
 cdef class Layer:
     """Experts with windows 2 to W over the same assets; log-relatives of the last 2W days, the newest last."""
 
-    cdef Py_ssize_t m, W, days
+    cdef Py_ssize_t m, W, wide
     cdef bint drifts
     cdef double* logs
     cdef double* held
     cdef double* wealth
-    cdef object spare
-    cdef double* first
-    cdef double* second
-    cdef double* means
-    cdef double* sd1
-    cdef double* sd2
-    cdef double* self_correlation
-    cdef double* line
-    cdef double* came
+    cdef object kept, places
+    cdef double* room
+    cdef Py_ssize_t* owned
 
     def __init__(self, Py_ssize_t m, Py_ssize_t W, bint drifts):
+        cdef Py_ssize_t[::1] owned
         self.m, self.W, self.drifts = m, W, drifts
-        self.spare = np.zeros(2 * W * m + 6 * m)
-        self.first = pointer(self.spare)
-        self.second = self.first + W * m
-        self.means = self.second + W * m
-        self.sd1 = self.means + m
-        self.sd2 = self.sd1 + m
-        self.self_correlation = self.sd2 + m
-        self.line = self.self_correlation + m
-        self.came = self.line + m
+        self.wide = (m + ACROSS - 1) // ACROSS * ACROSS
+        self.kept, owned = np.zeros((2 * W + 7) * self.wide), np.zeros(m, dtype=np.intp)
+        self.room, self.places, self.owned = pointer(self.kept), owned, &owned[0]
 
     cdef void learn(self, const double* x, Py_ssize_t days) noexcept nogil:
         """days: so many were there before this one."""
-        cdef Py_ssize_t k, j, m = self.m
+        cdef Py_ssize_t k, j, w, m = self.m
         cdef double grown, sum = 0
         memmove(self.logs, self.logs + m, (2 * self.W - 1) * m * sizeof(double))
         for j in range(m):
@@ -472,70 +464,9 @@ cdef class Layer:
                     self.held[k * m + j] *= x[j] / grown
         for k in range(self.W - 1):
             self.wealth[k] = fmax(self.wealth[k] / sum, 1e-300)
-            if days + 1 >= 2 * (k + 2):
-                self.step(k + 2, self.held + k * m)
-
-    cdef void centre(self, Py_ssize_t w, const double* logs, double* out, double* sd, double* means) noexcept nogil:
-        """The rows less their means, and the deviations, not divided."""
-        cdef Py_ssize_t k, j, m = self.m
-        memset(means, 0, m * sizeof(double))
-        memset(sd, 0, m * sizeof(double))
-        for k in range(w):
-            for j in range(m):
-                means[j] += logs[k * m + j]
-        for j in range(m):
-            means[j] /= w
-        for k in range(w):
-            for j in range(m):
-                out[k * m + j] = logs[k * m + j] - means[j]
-                sd[j] += out[k * m + j] * out[k * m + j]
-        for j in range(m):
-            sd[j] = sqrt(sd[j])
-
-    cdef void step(self, Py_ssize_t w, double* b) noexcept nogil:
-        """Move what did better than another in the second window, and was followed by it, to that other."""
-        cdef Py_ssize_t i, j, k, m = self.m
-        cdef double a, claims, sum = 0
-        cdef double* line = self.line
-        cdef const double* after
-        self.centre(w, self.logs + (2 * self.W - 2 * w) * m, self.first, self.sd1, self.means)
-        self.centre(w, self.logs + (2 * self.W - w) * m, self.second, self.sd2, self.means)
-        memset(self.self_correlation, 0, m * sizeof(double))
-        memset(self.came, 0, m * sizeof(double))
-        for k in range(w):
-            for j in range(m):
-                self.self_correlation[j] += self.first[k * m + j] * self.second[k * m + j]
-        for j in range(m):
-            # one over them from here on; an asset that did not move is correlated with nothing
-            self.sd1[j] = 1 / self.sd1[j] if self.sd1[j] > 0 else 0
-            self.sd2[j] = 1 / self.sd2[j] if self.sd2[j] > 0 else 0
-            self.self_correlation[j] = fmax(0.0, -self.self_correlation[j] * self.sd1[j] * self.sd2[j])
-        for i in range(m):
-            if b[i] == 0:
-                continue
-            memset(line, 0, m * sizeof(double))
-            for k in range(w):
-                a = self.first[k * m + i]
-                after = self.second + k * m
-                for j in range(m):
-                    line[j] += a * after[j]
-            claims = 0
-            for j in range(m):
-                a = line[j] * self.sd1[i] * self.sd2[j]
-                line[j] = a + self.self_correlation[i] + self.self_correlation[j] if (
-                    a > 0 and self.means[i] >= self.means[j]
-                ) else 0.0
-                claims += line[j]
-            if claims > 0:
-                a = b[i] / claims
-                for j in range(m):
-                    self.came[j] += a * line[j]
-                b[i] = 0
-        for j in range(m):
-            b[j] += self.came[j]
-            sum += b[j]
-        for j in range(m):
-            b[j] /= sum
+            w = k + 2
+            if days + 1 >= 2 * w:
+                anticor(w, m, self.wide, self.logs + 2 * (self.W - w) * m, self.room, self.owned, self.held + k * m)
 
     cdef void mix(self, double* out) noexcept nogil:
         """The experts' portfolios by their wealth."""

@@ -18,7 +18,7 @@ from seriatim.portfolio.strategy import Strategy
 cdef extern from "sums.h":
     enum: LANES
     double dot(Py_ssize_t n, const double* a, const double* x) noexcept nogil
-    void rebalanced(Py_ssize_t days, Py_ssize_t m, const double* X, const double* points, Py_ssize_t stride,
+    void rebalanced(Py_ssize_t days, Py_ssize_t m, const double* X, const double* points,
                     const double* base, double* grown, double* sums) noexcept nogil
 
 cdef enum:
@@ -26,8 +26,14 @@ cdef enum:
     AT_ONCE = 16    # days that a few portfolios are taken through while they are near
 
 
+cdef double* aligned(double* p) noexcept nogil:
+    """The next place that begins a line of the cache: what is read in fours then never lies across two."""
+    return p + (64 - <size_t> p % 64) % 64 // sizeof(double)
+
+
 cdef class Universal(Learner):
-    """Sampled portfolios, asset by asset, and the wealth of each: exp(logs) times what it has grown since."""
+    """Sampled portfolios, in groups of LANES and there asset by asset; the wealth of each: exp(logs) times what it has
+    grown since."""
 
     cdef Py_ssize_t samples, stride
     cdef unsigned long long seed
@@ -35,7 +41,7 @@ cdef class Universal(Learner):
     cdef double* base
     cdef double* grown
     cdef double* logs
-    cdef object room, scratch
+    cdef object drawn, room, scratch
     cdef double* sums
 
     def __init__(self, Py_ssize_t samples, unsigned long long seed):
@@ -49,27 +55,26 @@ cdef class Universal(Learner):
     def start(self, Py_ssize_t m):
         cdef Py_ssize_t i, j, draws
         cdef double sum
+        cdef double* point
         Learner.start(self, m)
         if not m:
             return
-        self.room = np.zeros((m + 3, self.stride))
-        self.scratch = np.empty(AT_ONCE * 4 * (m + 1))
-        self.points, self.sums = pointer(self.room), pointer(self.scratch)
-        self.base = self.points + m * self.stride
+        self.drawn, self.room = np.zeros(m * self.stride + LANES), np.zeros((3, self.stride))
+        self.scratch = np.empty(AT_ONCE * 4 * (m + 1) + LANES)
+        self.points, self.sums = aligned(pointer(self.drawn)), aligned(pointer(self.scratch))
+        self.base = pointer(self.room)
         self.grown = self.base + self.stride
         self.logs = self.grown + self.stride
-        self.arrays["grown"] = self.room[m + 1, :self.samples]
-        self.arrays["logs"] = self.room[m + 2, :self.samples]
+        self.arrays["grown"], self.arrays["logs"] = self.room[1, :self.samples], self.room[2, :self.samples]
         for i in range(self.samples):
+            point = self.points + (i // LANES) * LANES * m + i % LANES
             sum = 0
             for j in range(m):    # parts that exponential variables have in their sum are uniform on the simplex
                 draws = i * m + j
-                self.points[j * self.stride + i] = -log(
-                    ((random_bits(self.seed, &draws) >> 11) + 1) * (1.0 / 9007199254740992.0)
-                )
-                sum += self.points[j * self.stride + i]
+                point[j * LANES] = -log(((random_bits(self.seed, &draws) >> 11) + 1) * (1.0 / 9007199254740992.0))
+                sum += point[j * LANES]
             for j in range(m):
-                self.points[j * self.stride + i] /= sum
+                point[j * LANES] /= sum
         self.fold()
 
     cdef int fold(self) except -1:
@@ -113,7 +118,7 @@ cdef class Universal(Learner):
                     break
             memset(self.sums, 0, days * 4 * (m + 1) * sizeof(double))
             for s in range(0, self.stride, LANES):
-                rebalanced(days, m, X + done * m, self.points + s, self.stride, self.base + s, self.grown + s, self.sums)
+                rebalanced(days, m, X + done * m, self.points + s * m, self.base + s, self.grown + s, self.sums)
             for d in range(days):
                 if B != NULL:
                     memcpy(B + (done + d) * m, self.b, m * sizeof(double))

@@ -5,12 +5,13 @@
 #include <string.h>
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__)
-#define WIDE __attribute__((target_clones("avx2", "default")))
+#define WIDE __attribute__((unused, target_clones("avx2", "default")))
 #else
-#define WIDE
+#define WIDE __attribute__((unused))
 #endif
 
 typedef double four __attribute__((vector_size(32), aligned(8)));
+typedef long long mask __attribute__((vector_size(32), aligned(8)));
 
 #define LANES 32 /* sampled portfolios that are gone through together */
 
@@ -81,25 +82,117 @@ WIDE static void mixture(Py_ssize_t n, Py_ssize_t m, const double *data, const P
     }
 }
 
-/* The covariances, not divided, of w centred rows with the w rows after them: out[i][j] = sum of first[k][i] second[k][j]. */
-WIDE static void covariances(Py_ssize_t w, Py_ssize_t m, const double *first, const double *second, double *restrict out)
+#define ACROSS 12 /* assets that are gone through together; rows of Anticor are filled up to a multiple of it */
+
+/* Rows less their means, and the root of the sum of squares of what is left. Beyond the m assets all stays 0. */
+static inline void centre(Py_ssize_t w, Py_ssize_t m, Py_ssize_t wide, const double *logs, double *restrict out,
+                          double *restrict means, double *restrict size)
 {
-    memset(out, 0, m * m * sizeof(double));
-    for (Py_ssize_t k = 0; k < w; k++) {
-        const double *after = second + k * m;
-        for (Py_ssize_t i = 0; i < m; i++) {
-            const double a = first[k * m + i];
-            double *restrict line = out + i * m;
-            for (Py_ssize_t j = 0; j < m; j++)
-                line[j] += a * after[j];
+    for (Py_ssize_t j = 0; j < m; j++)
+        means[j] = size[j] = 0;
+    for (Py_ssize_t k = 0; k < w; k++)
+        for (Py_ssize_t j = 0; j < m; j++)
+            means[j] += logs[k * m + j];
+    for (Py_ssize_t j = 0; j < m; j++)
+        means[j] /= w;
+    for (Py_ssize_t k = 0; k < w; k++)
+        for (Py_ssize_t j = 0; j < m; j++) {
+            double apart = logs[k * m + j] - means[j];
+            out[k * wide + j] = apart;
+            size[j] += apart * apart;
         }
+    for (Py_ssize_t j = 0; j < m; j++)
+        size[j] = sqrt(size[j]);
+}
+
+/* What asset i has in common with each asset that comes after: the sums of first[k][i] second[k][j], for two assets. */
+static inline void follow(Py_ssize_t w, Py_ssize_t wide, const double *first, const double *second, Py_ssize_t i,
+                          Py_ssize_t other, double *restrict line, double *restrict other_line)
+{
+    for (Py_ssize_t j = 0; j < wide; j += ACROSS) {
+        four a = {0, 0, 0, 0}, b = a, c = a, d = a, e = a, f = a;
+        for (Py_ssize_t k = 0; k < w; k++) {
+            const double *z = second + k * wide + j;
+            const double one = first[k * wide + i], two = first[k * wide + other];
+            const four x = {one, one, one, one}, y = {two, two, two, two};
+            a += x * *(const four *)z;
+            b += x * *(const four *)(z + 4);
+            c += x * *(const four *)(z + 8);
+            d += y * *(const four *)z;
+            e += y * *(const four *)(z + 4);
+            f += y * *(const four *)(z + 8);
+        }
+        *(four *)(line + j) = a, *(four *)(line + j + 4) = b, *(four *)(line + j + 8) = c;
+        *(four *)(other_line + j) = d, *(four *)(other_line + j + 4) = e, *(four *)(other_line + j + 8) = f;
     }
 }
 
-/* Some days of LANES rebalanced portfolios. points: the portfolios, asset by asset, `stride` apart. grown: their wealth
+/* What asset i gives to each other, in proportion to their claims on it, is added to `came`. */
+static inline void give(Py_ssize_t wide, Py_ssize_t i, double *restrict line, const double *means, const double *size1,
+                        const double *size2, const double *back, double *restrict b, double *restrict came)
+{
+    const double mean = means[i], scale = size1[i], own = back[i];
+    const four zero = {0, 0, 0, 0}, mine = {mean, mean, mean, mean}, by = {scale, scale, scale, scale};
+    const four mine_back = {own, own, own, own};
+    four sum = zero;
+    for (Py_ssize_t j = 0; j < wide; j += 4) {
+        four correlation = *(const four *)(line + j) * by * *(const four *)(size2 + j);
+        mask claims = (correlation > zero) & (mine >= *(const four *)(means + j));
+        four claim = (four)((mask)(correlation + mine_back + *(const four *)(back + j)) & claims);
+        *(four *)(line + j) = claim;
+        sum += claim;
+    }
+    double total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    if (total > 0) {
+        double share = b[i] / total;
+        for (Py_ssize_t j = 0; j < wide; j++)
+            came[j] += share * line[j];
+        b[i] = 0;
+    }
+}
+
+/* Anticor's step of one expert: logs are the last 2w rows of m log-relatives. room: 2w + 7 rows of `wide` numbers, all
+   of them 0 beyond the m assets. */
+WIDE static void anticor(Py_ssize_t w, Py_ssize_t m, Py_ssize_t wide, const double *logs, double *restrict room,
+                         Py_ssize_t *restrict owned, double *restrict b)
+{
+    double *first = room, *second = first + w * wide, *size1 = second + w * wide, *size2 = size1 + wide;
+    double *means = size2 + wide, *back = means + wide, *line = back + wide, *other = line + wide, *came = other + wide;
+    Py_ssize_t n = 0;
+    memset(size1, 0, 7 * wide * sizeof(double));
+    centre(w, m, wide, logs, first, means, size1);
+    centre(w, m, wide, logs + w * m, second, means, size2);
+    for (Py_ssize_t k = 0; k < w; k++)
+        for (Py_ssize_t j = 0; j < m; j++)
+            back[j] += first[k * wide + j] * second[k * wide + j];
+    for (Py_ssize_t j = 0; j < m; j++) { /* one over the sizes from here on; what did not move is like nothing */
+        size1[j] = size1[j] > 0 ? 1 / size1[j] : 0;
+        size2[j] = size2[j] > 0 ? 1 / size2[j] : 0;
+        double against = -back[j] * size1[j] * size2[j];
+        back[j] = against > 0 ? against : 0;
+        if (b[j] > 0)
+            owned[n++] = j;
+    }
+    for (Py_ssize_t k = 0; k < n; k += 2) {
+        Py_ssize_t i = owned[k], next = k + 1 < n ? owned[k + 1] : i;
+        follow(w, wide, first, second, i, next, line, other);
+        give(wide, i, line, means, size1, size2, back, b, came);
+        if (next != i)
+            give(wide, next, other, means, size1, size2, back, b, came);
+    }
+    double sum = 0;
+    for (Py_ssize_t j = 0; j < m; j++) {
+        b[j] += came[j];
+        sum += b[j];
+    }
+    for (Py_ssize_t j = 0; j < m; j++)
+        b[j] /= sum;
+}
+
+/* Some days of LANES rebalanced portfolios. points: the portfolios, asset by asset. grown: their wealth
    since it was last put into logarithms; base: that before. sums: for each day the wealth times the portfolio, asset by
    asset and last the wealth itself, in four lanes each. */
-WIDE static void rebalanced(Py_ssize_t days, Py_ssize_t m, const double *X, const double *points, Py_ssize_t stride,
+WIDE static void rebalanced(Py_ssize_t days, Py_ssize_t m, const double *X, const double *points,
                             const double *base, double *restrict grown, double *restrict sums)
 {
     four wealth[LANES / 4], ret[LANES / 4];
@@ -109,7 +202,7 @@ WIDE static void rebalanced(Py_ssize_t days, Py_ssize_t m, const double *X, cons
         const double *x = X + d * m;
         four a = {0, 0, 0, 0}, b = a, c = a, e = a, f = a, g = a, h = a, l = a;
         for (Py_ssize_t j = 0; j < m; j++) {
-            const double *p = points + j * stride;
+            const double *p = points + j * LANES;
             const double xj = x[j];
             const four v = {xj, xj, xj, xj};
             a += v * *(const four *)p;
@@ -130,7 +223,7 @@ WIDE static void rebalanced(Py_ssize_t days, Py_ssize_t m, const double *X, cons
         h = wealth[6] * *(const four *)(base + 24), l = wealth[7] * *(const four *)(base + 28);
         double *to = sums + d * 4 * (m + 1);
         for (Py_ssize_t j = 0; j < m; j++) {
-            const double *p = points + j * stride;
+            const double *p = points + j * LANES;
             four lanes = a * *(const four *)p;
             four more = b * *(const four *)(p + 4);
             lanes += c * *(const four *)(p + 8);
