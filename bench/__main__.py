@@ -26,6 +26,7 @@ from bench import (
     partial_fit,
     passes,
     pipe,
+    portfolio,
     reading,
     startup,
     vowpal_wabbit,
@@ -53,6 +54,7 @@ COMPARISONS = {
     "zeros": zeros.compare,
     "evaluation": evaluation.compare,
     "kernels": kernels.compare,
+    "portfolio": portfolio.compare,
 }
 OURS = ("numpy", "scipy", "pyarrow", "isal")
 PEERS = ("vowpalwabbit", "scikit-learn", "river", "scipy", "numpy", "pyarrow")

@@ -126,10 +126,10 @@ def backtest(
     """Go through a market day by day with a strategy, or the name of one.
 
     The strategy is not changed: a new one with its parameters starts on the first day. Those of hindsight (`BestStock`,
-    `BCRP`) are told the whole market before. Relatives are as `partial_fit` takes them; `prices=True` says that they are
+    `BCRP`) are told the whole market before. Relatives are as `partial_fit` takes them; with `prices=True` they are
     prices. On each day wealth is multiplied by (b.x)(1 - cost/2 sum |b - b'|), where b' is what became of the portfolio
-    of the day before (nothing on the first day, so that the first purchase is paid for). `watch` is called with the share
-    of the days that are done.
+    of the day before; on the first day it is nothing, so that the first purchase is paid for. `watch` is called with
+    the share of the days that are done.
 
     >>> from seriatim.portfolio import OLMAR, load
     >>> run = backtest(OLMAR(), load("djia"))
@@ -162,9 +162,10 @@ def backtest(
 def build(strategy: Strategy | type[Strategy] | str) -> Strategy:
     """A new strategy like that."""
     found: Any = catalogue.find(strategy) if isinstance(strategy, str) else strategy
-    model = found() if isinstance(found, type) else type(found)(**found.get_params())
-    if not isinstance(model, Strategy):
-        raise ParameterError(f"{type(model).__name__} is for {getattr(model, 'task', 'something else')}, no strategy")
+    cls = found if isinstance(found, type) else type(found)
+    if not issubclass(cls, Strategy):
+        raise ParameterError(f"{cls.__name__} is no strategy of portfolios, nor the name of one")
+    model = cls() if found is cls else cls(**found.get_params())
     model._check_parameters()
     return model
 
@@ -194,6 +195,8 @@ def against(daily: np.ndarray, theirs: np.ndarray) -> MarketTest:
     alpha = float(y.mean() - beta * x.mean())
     rest = y - alpha - beta * x
     error = float(rest.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
+    if abs(alpha) < 1e-13 and error < 1e-13:  # the market itself, up to rounding
+        alpha = error = 0.0
     t = quotient(alpha, error)
     return MarketTest(alpha, beta, t, student_tail(t, n - 1), float((daily >= theirs).mean()))
 

@@ -42,7 +42,7 @@ class BuyAndHold(Strategy):
     Li and Hoi. Online portfolio selection: a survey. ACM Computing Surveys 46(3), 2014.
     """
 
-    paper = "Li and Hoi, 2014"
+    paper = "Li and Hoi (2014)"
 
     def build(self):
         return Held()
@@ -58,7 +58,7 @@ class UCRP(Strategy):
     Cover. Universal portfolios. Mathematical Finance 1(1), 1991.
     """
 
-    paper = "Cover, 1991"
+    paper = "Cover (1991)"
 
     def build(self):
         return Learner()
@@ -100,7 +100,7 @@ class BestStock(Strategy):
     Li and Hoi. Online portfolio selection: a survey. ACM Computing Surveys 46(3), 2014.
     """
 
-    paper = "Li and Hoi, 2014"
+    paper = "Li and Hoi (2014)"
     hindsight = True
 
     def build(self):
@@ -179,8 +179,8 @@ class BCRP(Strategy):
         b = argmax sum log b.x over the simplex, by Newton's method on the assets that it holds
 
     The optimum is certified: no portfolio has grown by more than max_j mean x_j/(b.x) - 1 a day beyond b, and that is
-    below 1e-13. `backtest` tells it the whole market beforehand; `weights_` is the best for the days learned so far, all
-    of which it keeps.
+    below 1e-13. `backtest` tells it the whole market beforehand; `weights_` is the best for the days learned so far,
+    all of which it keeps.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("bcrp", load("djia")).final_wealth, 4)
@@ -189,7 +189,7 @@ class BCRP(Strategy):
     Cover. Universal portfolios. Mathematical Finance 1(1), 1991.
     """
 
-    paper = "Cover, 1991"
+    paper = "Cover (1991)"
     hindsight = True
 
     def build(self):

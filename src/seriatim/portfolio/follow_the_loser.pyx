@@ -89,7 +89,11 @@ class PAMR(Strategy):
         l = max(0, b.x - epsilon),  b <- projection of b - tau (x - mean x)
         tau = l/|x - mean x|^2 ("hard"),  min(C, that) ("I"),  l/(|x - mean x|^2 + 1/(2C)) ("II")
 
-    variant: "hard", "I" or "II". epsilon: the return that is tolerated, at least 0. C: aggressiveness of I and II.
+    Parameters
+    ----------
+    variant : "hard", "I" or "II".
+    epsilon : the return that is tolerated, at least 0.
+    C : how aggressive I and II are, above 0.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("pamr", load("djia")).final_wealth, 4)
@@ -99,7 +103,7 @@ class PAMR(Strategy):
     Learning 87, 2012.
     """
 
-    paper = "Li et al., 2012"
+    paper = "Li et al. (2012)"
     variant = Choice("hard", options=("hard", "I", "II"))
     epsilon = Number(0.5, least=0, search=(0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0))
     C = Number(500.0, above=0, search=(5.0, 50.0, 500.0, 5000.0))
@@ -185,25 +189,30 @@ cdef double multiplier(double a, double b, double c) noexcept nogil:
 
 
 class CWMR(Strategy):
-    """Confidence-weighted mean reversion: a normal distribution of portfolios, moved as little as makes a return below
+    """Confidence-weighted mean reversion: a normal distribution of portfolios, moved as little as makes returns below
     epsilon probable.
 
         M = mu.x,  V = x'Sx,  W = x'S1,  xbar = W/1'S1,  lam the larger root of a quadratic that makes
         epsilon - M = phi V ("variance") or phi sqrt(V) ("stdev") hold,
-        mu <- projection of mu - lam S (x - xbar),  1/S_j += 2 lam phi x_j^2, or lam phi/sqrt(u) x_j^2;  S <- S/(m sum S)
+        mu <- projection of mu - lam S (x - xbar),  1/S_j += 2 lam phi x_j^2, or lam phi/sqrt(u) x_j^2,  S /= m sum S
 
-    variant: "stdev" or "variance". phi: how probable, in deviations, above 0. epsilon: the return that is tolerated, at
-    least 0. The covariance is diagonal, as it begins.
+    The covariance is diagonal, as it begins.
+
+    Parameters
+    ----------
+    variant : "stdev" or "variance".
+    phi : how probable, in deviations, above 0.
+    epsilon : the return that is tolerated, at least 0.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("cwmr", load("djia")).final_wealth, 4)
     0.6871
 
-    Li, Hoi, Zhao, Gopalkrishnan. Confidence weighted mean reversion strategy for online portfolio selection. ACM TKDD 7(1),
-    2013.
+    Li, Hoi, Zhao, Gopalkrishnan. Confidence weighted mean reversion strategy for online portfolio selection. ACM TKDD
+    7(1), 2013.
     """
 
-    paper = "Li et al., 2013"
+    paper = "Li et al. (2013)"
     variant = Choice("stdev", options=("stdev", "variance"))
     phi = Number(2.0, above=0, search=(0.5, 1.0, 2.0, 4.0))
     epsilon = Number(0.5, least=0, search=(0.0, 0.25, 0.5, 0.75, 1.0))
@@ -291,8 +300,12 @@ class OLMAR(Strategy):
         variant 2: xt = alpha + (1 - alpha) xt/x_t
         b <- projection of b + lam (xt - mean xt),  lam = max(0, epsilon - b.xt)/|xt - mean xt|^2
 
-    variant: 1, the simple average, or 2, the exponential one. window: W, of variant 1; so many days are kept, and no more.
-    alpha: of variant 2, 0 to 1. epsilon: the return that is aimed at.
+    Parameters
+    ----------
+    variant : 1, the simple average, or 2, the exponential one.
+    window : W of variant 1, from 2 on; so many days are kept, and no more.
+    alpha : of variant 2, 0 to 1.
+    epsilon : the return that is aimed at, at least 0.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("olmar", load("djia")).final_wealth, 4)
@@ -302,7 +315,7 @@ class OLMAR(Strategy):
     toolbox: variant 1 does not move after the first day.
     """
 
-    paper = "Li and Hoi, 2012"
+    paper = "Li and Hoi (2012)"
     variant = Number(1, least=1, most=2, integer=True)
     window = Number(5, least=2, most=100_000, integer=True, search=(3, 5, 7, 10, 15))
     alpha = Number(0.5, least=0, most=1, search=(0.1, 0.3, 0.5, 0.7, 0.9))
@@ -408,7 +421,10 @@ class RMR(Strategy):
         xt = argmin_y sum |p - y| over the last W prices, divided by the last;  in the first W days xt = x_t;
         then the step of `OLMAR`
 
-    window: W; so many days are kept, and no more. epsilon: the return that is aimed at.
+    Parameters
+    ----------
+    window : W, from 2 on; so many days are kept, and no more.
+    epsilon : the return that is aimed at, at least 0.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("rmr", load("djia")).final_wealth, 4)
@@ -418,7 +434,7 @@ class RMR(Strategy):
     in units of the first close, as in the authors' toolbox.
     """
 
-    paper = "Huang et al., 2013"
+    paper = "Huang et al. (2013)"
     window = Number(5, least=2, most=100_000, integer=True, search=(3, 5, 7, 10, 15))
     epsilon = Number(5.0, least=0, search=(1.0, 2.0, 5.0, 10.0, 20.0))
     fixed = ("window",)
@@ -570,9 +586,14 @@ class Anticor(Strategy):
     Every window from 2 to `window` is an expert, and the portfolio is the mean of theirs, weighted by their wealth.
     `nested=True` is Anticor(Anticor): experts over the returns of experts.
 
-    window: the longest, at least 2; twice as many days are kept, and no more. The cost of a day is proportional to
-    window^2 assets^2. start: whether an expert's step begins at its last portfolio ("target") or at what the day has made of
-    it ("drifted", as in the paper); None is as in the toolbox of the published figures: "target", and "drifted" if nested.
+    The cost of a day is proportional to window^2 assets^2.
+
+    Parameters
+    ----------
+    window : the longest, from 2 on; twice as many days are kept, and no more.
+    nested : whether it is Anticor(Anticor).
+    start : where an expert's step begins: at its last portfolio ("target"), or at what the day has made of it
+        ("drifted", as in the paper). None is as in the toolbox of the published figures: "drifted" only if nested.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("anticor", load("djia")).final_wealth, 4)
@@ -581,7 +602,7 @@ class Anticor(Strategy):
     Borodin, El-Yaniv, Gogan. Can we learn to beat the best stock. JAIR 21, 2004.
     """
 
-    paper = "Borodin, El-Yaniv and Gogan, 2004"
+    paper = "Borodin, El-Yaniv and Gogan (2004)"
     window = Number(30, least=2, most=1000, integer=True, search=(5, 10, 20, 30))
     nested = Flag(False)
     start = Choice(None, options=("target", "drifted"), optional=True)

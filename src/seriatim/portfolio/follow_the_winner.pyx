@@ -1,7 +1,7 @@
 """More of what did well: universal portfolios, exponentiated gradient, online Newton steps."""
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport exp, fmax, log
+from libc.math cimport INFINITY, exp, fmax, log
 from libc.string cimport memcpy, memset
 
 import numpy as np
@@ -147,9 +147,13 @@ class UniversalPortfolio(Strategy):
 
         b = sum S_i b_i / sum S_i,  S_i = product of b_i.x over the days so far,  b_i uniform on the simplex
 
-    samples: how many portfolios are drawn. The cost of a day is proportional to samples times assets. With many assets
-    no sample that fits a computer comes near the integral, and near the best portfolio; it is close to `UCRP` then.
-    seed: of the random numbers.
+    The cost of a day is proportional to samples times assets. With many assets no sample that fits a computer comes near
+    the integral, and near the best portfolio; the result is close to that of `UCRP` then.
+
+    Parameters
+    ----------
+    samples : how many portfolios are drawn, from 1 on.
+    seed : of the random numbers.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("universal-portfolio", load("djia")).final_wealth, 2)
@@ -158,7 +162,7 @@ class UniversalPortfolio(Strategy):
     Cover. Universal portfolios. Mathematical Finance 1(1), 1991.
     """
 
-    paper = "Cover, 1991"
+    paper = "Cover (1991)"
     samples = Number(10_000, least=1, most=10_000_000, integer=True)
     seed = Number(0, least=0, most=2**53, integer=True)
     fixed = ("samples", "seed")
@@ -168,19 +172,32 @@ class UniversalPortfolio(Strategy):
 
 
 cdef class Exponentiated(Learner):
+    """The logarithms are kept, less the largest: a share may be too small for a number and yet come back."""
+
     cdef double eta
+    cdef double* logs
 
     def __init__(self, double eta):
         self.eta = eta
         Learner.__init__(self)
 
+    def shapes(self, m):
+        return {"b": (m,), "logs": (m,)}
+
+    cdef int bind(self) except -1:
+        Learner.bind(self)
+        self.logs = pointer(self.arrays["logs"])
+        return 0
+
     cdef int learn(self, const double* x) except -1:
         cdef Py_ssize_t j
-        cdef double grown = dot(self.m, self.b, x), top = 0, sum = 0
+        cdef double grown = dot(self.m, self.b, x), top = -INFINITY, sum = 0
         for j in range(self.m):
-            top = fmax(top, x[j])
+            self.logs[j] += self.eta * (x[j] / grown)
+            top = fmax(top, self.logs[j])
         for j in range(self.m):
-            self.b[j] *= exp(self.eta * ((x[j] - top) / grown))
+            self.logs[j] -= top
+            self.b[j] = exp(self.logs[j])
             sum += self.b[j]
         for j in range(self.m):
             self.b[j] /= sum
@@ -192,7 +209,9 @@ class ExponentiatedGradient(Strategy):
 
         b_i <- b_i exp(eta x_i/(b.x)) / Z
 
-    eta: the step, above 0; towards 0 it is `UCRP`.
+    Parameters
+    ----------
+    eta : the step, above 0; towards 0 it is `UCRP`.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("exponentiated-gradient", load("djia")).final_wealth, 4)
@@ -202,7 +221,7 @@ class ExponentiatedGradient(Strategy):
     Finance 8(4), 1998.
     """
 
-    paper = "Helmbold et al., 1998"
+    paper = "Helmbold et al. (1998)"
     eta = Number(0.05, above=0, search=decades(-3, 0))
 
     def build(self):
@@ -267,10 +286,14 @@ class ONS(Strategy):
         g = x/(b.x),  A = I + sum g g',  c = (1 + 1/beta) sum g,  b = projection of delta A^-1 c in the norm of A
         and of that (1 - eta) b + eta/m
 
-    The projection is a quadratic program, which an active-set method solves exactly from the portfolio of the day before.
-    The cost of a day is cubic in the number of assets that are held.
+    The projection is a quadratic program, which an active-set method solves exactly, starting at the portfolio of the day
+    before. The cost of a day is cubic in the number of assets that are held.
 
-    eta: the share that is always in equal parts, 0 to 1. beta: above 0; delta: above 0, how far the step goes.
+    Parameters
+    ----------
+    eta : the share that is always in equal parts, 0 to 1.
+    beta : above 0; small values follow the sum of the gradients further.
+    delta : above 0; how far the step goes.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("ons", load("djia")).final_wealth, 4)
@@ -279,7 +302,7 @@ class ONS(Strategy):
     Agarwal, Hazan, Kale, Schapire. Algorithms for portfolio management based on the Newton method. ICML 2006.
     """
 
-    paper = "Agarwal et al., 2006"
+    paper = "Agarwal et al. (2006)"
     eta = Number(0.0, least=0, most=1)
     beta = Number(1.0, above=0, search=decades(-2, 1))
     delta = Number(0.125, above=0, search=decades(-3, 0))

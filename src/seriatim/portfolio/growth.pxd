@@ -16,5 +16,7 @@ cdef class Growth:
     cdef double optimum(
         self, const double* data, const Py_ssize_t* rows, Py_ssize_t n, double* b, double tolerance
     ) noexcept nogil
-    cdef void take(self, const double* data, const Py_ssize_t* rows, Py_ssize_t n, Py_ssize_t j, Py_ssize_t k) noexcept nogil
+    cdef void take(
+        self, const double* data, const Py_ssize_t* rows, Py_ssize_t n, Py_ssize_t j, Py_ssize_t k
+    ) noexcept nogil
     cdef double search(self, Py_ssize_t n, Py_ssize_t s, double start, double most) noexcept nogil

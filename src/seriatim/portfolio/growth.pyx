@@ -18,8 +18,8 @@ cdef extern from "sums.h":
 cdef class Growth:
     """Newton's method on the few assets that the best portfolio holds; one enters when its gradient says so.
 
-    Let z_tj = x_tj/(b.x_t), and g_j its mean over the days. At the best b all g_j <= 1, with equality where b_j > 0; and
-    for any b no portfolio grows by more than max g_j - 1 a day beyond it, which is the gap that is returned.
+    Let z_tj = x_tj/(b.x_t), and g_j its mean over the days. At the best b all g_j <= 1, with equality where b_j > 0;
+    and for any b no portfolio grows by more than max g_j - 1 a day beyond it, which is the gap that is returned.
     """
 
     cdef int reserve(self, Py_ssize_t m, Py_ssize_t n) except -1:
@@ -52,8 +52,8 @@ cdef class Growth:
         It starts from the assets that b holds; from the best one alone if b holds all.
         """
         cdef Py_ssize_t m = self.m, s = 0, i, j, k, l, leaves, enters, turn, inner
-        cdef double gap = INFINITY, best, near = 1e-3, worst, ridge, limit, length, slope, start, lam, sums, share = 1.0 / n
-        cdef double last = INFINITY
+        cdef double gap = INFINITY, best, near = 1e-3, worst, ridge, limit, length, slope, start, lam, sums
+        cdef double share = 1.0 / n
         cdef double* z
         cdef bint still
         for j in range(m):
@@ -76,7 +76,7 @@ cdef class Growth:
                 s += 1
         for turn in range(20 * m + 50):
             for inner in range(100):
-                # z = x/(b.x) - 1: the steps keep the sum, so that the ones make no difference, and small numbers remain.
+                # z = x/(b.x) - 1: steps keep the sum of b, so that the ones make no difference.
                 memset(self.inverse, 0, n * sizeof(double))
                 for k in range(s):
                     add(n, self.at[k], self.columns + k * n, self.inverse)
@@ -167,7 +167,9 @@ cdef class Growth:
             b[self.places[k]] = self.at[k]
         return gap
 
-    cdef void take(self, const double* data, const Py_ssize_t* rows, Py_ssize_t n, Py_ssize_t j, Py_ssize_t k) noexcept nogil:
+    cdef void take(
+        self, const double* data, const Py_ssize_t* rows, Py_ssize_t n, Py_ssize_t j, Py_ssize_t k
+    ) noexcept nogil:
         """The k-th of the assets held is j."""
         cdef Py_ssize_t i
         self.places[k] = <int> j
@@ -186,13 +188,16 @@ cdef class Growth:
             for i in range(n):
                 slope += self.moves[i] / (1 + length * self.moves[i])
             slope *= share
-            if slope >= (-0.5 * start if turn == 0 else -0.1 * start) and (turn == 0 or slope <= 0.5 * start or length == most):
+            if slope >= -0.5 * start and (turn == 0 or slope <= 0.5 * start):
                 return length
             if slope > 0:
                 low, at_low = length, slope
             else:
                 high = length
-            length = low + (high - low) * fmin(0.9, fmax(0.1, at_low / (at_low - slope))) if slope < 0 else 0.5 * (low + high)
+            if slope < 0:
+                length = low + (high - low) * fmin(0.9, fmax(0.1, at_low / (at_low - slope)))
+            else:
+                length = 0.5 * (low + high)
         return length
 
 

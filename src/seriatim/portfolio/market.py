@@ -1,4 +1,4 @@
-"""Markets as tables of price relatives, x = close/close before: a row a day, a column an asset; what may be wrong there."""
+"""Markets as tables of price relatives, close/close before, a row a day; and what may be wrong with them."""
 
 from __future__ import annotations
 
@@ -170,7 +170,8 @@ def numbers_of(path: str, lines: list[list[str]]) -> tuple[np.ndarray, list[str]
     body = lines[headed:]
     for number, line in enumerate(body, headed + 1):
         if len(line) != width:
-            raise ParseError(path, number, min(len(line), width) + 1, f"{len(line)} columns; the first line has {width}")
+            at = min(len(line), width) + 1
+            raise ParseError(path, number, at, f"{len(line)} columns; the first line has {width}")
     if not body:
         raise DataError(f"{path}: no rows of numbers")
     used = [j for j in range(width) if any(is_number(line[j]) for line in body)]

@@ -260,21 +260,28 @@ cdef class Correlated(Matching):
 class CORN(Strategy):
     """Correlation-driven nonparametric learning: the best portfolio for the days whose windows correlate with the last.
 
-        C = {i : corr(x_(i-w)..x_(i-1), x_(t-w+1)..x_t) >= rho},  b = argmax sum over C of log b.x_i;  equal parts if C is empty
+        C = {i : corr(x_(i-w)..x_(i-1), x_(t-w+1)..x_t) >= rho},  b = argmax sum over C of log b.x_i; uniform if C is empty
 
-    window: w, days. rho: the least correlation, -1 to 1. ensemble: None; "uniform", windows 1 to `window` with this rho,
-    weighted by their wealth (CORN-U); or "top", windows 1 to `window` with rho = 0, 1/levels, 2/levels ..., of which the share
-    `top` that has most wealth is heard (CORN-K). All days are kept, and a day takes time in proportion to them.
+    All days are kept, and a day takes time in proportion to them.
+
+    Parameters
+    ----------
+    window : w, days, from 1 on.
+    rho : the least correlation, -1 to 1.
+    ensemble : None; "uniform", windows of 1 to `window` days with this rho, weighted by their wealth (CORN-U); or "top",
+        windows of 1 to `window` days with rho = 0, 1/levels, 2/levels ..., of which the wealthiest are heard (CORN-K).
+    levels : of rho in CORN-K.
+    top : the share of the experts of CORN-K that is heard, above 0.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("corn", load("djia")[:200]).final_wealth, 3)
     0.907
 
-    Li, Hoi, Gopalkrishnan. CORN: correlation-driven nonparametric learning approach for portfolio selection. ACM TIST 2(3),
-    2011.
+    Li, Hoi, Gopalkrishnan. CORN: correlation-driven nonparametric learning approach for portfolio selection. ACM TIST
+    2(3), 2011.
     """
 
-    paper = "Li, Hoi and Gopalkrishnan, 2011"
+    paper = "Li, Hoi and Gopalkrishnan (2011)"
     window = Number(5, least=1, most=1000, integer=True, search=(2, 5, 10))
     rho = Number(0.1, least=-1, most=1, search=(-0.2, 0.0, 0.1, 0.2, 0.4))
     ensemble = Choice(None, options=("uniform", "top"), optional=True)
@@ -318,11 +325,15 @@ cdef class Neighbours(Matching):
 class NearestNeighbour(Strategy):
     """The best portfolios for the days whose windows were nearest to the last, weighted by the wealth they led to.
 
-        expert (w, l): the floor(p_l t) days i with the least |x_(i-w)..x_(i-1) - x_(t-w+1)..x_t|,  p_l = 0.02 + 0.5 (l - 1)/(L - 1)
-        expert 0: all days
+        expert (w, l): the floor(p_l t) days i with the least |x_(i-w)..x_(i-1) - x_(t-w+1)..x_t|,
+        p_l = 0.02 + 0.5 (l - 1)/(L - 1);  expert 0: all days
 
-    k: windows of 1 to k days. l: L, shares of the past for each. All days are kept, and a day takes time in proportion to
-    them, and to k l.
+    All days are kept, and a day takes time in proportion to them, and to k l.
+
+    Parameters
+    ----------
+    k : windows of 1 to k days.
+    l : L, shares of the past for each.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("nearest-neighbour", load("djia")[:100]).final_wealth, 3)
@@ -332,7 +343,7 @@ class NearestNeighbour(Strategy):
     Decisions 26(2), 2008.
     """
 
-    paper = "Gyorfi, Udina and Walk, 2008"
+    paper = "Gyorfi, Udina and Walk (2008)"
     k = Number(5, least=1, most=1000, integer=True)
     l = Number(10, least=1, most=1000, integer=True)
     fixed = ("k", "l")
@@ -372,19 +383,25 @@ cdef class Around(Matching):
 class KernelPortfolio(Strategy):
     """The best portfolios for the days whose windows were near the last, weighted by the wealth they led to.
 
-        expert (w, l): the days i with |x_(i-w)..x_(i-1) - x_(t-w+1)..x_t| <= c/l, with a uniform kernel;  expert 0: all days
+        expert (w, l): the days i with |x_(i-w)..x_(i-1) - x_(t-w+1)..x_t| <= c/l;  expert 0: all days
 
-    k: windows of 1 to k days. l: radii c, c/2 ... c/l for each. c: the largest radius, above 0. All days are kept, and a day
-    takes time in proportion to them, and to k l.
+    All days are kept, and a day takes time in proportion to them, and to k l.
+
+    Parameters
+    ----------
+    k : windows of 1 to k days.
+    l : radii c, c/2 ... c/l for each.
+    c : the largest radius, above 0.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("kernel-portfolio", load("djia")[:100]).final_wealth, 3)
     0.866
 
-    Gyorfi, Lugosi, Udina. Nonparametric kernel-based sequential investment strategies. Mathematical Finance 16(2), 2006.
+    Gyorfi, Lugosi, Udina. Nonparametric kernel-based sequential investment strategies. Mathematical Finance 16(2),
+    2006.
     """
 
-    paper = "Gyorfi, Lugosi and Udina, 2006"
+    paper = "Gyorfi, Lugosi and Udina (2006)"
     k = Number(5, least=1, most=1000, integer=True)
     l = Number(10, least=1, most=1000, integer=True)
     c = Number(1.0, above=0, search=(0.25, 0.5, 1.0, 2.0))

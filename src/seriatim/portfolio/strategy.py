@@ -16,9 +16,9 @@ class Strategy(Model):
 
     `learn_one` takes the price relatives of a day, x = close/close before, as a sequence or as a dict of names;
     `partial_fit` takes a table of them, a row a day. `weights_` is then the portfolio for the next day: shares of the
-    money, none negative, of sum 1. The first day is met with equal parts. A relative that is missing (NaN) is one of 1: the
-    asset was not traded, and what is in it stays; so it is with an asset that is no longer listed, which is cash from
-    then on.
+    money, none negative, of sum 1. The first day is met with equal parts. A relative that is missing (NaN) is one of 1:
+    the asset was not traded, and what is in it stays; so it is with an asset that is no longer listed, which is cash
+    from then on.
     """
 
     family = "portfolio"

@@ -1,5 +1,5 @@
-/* Sums over days and over sampled portfolios. Each is compiled twice on x86, for four numbers at a time and for two, and
-   the machine chooses: lane by lane the arithmetic is the same, and so are the bits. */
+/* Sums over days, assets and sampled portfolios. Each is compiled twice on x86, for four numbers at a time and for two,
+   and the machine chooses: lane by lane the arithmetic is the same, and so are the bits. */
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
