@@ -1,4 +1,4 @@
-"""A back-test of NYSE(O): `portfolio WHO STRATEGY DAYS`. The work of one thread, so that the time is the processor's."""
+"""A back-test of NYSE(O): `portfolio WHO STRATEGY DAYS`. It is work of one thread, and the time is the processor's."""
 
 import os
 

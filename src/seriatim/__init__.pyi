@@ -6,11 +6,13 @@ from seriatim import catalogue as catalogue
 from seriatim import data as data
 from seriatim import errors as errors
 from seriatim import evaluate as evaluate
+from seriatim import portfolio as portfolio
 from seriatim.catalogue import algorithms as algorithms
 from seriatim.estimator import Classifier, Detector, Regressor
 from seriatim.features import Features as Features
 from seriatim.kernel.estimator import BudgetClassifier, KernelClassifier, OneKernel, SupportClassifier
 from seriatim.modelfile import load as load
+from seriatim.portfolio.strategy import Strategy
 from seriatim.sparse.groups import Grouped
 from seriatim.sparse.selector import Selector
 from seriatim.sparse.tasks import MultiTask
@@ -1011,6 +1013,154 @@ class VotedPerceptron(Classifier):
         classes: Sequence[Any] | None = ...,
         fit_intercept: bool = ...,
         features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class Anticor(Strategy):
+    window: int
+    nested: bool
+    start: Literal["target", "drifted"] | None
+    def __init__(
+        self,
+        *,
+        window: int = ...,
+        nested: bool = ...,
+        start: Literal["target", "drifted"] | None = ...,
+    ) -> None: ...
+
+class BCRP(Strategy):
+    def __init__(
+        self,
+    ) -> None: ...
+
+class BestStock(Strategy):
+    def __init__(
+        self,
+    ) -> None: ...
+
+class BuyAndHold(Strategy):
+    def __init__(
+        self,
+    ) -> None: ...
+
+class CORN(Strategy):
+    window: int
+    rho: float
+    ensemble: Literal["uniform", "top"] | None
+    levels: int
+    top: float
+    def __init__(
+        self,
+        *,
+        window: int = ...,
+        rho: float = ...,
+        ensemble: Literal["uniform", "top"] | None = ...,
+        levels: int = ...,
+        top: float = ...,
+    ) -> None: ...
+
+class CWMR(Strategy):
+    variant: Literal["stdev", "variance"]
+    phi: float
+    epsilon: float
+    def __init__(
+        self,
+        *,
+        variant: Literal["stdev", "variance"] = ...,
+        phi: float = ...,
+        epsilon: float = ...,
+    ) -> None: ...
+
+class ExponentiatedGradient(Strategy):
+    eta: float
+    def __init__(
+        self,
+        *,
+        eta: float = ...,
+    ) -> None: ...
+
+class KernelPortfolio(Strategy):
+    k: int
+    l: int
+    c: float
+    def __init__(
+        self,
+        *,
+        k: int = ...,
+        l: int = ...,
+        c: float = ...,
+    ) -> None: ...
+
+class NearestNeighbour(Strategy):
+    k: int
+    l: int
+    def __init__(
+        self,
+        *,
+        k: int = ...,
+        l: int = ...,
+    ) -> None: ...
+
+class OLMAR(Strategy):
+    variant: int
+    window: int
+    alpha: float
+    epsilon: float
+    def __init__(
+        self,
+        *,
+        variant: int = ...,
+        window: int = ...,
+        alpha: float = ...,
+        epsilon: float = ...,
+    ) -> None: ...
+
+class ONS(Strategy):
+    eta: float
+    beta: float
+    delta: float
+    def __init__(
+        self,
+        *,
+        eta: float = ...,
+        beta: float = ...,
+        delta: float = ...,
+    ) -> None: ...
+
+class PAMR(Strategy):
+    variant: Literal["hard", "I", "II"]
+    epsilon: float
+    C: float
+    def __init__(
+        self,
+        *,
+        variant: Literal["hard", "I", "II"] = ...,
+        epsilon: float = ...,
+        C: float = ...,
+    ) -> None: ...
+
+class RMR(Strategy):
+    window: int
+    epsilon: float
+    def __init__(
+        self,
+        *,
+        window: int = ...,
+        epsilon: float = ...,
+    ) -> None: ...
+
+class UCRP(Strategy):
+    def __init__(
+        self,
+    ) -> None: ...
+
+class UniversalPortfolio(Strategy):
+    samples: int
+    seed: int
+    def __init__(
+        self,
+        *,
+        samples: int = ...,
+        seed: int = ...,
     ) -> None: ...
 
 class AdaFOBOS(Classifier):

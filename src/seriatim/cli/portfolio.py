@@ -50,9 +50,13 @@ STRATEGIES = (
     metavar="SPEC",
     help="NAME or NAME:PARAMETER=VALUE,...; may be repeated. All strategies if there is none.",
 )
-@click.option("--cost", type=click.FloatRange(0, 1, max_open=True), default=0.0, help="Share of what is traded that is paid.")
+@click.option(
+    "--cost", type=click.FloatRange(0, 1, max_open=True), default=0.0, help="Share of what is traded that is paid."
+)
 @click.option("--prices", "kind", flag_value="prices", help="The numbers are prices.")
-@click.option("--relatives", "kind", flag_value="relatives", help="The numbers are price relatives, close/close before.")
+@click.option(
+    "--relatives", "kind", flag_value="relatives", help="The numbers are price relatives, close/close before."
+)
 @click.option("--limit", type=click.IntRange(1), help="Only so many of the first days.")
 @click.option("--report", metavar="FILE", help="Write a page with the curves of wealth.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -67,11 +71,11 @@ def command(
 ) -> None:
     """Run strategies over MARKET day by day, and compare what they make of 1.
 
-    MARKET is a table with a row a day and a column an asset, CSV or Parquet, or the name of a bundled market: djia, nyse.
-    Whether it has prices or price relatives is told from the numbers unless it is said. Columns without numbers, such as
-    dates, are left out; a missing number is a day without trade, and an asset that has none until the end is cash. The
-    market that strategies are tested against is all assets in equal parts, bought once and held. Best-stock and bcrp know all
-    days beforehand.
+    MARKET is a table with a row a day and a column an asset, CSV or Parquet, or the name of a bundled market: djia,
+    nyse. Whether it has prices or price relatives is told from the numbers unless it is said. Columns without numbers,
+    such as dates, are left out; a missing number is a day without trade, and an asset that has none until the end is
+    cash. The market that strategies are tested against is all assets in equal parts, bought once and held. Best-stock
+    and bcrp know all days beforehand.
 
     \b
     seriatim portfolio djia
@@ -217,7 +221,9 @@ def show(result: dict[str, Any], seconds: float) -> None:
     click.secho(f"{result['title']}: {said}", bold=True)
     console = Console() if sys.stdout.isatty() else Console(width=160)
     console.print(markets.table(result, console.width), highlight=False)
-    click.echo("p: chance of such a daily return beyond the market's, without any advantage (Student's test, one-sided)")
+    click.echo(
+        "p: chance of such a daily return beyond the market's, without any advantage (Student's test, one-sided)"
+    )
     if any(one["hindsight"] for one in result["strategies"]):
         click.echo("best-stock and bcrp knew all days beforehand")
     click.echo(f"{len(result['strategies'])} strategies in {seconds:.1f} s")

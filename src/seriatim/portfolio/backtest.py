@@ -134,9 +134,9 @@ def backtest(
     >>> from seriatim.portfolio import OLMAR, load
     >>> run = backtest(OLMAR(), load("djia"))
     >>> round(run.final_wealth, 4), round(run.max_drawdown, 3)
-    (2.5372, 0.425)
+    (2.5372, 0.368)
     >>> round(backtest("olmar", load("djia"), cost=0.005).final_wealth, 4)
-    0.5052
+    0.4866
     """
     model = build(strategy)
     X, names = market.table(relatives)

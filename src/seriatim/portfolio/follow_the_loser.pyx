@@ -5,7 +5,7 @@ from libc.string cimport memcpy, memmove, memset
 
 import numpy as np
 
-from seriatim.portfolio.learner cimport Learner, pointer
+from seriatim.portfolio.learner cimport Learner, aligned, pointer
 from seriatim.portfolio.projection cimport project_simplex
 
 from seriatim.errors import ModelError
@@ -373,7 +373,7 @@ cdef class Median(MovingAverage):
 
     cdef void median(self) noexcept nogil:
         """y becomes the point with the least sum of distances to the prices (Vardi and Zhang, 2000)."""
-        cdef Py_ssize_t i, j, k, turn, m = self.m, w = self.window
+        cdef Py_ssize_t i, j, k, _turn, m = self.m, w = self.window
         cdef double value, distance, weights, pull, r, moved, size
         cdef const double* p
         cdef bint hit
@@ -386,7 +386,7 @@ cdef class Median(MovingAverage):
                     k -= 1
                 self.sorted[k] = value
             self.y[j] = 0.5 * (self.sorted[(w - 1) // 2] + self.sorted[w // 2])
-        for turn in range(200):
+        for _turn in range(200):
             memset(self.new, 0, 2 * m * sizeof(double))
             weights, hit = 0, False
             for i in range(w):
@@ -461,8 +461,8 @@ cdef class Layer:
         cdef Py_ssize_t[::1] owned
         self.m, self.W, self.drifts = m, W, drifts
         self.wide = (m + ACROSS - 1) // ACROSS * ACROSS
-        self.kept, owned = np.zeros((2 * W + 7) * self.wide), np.zeros(m, dtype=np.intp)
-        self.room, self.places, self.owned = pointer(self.kept), owned, &owned[0]
+        self.kept, owned = np.zeros((2 * W + 7) * self.wide + 8), np.zeros(m, dtype=np.intp)
+        self.room, self.places, self.owned = aligned(pointer(self.kept)), owned, &owned[0]
 
     cdef void learn(self, const double* x, Py_ssize_t days) noexcept nogil:
         """days: so many were there before this one."""

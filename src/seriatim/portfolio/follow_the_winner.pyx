@@ -7,7 +7,7 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from seriatim.core.random cimport random_bits
-from seriatim.portfolio.learner cimport Learner, pointer
+from seriatim.portfolio.learner cimport Learner, aligned, pointer
 from seriatim.portfolio.projection cimport quadratic
 
 from seriatim.errors import ModelError
@@ -22,13 +22,8 @@ cdef extern from "sums.h":
                     const double* base, double* grown, double* sums) noexcept nogil
 
 cdef enum:
-    FOLD = 64    # days between two looks at the logarithms
+    FOLD = 256    # days between two looks at the logarithms, of which each portfolio costs two
     AT_ONCE = 16    # days that a few portfolios are taken through while they are near
-
-
-cdef double* aligned(double* p) noexcept nogil:
-    """The next place that begins a line of the cache: what is read in fours then never lies across two."""
-    return p + (64 - <size_t> p % 64) % 64 // sizeof(double)
 
 
 cdef class Universal(Learner):
@@ -134,10 +129,10 @@ cdef class Universal(Learner):
         return 0
 
     cdef bint wild(self, const double* x) noexcept nogil:
-        """Whether, on 64 such days, wealth could leave the range of the doubles."""
+        """Whether, on 256 such days, wealth could leave the range of the doubles."""
         cdef Py_ssize_t j
         for j in range(self.m):
-            if not 1e-4 < x[j] < 1e4:
+            if not 0.1 < x[j] < 10:
                 return True
         return False
 
@@ -147,8 +142,8 @@ class UniversalPortfolio(Strategy):
 
         b = sum S_i b_i / sum S_i,  S_i = product of b_i.x over the days so far,  b_i uniform on the simplex
 
-    The cost of a day is proportional to samples times assets. With many assets no sample that fits a computer comes near
-    the integral, and near the best portfolio; the result is close to that of `UCRP` then.
+    The cost of a day is proportional to samples times assets. With many assets no sample that fits a computer comes
+    near the integral, and near the best portfolio; the result is close to that of `UCRP` then.
 
     Parameters
     ----------
@@ -286,7 +281,7 @@ class ONS(Strategy):
         g = x/(b.x),  A = I + sum g g',  c = (1 + 1/beta) sum g,  b = projection of delta A^-1 c in the norm of A
         and of that (1 - eta) b + eta/m
 
-    The projection is a quadratic program, which an active-set method solves exactly, starting at the portfolio of the day
+    The projection is a quadratic program, which an active-set method solves exactly, from the portfolio of the day
     before. The cost of a day is cubic in the number of assets that are held.
 
     Parameters

@@ -51,7 +51,7 @@ cdef class Growth:
 
         It starts from the assets that b holds; from the best one alone if b holds all.
         """
-        cdef Py_ssize_t m = self.m, s = 0, i, j, k, l, leaves, enters, turn, inner
+        cdef Py_ssize_t m = self.m, s = 0, i, j, k, h, leaves, enters, _turn, _inner
         cdef double gap = INFINITY, best, near = 1e-3, worst, ridge, limit, length, slope, start, lam, sums
         cdef double share = 1.0 / n
         cdef double* z
@@ -74,8 +74,8 @@ cdef class Growth:
                 self.take(data, rows, n, j, s)
                 self.at[s] = b[j]
                 s += 1
-        for turn in range(20 * m + 50):
-            for inner in range(100):
+        for _turn in range(20 * m + 50):
+            for _inner in range(100):
                 # z = x/(b.x) - 1: steps keep the sum of b, so that the ones make no difference.
                 memset(self.inverse, 0, n * sizeof(double))
                 for k in range(s):
@@ -95,20 +95,20 @@ cdef class Growth:
                     break
                 ridge = 0
                 for k in range(s):
-                    for l in range(k + 1):
-                        self.hessian[k * s + l] = share * dot(n, self.ratios + k * n, self.ratios + l * n)
+                    for h in range(k + 1):
+                        self.hessian[k * s + h] = share * dot(n, self.ratios + k * n, self.ratios + h * n)
                     ridge = fmax(ridge, self.hessian[k * s + k])
                     self.ones[k] = 1
                 if ridge == 0:
                     break
                 for k in range(s):
-                    for l in range(k + 1):
-                        self.hessian[k * s + l] += ridge    # nothing on the steps, and what makes it definite
+                    for h in range(k + 1):
+                        self.hessian[k * s + h] += ridge    # nothing on the steps, and what makes it definite
                     self.hessian[k * s + k] *= 1 + 1e-13
                 while not factor(self.hessian, s):    # assets that were one another's mixtures on these days
                     for k in range(s):
-                        for l in range(k + 1):
-                            self.hessian[k * s + l] = ridge + share * dot(n, self.ratios + k * n, self.ratios + l * n)
+                        for h in range(k + 1):
+                            self.hessian[k * s + h] = ridge + share * dot(n, self.ratios + k * n, self.ratios + h * n)
                         self.hessian[k * s + k] += 1e-9 * ridge
                     ridge *= 10
                 solve(self.hessian, s, self.ones)

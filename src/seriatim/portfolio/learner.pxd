@@ -9,4 +9,5 @@ cdef class Learner:
 
 
 cdef double* pointer(array) except? NULL
+cdef double* aligned(double* p) noexcept nogil
 cdef void uniform(double* b, Py_ssize_t m) noexcept nogil

@@ -19,6 +19,11 @@ cdef double* pointer(array) except? NULL:
     return &flat[0] if flat.shape[0] else NULL
 
 
+cdef double* aligned(double* p) noexcept nogil:
+    """The next place that begins a line of the cache: what is read in fours then never lies across two."""
+    return p + (64 - <size_t> p % 64) % 64 // sizeof(double)
+
+
 cdef void uniform(double* b, Py_ssize_t m) noexcept nogil:
     cdef Py_ssize_t j
     for j in range(m):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -153,38 +152,38 @@ def read(path: str | PathLike[str]) -> tuple[np.ndarray, list[str] | None]:
         numbers = [f.name for f in whole.schema if types.is_floating(f.type) or types.is_integer(f.type)]
         return table(whole.select(numbers))
     raw = Path(path).read_bytes()
-    text = io.TextIOWrapper(gzip.open(io.BytesIO(raw)) if raw[:2] == b"\x1f\x8b" else io.BytesIO(raw), "utf-8-sig")
-    first = text.readline()
-    while first.startswith("#"):
-        first = text.readline()
-    mark = max("\t;,", key=first.count)
-    lines = [line for line in csv.reader([first, *text], delimiter=mark) if any(cell.strip() for cell in line)]
-    return numbers_of(str(path), lines)
-
-
-def numbers_of(path: str, lines: list[list[str]]) -> tuple[np.ndarray, list[str] | None]:
+    try:
+        text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8-sig")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: not a table: {error}") from None
+    lines = [(k, line) for k, line in enumerate(text.splitlines(), 1) if line.strip() and not line.startswith("#")]
     if not lines:
         raise DataError(f"{path}: no rows")
-    width = len(lines[0])
-    headed = not any(is_number(cell) for cell in lines[0])
+    mark = max(",;\t", key=lines[0][1].count)
+    cells = csv.reader((line for _, line in lines), delimiter=mark)
+    return numbers_of(str(path), [(k, row) for (k, _), row in zip(lines, cells, strict=True)])
+
+
+def numbers_of(path: str, lines: list[tuple[int, list[str]]]) -> tuple[np.ndarray, list[str] | None]:
+    """The columns that have numbers, of lines with their places in the file."""
+    heads = lines[0][1]
+    headed = not any(is_number(cell) for cell in heads)
     body = lines[headed:]
-    for number, line in enumerate(body, headed + 1):
-        if len(line) != width:
-            at = min(len(line), width) + 1
-            raise ParseError(path, number, at, f"{len(line)} columns; the first line has {width}")
-    if not body:
-        raise DataError(f"{path}: no rows of numbers")
-    used = [j for j in range(width) if any(is_number(line[j]) for line in body)]
-    rows = np.empty((len(body), len(used)))
-    for t, line in enumerate(body):
-        for k, j in enumerate(used):
-            try:
-                rows[t, k] = number_of(line[j])
-            except ValueError:
-                raise ParseError(path, t + headed + 1, j + 1, f"{line[j]!r} is no number") from None
+    for k, row in body:
+        if len(row) != len(heads):
+            at = min(len(row), len(heads)) + 1
+            raise ParseError(path, k, at, f"{len(row)} columns; the first line has {len(heads)}")
+    used = [j for j in range(len(heads)) if any(is_number(row[j]) for _, row in body)]
     if not used:
         raise DataError(f"{path}: no column of numbers")
-    return rows, [lines[0][j].strip() for j in used] if headed else None
+    rows = np.empty((len(body), len(used)))
+    for t, (k, row) in enumerate(body):
+        for place, j in enumerate(used):
+            try:
+                rows[t, place] = number_of(row[j])
+            except ValueError:
+                raise ParseError(path, k, j + 1, f"{row[j]!r} is no number") from None
+    return rows, [heads[j].strip() for j in used] if headed else None
 
 
 def number_of(cell: str) -> float:

@@ -206,15 +206,15 @@ cdef class Correlated(Matching):
         return 0
 
     cdef int ask(self, Py_ssize_t T) except -1:
-        cdef Py_ssize_t w, l
+        cdef Py_ssize_t w, level
         for w in range(1, min(self.window, T - 1) + 1):
             self.widen(w, T)
             if T <= w + 1 or (self.ensemble == 0 and w < self.window):
                 continue
             self.correlate(w, T)
             if self.ensemble == 2:
-                for l in range(self.levels):
-                    self.pick((w - 1) * self.levels + l, w, T, <double> l / self.levels)
+                for level in range(self.levels):
+                    self.pick((w - 1) * self.levels + level, w, T, <double> level / self.levels)
             else:
                 self.pick(w - 1 if self.ensemble else 0, w, T, self.rho)
         return 0
@@ -260,7 +260,7 @@ cdef class Correlated(Matching):
 class CORN(Strategy):
     """Correlation-driven nonparametric learning: the best portfolio for the days whose windows correlate with the last.
 
-        C = {i : corr(x_(i-w)..x_(i-1), x_(t-w+1)..x_t) >= rho},  b = argmax sum over C of log b.x_i; uniform if C is empty
+        C = {i : corr(x_(i-w)..x_(i-1), x_(t-w+1)..x_t) >= rho},  b = argmax sum over C of log b.x_i; 1/m if C is empty
 
     All days are kept, and a day takes time in proportion to them.
 
@@ -268,14 +268,14 @@ class CORN(Strategy):
     ----------
     window : w, days, from 1 on.
     rho : the least correlation, -1 to 1.
-    ensemble : None; "uniform", windows of 1 to `window` days with this rho, weighted by their wealth (CORN-U); or "top",
-        windows of 1 to `window` days with rho = 0, 1/levels, 2/levels ..., of which the wealthiest are heard (CORN-K).
+    ensemble : None; "uniform", windows of 1 to `window` days with this rho, weighted by their wealth (CORN-U); or
+        "top", windows of 1 to `window` days with rho = 0, 1/levels ..., of which the wealthiest are heard (CORN-K).
     levels : of rho in CORN-K.
     top : the share of the experts of CORN-K that is heard, above 0.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("corn", load("djia")[:200]).final_wealth, 3)
-    0.907
+    1.013
 
     Li, Hoi, Gopalkrishnan. CORN: correlation-driven nonparametric learning approach for portfolio selection. ACM TIST
     2(3), 2011.
@@ -298,14 +298,14 @@ class CORN(Strategy):
 cdef class Neighbours(Matching):
     """Expert 0 takes all days; the others those nearest, by windows of 1 to k days and l shares of the past."""
 
-    cdef Py_ssize_t l
+    cdef Py_ssize_t levels
 
-    def __init__(self, Py_ssize_t k, Py_ssize_t l):
-        self.l = l
-        Matching.__init__(self, 1 + k * l, k)
+    def __init__(self, Py_ssize_t k, Py_ssize_t levels):
+        self.levels = levels
+        Matching.__init__(self, 1 + k * levels, k)
 
     cdef int ask(self, Py_ssize_t T) except -1:
-        cdef Py_ssize_t w, l, n, i
+        cdef Py_ssize_t w, level, n, i
         cdef Py_ssize_t[::1] order
         if T > 1:
             self.invest(0, T, NULL)
@@ -316,9 +316,9 @@ cdef class Neighbours(Matching):
             order = np.argsort(self.kept[self.window, w:T], kind="stable")
             for i in range(order.shape[0]):
                 order[i] += w
-            for l in range(self.l):
-                n = <Py_ssize_t> floor((0.02 + (0.5 * l / (self.l - 1) if self.l > 1 else 0.0)) * T)
-                self.invest(1 + (w - 1) * self.l + l, min(n, T - w), &order[0])
+            for level in range(self.levels):
+                n = <Py_ssize_t> floor((0.02 + (0.5 * level / (self.levels - 1) if self.levels > 1 else 0.0)) * T)
+                self.invest(1 + (w - 1) * self.levels + level, min(n, T - w), &order[0])
         return 0
 
 
@@ -337,7 +337,7 @@ class NearestNeighbour(Strategy):
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("nearest-neighbour", load("djia")[:100]).final_wealth, 3)
-    0.866
+    0.912
 
     Gyorfi, Udina, Walk. Nonparametric nearest neighbor based empirical portfolio selection strategies. Statistics and
     Decisions 26(2), 2008.
@@ -345,7 +345,7 @@ class NearestNeighbour(Strategy):
 
     paper = "Gyorfi, Udina and Walk (2008)"
     k = Number(5, least=1, most=1000, integer=True)
-    l = Number(10, least=1, most=1000, integer=True)
+    l = Number(10, least=1, most=1000, integer=True)  # no-cython-lint
     fixed = ("k", "l")
 
     def build(self):
@@ -355,28 +355,28 @@ class NearestNeighbour(Strategy):
 cdef class Around(Matching):
     """The same with all days within a distance of c/l."""
 
-    cdef Py_ssize_t l
+    cdef Py_ssize_t levels
     cdef double c
 
-    def __init__(self, Py_ssize_t k, Py_ssize_t l, double c):
-        self.l, self.c = l, c
-        Matching.__init__(self, 1 + k * l, k)
+    def __init__(self, Py_ssize_t k, Py_ssize_t levels, double c):
+        self.levels, self.c = levels, c
+        Matching.__init__(self, 1 + k * levels, k)
 
     cdef int ask(self, Py_ssize_t T) except -1:
-        cdef Py_ssize_t w, l, n, i
+        cdef Py_ssize_t w, level, n, i
         if T > 1:
             self.invest(0, T, NULL)
         for w in range(1, min(self.window, T - 1) + 1):
             self.widen(w, T)
             if T <= w + 1:
                 continue
-            for l in range(self.l):
+            for level in range(self.levels):
                 n = 0
                 for i in range(w, T):
-                    if sqrt(self.total[i]) <= self.c / (l + 1):
+                    if sqrt(self.total[i]) <= self.c / (level + 1):
                         self.rows[n] = i
                         n += 1
-                self.invest(1 + (w - 1) * self.l + l, n, self.rows)
+                self.invest(1 + (w - 1) * self.levels + level, n, self.rows)
         return 0
 
 
@@ -395,7 +395,7 @@ class KernelPortfolio(Strategy):
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("kernel-portfolio", load("djia")[:100]).final_wealth, 3)
-    0.866
+    0.972
 
     Gyorfi, Lugosi, Udina. Nonparametric kernel-based sequential investment strategies. Mathematical Finance 16(2),
     2006.
@@ -403,7 +403,7 @@ class KernelPortfolio(Strategy):
 
     paper = "Gyorfi, Lugosi and Udina (2006)"
     k = Number(5, least=1, most=1000, integer=True)
-    l = Number(10, least=1, most=1000, integer=True)
+    l = Number(10, least=1, most=1000, integer=True)  # no-cython-lint
     c = Number(1.0, above=0, search=(0.25, 0.5, 1.0, 2.0))
     fixed = ("k", "l")
 

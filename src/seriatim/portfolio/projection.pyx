@@ -72,7 +72,7 @@ cdef int quadratic(const double* A, const double* c, double* b, Py_ssize_t m, do
     Where b may be positive, it solves A b + lam = c with sum 1; what would be negative leaves, what has a gradient
     below that of the others enters. work has room for m (m + 3) numbers, free for m.
     """
-    cdef Py_ssize_t i, j, n, worst, turn
+    cdef Py_ssize_t i, j, n, worst, _turn
     cdef double lam, step, least, slope, sums, ones, size = 0
     cdef double* H = work
     cdef double* y = work + m * m
@@ -83,7 +83,7 @@ cdef int quadratic(const double* A, const double* c, double* b, Py_ssize_t m, do
         if b[j] > 0:
             free[n] = <int> j
             n += 1
-    for turn in range(50 * m + 100):
+    for _turn in range(50 * m + 100):
         for i in range(n):
             for j in range(i + 1):
                 H[i * n + j] = A[free[i] * m + free[j]]

@@ -84,9 +84,11 @@ WIDE static void mixture(Py_ssize_t n, Py_ssize_t m, const double *data, const P
 
 #define ACROSS 12 /* assets that are gone through together; rows of Anticor are filled up to a multiple of it */
 
-/* Rows less their means, and the root of the sum of squares of what is left. Beyond the m assets all stays 0. */
-static inline void centre(Py_ssize_t w, Py_ssize_t m, Py_ssize_t wide, const double *logs, double *restrict out,
-                          double *restrict means, double *restrict size)
+/* Rows less their means, and the root of the sum of squares of what is left; with `first`, the sum of its products with
+   that, too. Beyond the m assets all stays 0. */
+static inline void centre(Py_ssize_t w, Py_ssize_t m, Py_ssize_t wide, const double *restrict logs,
+                          double *restrict out, double *restrict means, double *restrict size,
+                          const double *restrict first, double *restrict back)
 {
     for (Py_ssize_t j = 0; j < m; j++)
         means[j] = size[j] = 0;
@@ -100,6 +102,8 @@ static inline void centre(Py_ssize_t w, Py_ssize_t m, Py_ssize_t wide, const dou
             double apart = logs[k * m + j] - means[j];
             out[k * wide + j] = apart;
             size[j] += apart * apart;
+            if (first)
+                back[j] += first[k * wide + j] * apart;
         }
     for (Py_ssize_t j = 0; j < m; j++)
         size[j] = sqrt(size[j]);
@@ -134,14 +138,17 @@ static inline void give(Py_ssize_t wide, Py_ssize_t i, double *restrict line, co
     const double mean = means[i], scale = size1[i], own = back[i];
     const four zero = {0, 0, 0, 0}, mine = {mean, mean, mean, mean}, by = {scale, scale, scale, scale};
     const four mine_back = {own, own, own, own};
-    four sum = zero;
-    for (Py_ssize_t j = 0; j < wide; j += 4) {
-        four correlation = *(const four *)(line + j) * by * *(const four *)(size2 + j);
-        mask claims = (correlation > zero) & (mine >= *(const four *)(means + j));
-        four claim = (four)((mask)(correlation + mine_back + *(const four *)(back + j)) & claims);
-        *(four *)(line + j) = claim;
-        sum += claim;
-    }
+    four sums[ACROSS / 4] = {zero, zero, zero};
+    for (Py_ssize_t j = 0; j < wide; j += ACROSS)
+        for (int k = 0; k < ACROSS / 4; k++) { /* three sums, so that none waits for itself */
+            const Py_ssize_t at = j + 4 * k;
+            four correlation = *(const four *)(line + at) * by * *(const four *)(size2 + at);
+            mask claims = (correlation > zero) & (mine >= *(const four *)(means + at));
+            four claim = (four)((mask)(correlation + mine_back + *(const four *)(back + at)) & claims);
+            *(four *)(line + at) = claim;
+            sums[k] += claim;
+        }
+    four sum = (sums[0] + sums[1]) + sums[2];
     double total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
     if (total > 0) {
         double share = b[i] / total;
@@ -160,11 +167,8 @@ WIDE static void anticor(Py_ssize_t w, Py_ssize_t m, Py_ssize_t wide, const doub
     double *means = size2 + wide, *back = means + wide, *line = back + wide, *other = line + wide, *came = other + wide;
     Py_ssize_t n = 0;
     memset(size1, 0, 7 * wide * sizeof(double));
-    centre(w, m, wide, logs, first, means, size1);
-    centre(w, m, wide, logs + w * m, second, means, size2);
-    for (Py_ssize_t k = 0; k < w; k++)
-        for (Py_ssize_t j = 0; j < m; j++)
-            back[j] += first[k * wide + j] * second[k * wide + j];
+    centre(w, m, wide, logs, first, means, size1, NULL, NULL);
+    centre(w, m, wide, logs + w * m, second, means, size2, first, back);
     for (Py_ssize_t j = 0; j < m; j++) { /* one over the sizes from here on; what did not move is like nothing */
         size1[j] = size1[j] > 0 ? 1 / size1[j] : 0;
         size2[j] = size2[j] > 0 ? 1 / size2[j] : 0;

@@ -87,8 +87,7 @@ def page(result: Mapping[str, Any]) -> str:
     result = checked(result)
     parts = (results, wealth, drawdowns, repeat)
     drawn = [
-        {"label": str(one["label"])}
-        | {name: thin(one[name]) for name in ("wealth", "drawdown") if one.get(name)}
+        {"label": str(one["label"])} | {name: thin(one[name]) for name in ("wealth", "drawdown") if one.get(name)}
         for one in result["strategies"]
     ]
     return filled(
@@ -139,10 +138,10 @@ def results(result: Mapping[str, Any]) -> str:
             f'<tr{kind}><th scope="row" data-value="{label}"><span class="label">{label}</span>{more}</th>{cells}</tr>'
         )
     note = (
-        '<p class="note">Wealth of 1 at the end; return and volatility of a year of 252 days; Sharpe: what the return is '
-        "above 4%, in volatilities; drawdown: the largest loss since a peak; turnover: the share moved on a day; alpha and p: "
-        "the daily return that the market, held in equal parts, does not explain, and the chance of as much without any "
-        "(Student's test, one-sided). What is in hindsight knew all days beforehand.</p>"
+        '<p class="note">Wealth of 1 at the end; return and volatility of a year of 252 days; Sharpe: what the return '
+        "is above 4%, in volatilities; drawdown: the largest loss since a peak; turnover: the share moved on a day; "
+        "alpha and p: the daily return that the market, held in equal parts, does not explain, and the chance of as "
+        "much without any (Student's test, one-sided). What is in hindsight knew all days beforehand.</p>"
     )
     return sections.section("results", "Results", sections.table("results sortable", f"<tr>{heads}</tr>", rows) + note)
 
