@@ -13,7 +13,7 @@ from seriatim.portfolio.strategy import Strategy
 
 
 cdef extern from "sums.h":
-    double dot(Py_ssize_t n, const double* a, const double* x) noexcept nogil
+    double grow(Py_ssize_t n, double* held, const double* x) noexcept nogil
 
 
 cdef class Held(Learner):
@@ -21,12 +21,9 @@ cdef class Held(Learner):
 
     cdef int learn(self, const double* x) except -1:
         cdef Py_ssize_t j
-        cdef double grown = dot(self.m, self.b, x), sum = 0
+        cdef double scale = 1 / grow(self.m, self.b, x)
         for j in range(self.m):
-            self.b[j] *= x[j] / grown
-            sum += self.b[j]
-        for j in range(self.m):
-            self.b[j] /= sum
+            self.b[j] *= scale
         return 0
 
 

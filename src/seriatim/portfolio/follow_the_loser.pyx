@@ -536,8 +536,8 @@ cdef class AntiCorrelated(Learner):
     def check(self):
         Learner.check(self)
         for name, array in self.arrays.items():
-            if name.endswith(("held", "wealth")) and not (array >= 0).all():
-                raise ModelError(f"{name} is below 0")
+            if (name.endswith("held") and (array < 0).any()) or (name.endswith("wealth") and not (array > 0).all()):
+                raise ModelError(f"{name} is not above 0")
             if name.endswith("held") and array.size and abs(array.sum(axis=1) - 1).max() > 1e-6:
                 raise ModelError(f"{name} holds what is no portfolio")
 

@@ -1,7 +1,6 @@
 """What all strategies do with a day, and what a day of a portfolio comes to."""
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport fabs
 from libc.string cimport memcpy
 
 import numpy as np
@@ -11,6 +10,8 @@ from seriatim.errors import ModelError
 
 cdef extern from "sums.h":
     double dot(Py_ssize_t n, const double* a, const double* x) noexcept nogil
+    double grow(Py_ssize_t n, double* held, const double* x) noexcept nogil
+    double moved(Py_ssize_t n, const double* b, const double* a, const double* x, double scale) noexcept nogil
 
 
 cdef double* pointer(array) except? NULL:
@@ -105,16 +106,17 @@ cdef class Learner:
 
 def settle(const double[:, ::1] X, const double[:, ::1] B, double cost):
     """What each day's portfolio came to, costs taken off, and how much of the money was moved for it."""
-    cdef Py_ssize_t t, j, n = X.shape[0], m = X.shape[1]
-    cdef double gross = 1, moved
+    cdef Py_ssize_t t, n = X.shape[0], m = X.shape[1]
+    cdef double gross = 1, change
     cdef double[::1] daily = np.empty(n), turnover = np.empty(n)
     for t in range(n):
-        moved = 0
-        for j in range(m):
-            moved += fabs(B[t, j] - (B[t - 1, j] * X[t - 1, j] / gross if t else 0.0))
+        if t:
+            change = moved(m, &B[t, 0], &B[t - 1, 0], &X[t - 1, 0], 1 / gross)
+        else:    # all of it is bought
+            change = moved(m, &B[0, 0], &B[0, 0], &X[0, 0], 0)
         gross = dot(m, &B[t, 0], &X[t, 0])
-        daily[t] = gross * (1 - 0.5 * cost * moved)
-        turnover[t] = 0.5 * moved
+        daily[t] = gross * (1 - 0.5 * cost * change)
+        turnover[t] = 0.5 * change
     return np.asarray(daily), np.asarray(turnover)
 
 
@@ -124,10 +126,7 @@ def market(const double[:, ::1] X):
     cdef double before = 1, now
     cdef double[::1] daily = np.empty(n), held = np.full(m, 1.0 / m)
     for t in range(n):
-        now = 0
-        for j in range(m):
-            held[j] *= X[t, j]
-            now += held[j]
+        now = grow(m, &held[0], &X[t, 0])
         daily[t] = now / before
         before = now
         if not 1e-100 < now < 1e100:    # only the proportions count

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from seriatim.errors import DataError
+from seriatim.errors import DataError, ModelError
 from seriatim.model import Model
 from seriatim.portfolio import market
 
@@ -68,6 +68,12 @@ class Strategy(Model):
         if new := sorted(set(names) - set(known)):
             raise DataError(f"asset {new[0]} was not there on the days before; these had {', '.join(known[:20])}")
         return np.ascontiguousarray(X[:, [names.index(name) for name in known]])
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        names = self._lists.get("assets")
+        if names is not None and len(names) != self._learner.m:
+            raise ModelError(f"{len(names)} names for {self._learner.m} assets")
 
     @property
     def weights_(self) -> np.ndarray:

@@ -46,6 +46,39 @@ WIDE static double squared_distance(Py_ssize_t n, const double *a, const double 
     return sum;
 }
 
+/* held becomes held x; its sum, in four lanes. */
+WIDE static double grow(Py_ssize_t n, double *held, const double *x)
+{
+    four lanes = {0, 0, 0, 0};
+    Py_ssize_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        four now = *(four *)(held + i) * *(const four *)(x + i);
+        *(four *)(held + i) = now;
+        lanes += now;
+    }
+    double sum = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+    for (; i < n; i++)
+        sum += held[i] *= x[i];
+    return sum;
+}
+
+/* The sum of |b - a x scale|, in four lanes: what is moved when what became of a is to be b. */
+WIDE static double moved(Py_ssize_t n, const double *b, const double *a, const double *x, double scale)
+{
+    const mask size = {0x7fffffffffffffff, 0x7fffffffffffffff, 0x7fffffffffffffff, 0x7fffffffffffffff};
+    const four by = {scale, scale, scale, scale};
+    four lanes = {0, 0, 0, 0};
+    Py_ssize_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        four apart = *(const four *)(b + i) - *(const four *)(a + i) * *(const four *)(x + i) * by;
+        lanes += (four)((mask)apart & size);
+    }
+    double sum = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+    for (; i < n; i++)
+        sum += fabs(b[i] - a[i] * x[i] * scale);
+    return sum;
+}
+
 /* out += a x */
 WIDE static void add(Py_ssize_t n, double a, const double *restrict x, double *restrict out)
 {
