@@ -21,9 +21,9 @@ cdef class Held(Learner):
 
     cdef int learn(self, const double* x) except -1:
         cdef Py_ssize_t j
-        cdef double scale = 1 / grow(self.m, self.b, x)
+        cdef double sum = grow(self.m, self.b, x)
         for j in range(self.m):
-            self.b[j] *= scale
+            self.b[j] /= sum
         return 0
 
 
