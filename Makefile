@@ -61,7 +61,7 @@ $(VENV)/lint: $(VENV)/tests
 
 .venv-peers/installed: pyproject.toml
 	$(PYTHON) -m venv .venv-peers
-	.venv-peers/bin/python -m pip install --quiet vowpalwabbit scikit-learn gensim river scipy pyarrow
+	.venv-peers/bin/python -m pip install --quiet vowpalwabbit scikit-learn gensim river scipy pyarrow universal-portfolios six
 	touch $@
 
 clean:

@@ -29,7 +29,7 @@ setup(
             Extension(
                 name,
                 [path],
-                include_dirs=["src/seriatim/core", "src/seriatim/data", "src/seriatim/kernel", "src/seriatim/topics"],
+                include_dirs=[f"src/seriatim/{name}" for name in ("core", "data", "kernel", "topics", "portfolio")],
                 depends=headers if '.h"' in Path(path).read_text() else [],
                 extra_compile_args=FLAGS,
             )

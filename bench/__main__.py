@@ -28,6 +28,7 @@ from bench import (
     partial_fit,
     passes,
     pipe,
+    portfolio,
     reading,
     recommend,
     startup,
@@ -61,6 +62,7 @@ COMPARISONS = {
     "recommend": recommend.compare,
     "topics": topics.compare,
     "dictionary": dictionary.compare,
+    "portfolio": portfolio.compare,
 }
 OURS = ("numpy", "scipy", "pyarrow", "isal")
 PEERS = ("vowpalwabbit", "scikit-learn", "gensim", "river", "scipy", "numpy", "pyarrow")

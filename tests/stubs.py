@@ -22,6 +22,7 @@ from seriatim import catalogue as catalogue
 from seriatim import data as data
 from seriatim import errors as errors
 from seriatim import evaluate as evaluate
+from seriatim import portfolio as portfolio
 """
 
 
@@ -32,8 +33,8 @@ def kind(parameter: Parameter) -> str:
             return 'float | Literal["median"]'
         case Number(integer=whole, optional=optional):
             return ("int" if whole else "float") + (" | None" if optional else "")
-        case Choice(options=options):
-            return f"Literal[{', '.join(map(repr, options))}]".replace("'", '"')
+        case Choice(options=options, optional=optional):
+            return f"Literal[{', '.join(map(repr, options))}]".replace("'", '"') + (" | None" if optional else "")
         case Flag():
             return "bool"
         case FeatureChoice():

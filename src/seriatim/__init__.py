@@ -13,7 +13,7 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-_modules = ("catalogue", "data", "errors", "evaluate")
+_modules = ("catalogue", "data", "errors", "evaluate", "portfolio")
 _functions = {"load": "modelfile", "algorithms": "catalogue", "Features": "features"}
 
 

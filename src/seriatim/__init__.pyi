@@ -6,6 +6,7 @@ from seriatim import catalogue as catalogue
 from seriatim import data as data
 from seriatim import errors as errors
 from seriatim import evaluate as evaluate
+from seriatim import portfolio as portfolio
 from seriatim.catalogue import algorithms as algorithms
 from seriatim.estimator import Classifier, Detector, Regressor
 from seriatim.experts.estimator import Experts

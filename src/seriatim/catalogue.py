@@ -25,6 +25,7 @@ FAMILIES = (
     "topics",
     "recommend",
     "experts",
+    "portfolio",
     "retrieval",
     "novelty",
 )

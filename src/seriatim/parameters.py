@@ -136,16 +136,21 @@ class Number(Parameter):
 
 @dataclass(frozen=True)
 class Choice(Parameter):
-    """One of a few names."""
+    """One of a few names; `optional` admits None."""
 
     options: Sequence[str] = ()
+    optional: bool = False
+
+    def parse(self, text: str) -> Any:
+        return None if self.optional and text.lower() == "none" else text
 
     @property
     def range(self) -> str:
-        return " or ".join(map(repr, self.options))
+        return " or ".join(map(repr, self.options)) + (", or None" if self.optional else "")
 
     def problem(self, value: Any) -> str | None:
-        return None if isinstance(value, str) and value in self.options else self.range
+        known = isinstance(value, str) and value in self.options
+        return None if known or (self.optional and value is None) else self.range
 
 
 @dataclass(frozen=True)

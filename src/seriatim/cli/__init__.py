@@ -23,6 +23,7 @@ COMMANDS = {
     "inspect": "Show what is in a saved model, its heaviest features first.",
     "algorithms": "List the algorithms and their parameters.",
     "describe": "Show what is in a file: rows, features, labels, scales.",
+    "portfolio": "Run strategies of portfolio selection over a market and compare them.",
     "convert": "Write data in another format.",
     "datasets": "List the bundled data sets and the generated streams.",
     "play": "Play rock, paper, scissors against experts on your habits.",

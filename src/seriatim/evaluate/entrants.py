@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -117,7 +117,7 @@ def entrant(given: Any, features: Any = None) -> Entrant:
     return Entrant(label, model)
 
 
-def parsed(text: str) -> tuple[type[Estimator], dict[str, Any]]:
+def parsed(text: str, find: Callable[[str], Any] = catalogue.find_estimator) -> tuple[Any, dict[str, Any]]:
     """Class and parameters of `name:parameter=value,parameter=value`.
 
     A comma within a value needs no quotes: what follows it is no parameter.
@@ -130,7 +130,7 @@ def parsed(text: str) -> tuple[type[Estimator], dict[str, Any]]:
     {'groups': [0, 0, 1, 1], 'lam': 0.1}
     """
     name, colon, rest = text.partition(":")
-    cls = catalogue.find_estimator(name)
+    cls = find(name)
     known = [name for name in cls.parameters if name != "features"]
     texts: dict[str, str] = {}
     last = None

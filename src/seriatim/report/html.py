@@ -32,17 +32,34 @@ def html(result: Mapping[str, Any]) -> str:
     (True, False)
     """
     result = words.checked(result)
+    return filled(
+        title=str(result["title"]),
+        kind="a comparison of online learners",
+        lead=sections.lead(result),
+        sections="\n".join(filter(None, (section(result) for section in sections.ALL))),
+        maker=maker_of(result["setting"]),
+        data=plotted(result),
+    )
+
+
+def filled(*, title: str, kind: str, lead: str, sections: str, maker: str, data: Any) -> str:
+    """The page with these parts: title, kind and maker are texts, lead and sections HTML, data what is drawn."""
     style, script = part("style.css"), SCRIPT.format("\n".join(map(part, SCRIPTS)))
     return Template(part("page.html")).substitute(
         policy=escape(policy(style, script)),
         style=style,
         script=script,
-        title=escape(str(result["title"])),
-        lead=sections.lead(result),
-        sections="\n".join(filter(None, (section(result) for section in sections.ALL))),
-        maker=escape(f"Seriatim {(result['setting'].get('versions') or {}).get('seriatim', '')}".strip()),
-        data=embedded(plotted(result)),
+        title=escape(title),
+        kind=escape(kind),
+        lead=lead,
+        sections=sections,
+        maker=escape(maker),
+        data=embedded(data),
     )
+
+
+def maker_of(setting: Mapping[str, Any]) -> str:
+    return f"Seriatim {(setting.get('versions') or {}).get('seriatim', '')}".strip()
 
 
 def write(result: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
@@ -56,9 +73,12 @@ def write(result: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
     ...     path.read_text()[:15]
     '<!doctype html>'
     """
+    write_text(html(result), path)
+
+
+def write_text(text: str, path: str | os.PathLike[str]) -> None:
     from seriatim.modelfile import whole_file
 
-    text = html(result)
     with whole_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 

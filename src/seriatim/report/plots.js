@@ -25,6 +25,7 @@ const ofAlgorithms = (name, x, y) =>
     }));
 
 const byExamples = { nameX: "examples", unitX: "examples", formatX: "count" };
+const byDays = { nameX: "days", unitX: "days", formatX: "count" };
 const byMeasure = { nameY: result.measure, formatY: measureFormat };
 
 const PLOTS = {
@@ -74,6 +75,14 @@ const PLOTS = {
     return new LinePlot(figure, { name: "order", series, ...byExamples, ...byMeasure, ...about });
   },
   features: (figure) => new BarPlot(figure, result.heaviest),
+  wealth: (figure) => {
+    const series = ofAlgorithms("wealth", "days", "value");
+    return new LinePlot(figure, { name: "wealth", series, ...byDays, nameY: "wealth", formatY: "plain", logY: true });
+  },
+  drawdown: (figure) => {
+    const series = ofAlgorithms("drawdown", "days", "value");
+    return new LinePlot(figure, { name: "drawdown", series, ...byDays, nameY: "drawdown", formatY: "rate" });
+  },
 };
 for (const figure of document.querySelectorAll("[data-plot]")) attempt(() => PLOTS[figure.dataset.plot](figure));
 redraw();

@@ -1,0 +1,259 @@
+"""seriatim portfolio"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from seriatim.cli import check_folder
+
+# What is compared if nothing is chosen: every strategy, and the forms of it that the literature has figures of.
+STRATEGIES = (
+    "buy-and-hold",
+    "best-stock",
+    "ucrp",
+    "bcrp",
+    "universal-portfolio",
+    "exponentiated-gradient",
+    "ons",
+    "anticor",
+    "anticor:nested=true",
+    "pamr",
+    "pamr:variant=I",
+    "pamr:variant=II",
+    "cwmr",
+    "cwmr:variant=variance",
+    "olmar",
+    "olmar:variant=2",
+    "rmr",
+    "corn",
+    "corn:ensemble=uniform",
+    "corn:ensemble=top",
+    "nearest-neighbour",
+    "kernel-portfolio",
+)
+
+
+@click.command("portfolio")
+@click.argument("market", metavar="MARKET")
+@click.option(
+    "-a",
+    "--algorithm",
+    "strategies",
+    multiple=True,
+    metavar="SPEC",
+    help="NAME or NAME:PARAMETER=VALUE,...; may be repeated. All strategies if there is none.",
+)
+@click.option(
+    "--cost", type=click.FloatRange(0, 1, max_open=True), default=0.0, help="Share of what is traded that is paid."
+)
+@click.option("--prices", "kind", flag_value="prices", help="The numbers are prices.")
+@click.option(
+    "--relatives", "kind", flag_value="relatives", help="The numbers are price relatives, close/close before."
+)
+@click.option("--limit", type=click.IntRange(1), help="Only so many of the first days.")
+@click.option("--report", metavar="FILE", help="Write a page with the curves of wealth.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(
+    market: str,
+    strategies: tuple[str, ...],
+    cost: float,
+    kind: str | None,
+    limit: int | None,
+    report: str | None,
+    as_json: bool,
+) -> None:
+    """Run strategies over MARKET day by day, and compare what they make of 1.
+
+    MARKET is a table with a row a day and a column an asset, CSV or Parquet, or the name of a bundled market: djia,
+    nyse. Whether it has prices or price relatives is told from the numbers unless it is said. Columns without numbers,
+    such as dates, are left out; a missing number is a day without trade, and an asset that has none until the end is
+    cash. The market that strategies are tested against is all assets in equal parts, bought once and held. Best-stock
+    and bcrp know all days beforehand.
+
+    \b
+    seriatim portfolio djia
+    seriatim portfolio prices.csv --cost 0.001 --report market.html
+    seriatim portfolio nyse -a buy-and-hold -a pamr:variant=II,C=100 -a olmar:window=7 --json
+    """
+    check_folder(report)
+    X, names, title, kind = opened(market, kind, limit)
+    chosen = [one_of(text) for text in dict.fromkeys(strategies or STRATEGIES)]
+    start = time.perf_counter()
+    runs, interrupted = [], False
+    try:
+        with Progress(len(chosen)) as progress:
+            for label, strategy in chosen:
+                runs.append((label, run_of(strategy, X, cost, progress.of(label))))
+    except KeyboardInterrupt:
+        interrupted = True
+    result = result_of(title, runs, X, names, cost, kind)
+    if runs and report and not interrupted:
+        from seriatim.report import markets
+
+        markets.write(result, report)
+    if as_json:
+        for one in result["strategies"]:
+            one.pop("drawdown")
+        click.echo(json.dumps(result | {"written": [report] if report and not interrupted else []}))
+    elif runs:
+        show(result, time.perf_counter() - start)
+        if report and not interrupted:
+            click.echo(f"report: {report}")
+    if interrupted:
+        click.echo(f"seriatim: interrupted; {len(runs)} of {len(chosen)} strategies had been run", err=True)
+        sys.exit(130)
+
+
+def opened(market: str, kind: str | None, limit: int | None) -> tuple[Any, list[str] | None, str, str]:
+    """Relatives, names of the assets, a title, and what the numbers were."""
+    from seriatim.errors import DataError
+    from seriatim.portfolio import market as markets
+
+    if market in markets.MARKETS and not Path(market).is_file():
+        if kind == "prices":
+            raise click.UsageError(f"{market} is bundled as price relatives")
+        return markets.load(market)[:limit], None, market, "relatives"
+    if not Path(market).is_file():
+        bundled = ", ".join(markets.MARKETS)
+        raise DataError(f"{market}: no such file, and no bundled market; those are {bundled}")
+    X, names = markets.read(market)
+    kind = kind or told(X)
+    if kind == "prices":
+        X = markets.relatives_of(X[: None if limit is None else limit + 1], names)
+    else:
+        X = markets.check(X[:limit], names, whole=True)
+    return X, names, Path(market).name, kind
+
+
+def told(X: Any) -> str:
+    """Prices or relatives: the numbers of which lie about 1 and jump about it are relatives."""
+    from seriatim.errors import DataError
+    from seriatim.portfolio import market as markets
+
+    try:
+        markets.relatives_of(X)
+    except DataError:
+        return "relatives"
+    try:
+        markets.check(X)
+    except DataError:
+        return "prices"
+    if X.size < markets.FEW:
+        raise click.UsageError("too few numbers to tell prices from price relatives; say --prices or --relatives")
+    return "prices"  # they lie about 1, and wander
+
+
+def one_of(text: str) -> tuple[str, Any]:
+    """A strategy, and what it is called in the table."""
+    from seriatim import catalogue
+    from seriatim.errors import ParameterError
+    from seriatim.evaluate.entrants import parsed
+    from seriatim.portfolio import Strategy
+
+    cls, values = parsed(text, catalogue.find)
+    if not issubclass(cls, Strategy):
+        raise ParameterError(f"{catalogue.command_name(cls)} is for {cls.task}, no strategy of portfolios")
+    strategy = cls(**values)
+    strategy._check_parameters()
+    special = " ".join(f"{name}={cls.parameters[name].shown(v).strip(chr(39))}" for name, v in values.items())
+    return f"{catalogue.command_name(cls)} {special}".strip(), strategy
+
+
+def run_of(strategy: Any, X: Any, cost: float, watch: Any) -> Any:
+    from seriatim.portfolio import backtest
+
+    return backtest(strategy, X, cost=cost, watch=watch)
+
+
+def result_of(
+    title: str, runs: list[tuple[str, Any]], X: Any, names: list[str] | None, cost: float, kind: str
+) -> dict[str, Any]:
+    """All that is shown, as what JSON has; the wealthiest first."""
+    import numpy as np
+
+    from seriatim import __version__
+
+    days = list(range(1, len(X) + 1))
+    entries = []
+    for label, run in runs:
+        figures = run.as_dict()
+        peaks = np.maximum(np.maximum.accumulate(run.wealth), 1.0)
+        entry = {
+            "label": label,
+            "strategy": figures.pop("strategy"),
+            "hindsight": run.strategy.hindsight,
+            "market": type(run.strategy).__name__ == "BuyAndHold",
+            "figures": {name: value for name, value in figures.items() if name not in ("days", "cost")},
+            "wealth": {"days": days, "value": run.wealth.tolist()},
+            "drawdown": {"days": days, "value": (1 - run.wealth / peaks).tolist()},
+        }
+        entries.append(entry)
+    entries.sort(key=lambda one: -(one["figures"]["final_wealth"] or 0.0))
+    setting = {
+        "days": len(X),
+        "assets": X.shape[1],
+        "names": names,
+        "numbers": kind,
+        "cost": cost,
+        "command": shlex.join(["seriatim", *sys.argv[1:]]),
+        "versions": {"seriatim": __version__, "numpy": np.__version__},
+        "date": time.strftime("%Y-%m-%d %H:%M"),
+    }
+    return {"title": title, "setting": setting, "strategies": entries}
+
+
+def show(result: dict[str, Any], seconds: float) -> None:
+    """The result for a person."""
+    from rich.console import Console
+
+    from seriatim.report import markets
+
+    setting = result["setting"]
+    costs = f", costs {setting['cost']:g}" if setting["cost"] else ""
+    said = f"{setting['days']:,} days, {setting['assets']:,} assets, from {setting['numbers']}{costs}"
+    click.secho(f"{result['title']}: {said}", bold=True)
+    console = Console() if sys.stdout.isatty() else Console(width=160)
+    console.print(markets.table(result, console.width), highlight=False)
+    click.echo(
+        "p: chance of such a daily return beyond the market's, without any advantage (Student's test, one-sided)"
+    )
+    if any(one["hindsight"] for one in result["strategies"]):
+        click.echo("best-stock and bcrp knew all days beforehand")
+    click.echo(f"{len(result['strategies'])} strategies in {seconds:.1f} s")
+
+
+class Progress:
+    """Which strategy runs, and how far it is; a line on a terminal."""
+
+    def __init__(self, total: int) -> None:
+        self.total, self.done, self.shown = total, 0, 0.0
+        self.visible = sys.stderr.isatty()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.visible:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def of(self, label: str) -> Any:
+        """What to call with the share of the days that this strategy has gone through."""
+        self.done += 1
+        if not self.visible:
+            return None
+
+        def watch(share: float) -> None:
+            now = time.perf_counter()
+            if now - self.shown > 0.1:
+                self.shown = now
+                line = f"{self.done} of {self.total}  {label}  {share:4.0%}"
+                print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+
+        return watch

@@ -1,0 +1,613 @@
+"""More of what did badly, which may come back: anti-correlation and mean reversion."""
+
+from libc.math cimport fabs, fmax, fmin, log, sqrt
+from libc.string cimport memcpy, memmove, memset
+
+import numpy as np
+
+from seriatim.portfolio.learner cimport Learner, aligned, pointer
+from seriatim.portfolio.projection cimport project_simplex
+
+from seriatim.errors import ModelError
+from seriatim.parameters import Choice, Flag, Number
+from seriatim.portfolio.strategy import Strategy
+
+
+cdef extern from "sums.h":
+    enum: ACROSS
+    double dot(Py_ssize_t n, const double* a, const double* x) noexcept nogil
+    void anticor(Py_ssize_t w, Py_ssize_t m, Py_ssize_t wide, const double* logs, double* room, Py_ssize_t* owned,
+                 double* b) noexcept nogil
+
+
+cdef class Reverting(Learner):
+    """A step from b, and the projection of it."""
+
+    cdef object scratch
+    cdef double* work
+    cdef double* aim
+
+    def begin(self):
+        self.scratch = np.zeros(2 * self.m)
+        self.work = pointer(self.scratch)
+        self.aim = self.work + self.m
+
+    cdef void go(self, const double* x, double step) noexcept nogil:
+        """b becomes the projection of b + step (x - mean x)."""
+        cdef Py_ssize_t j
+        cdef double mean = self.mean(x)
+        for j in range(self.m):
+            self.b[j] += step * (x[j] - mean)
+        project_simplex(self.b, self.m, self.work)
+
+    cdef double mean(self, const double* x) noexcept nogil:
+        cdef Py_ssize_t j
+        cdef double sum = 0
+        for j in range(self.m):
+            sum += x[j]
+        return sum / self.m
+
+    cdef double spread(self, const double* x) noexcept nogil:
+        """|x - mean x|^2"""
+        cdef Py_ssize_t j
+        cdef double mean = self.mean(x), sum = 0
+        for j in range(self.m):
+            sum += (x[j] - mean) * (x[j] - mean)
+        return sum
+
+    cdef void rise(self, const double* x, double epsilon) noexcept nogil:
+        """OLMAR's step: b.x is to be epsilon at least."""
+        cdef double spread = self.spread(x), short = epsilon - dot(self.m, self.b, x)
+        if spread > 0 and short > 0:
+            self.go(x, short / spread)
+
+
+# ---- passive-aggressive mean reversion
+
+cdef class PassiveAggressive(Reverting):
+    cdef int variant
+    cdef double epsilon, C
+
+    def __init__(self, variant, double epsilon, double C):
+        self.variant, self.epsilon, self.C = ("hard", "I", "II").index(variant), epsilon, C
+        Learner.__init__(self)
+
+    cdef int learn(self, const double* x) except -1:
+        cdef double loss = dot(self.m, self.b, x) - self.epsilon, spread = self.spread(x), tau
+        if loss > 0 and spread > 0:
+            tau = loss / (spread + (0.5 / self.C if self.variant == 2 else 0.0))
+            if self.variant == 1:
+                tau = fmin(tau, self.C)
+            self.go(x, -fmin(tau, 1e100))
+        return 0
+
+
+class PAMR(Strategy):
+    """Passive-aggressive mean reversion: what has just risen is sold, so that the day's return, were it to come
+    again, would be epsilon at most.
+
+        l = max(0, b.x - epsilon),  b <- projection of b - tau (x - mean x)
+        tau = l/|x - mean x|^2 ("hard"),  min(C, that) ("I"),  l/(|x - mean x|^2 + 1/(2C)) ("II")
+
+    Parameters
+    ----------
+    variant : "hard", "I" or "II".
+    epsilon : the return that is tolerated, at least 0.
+    C : how aggressive I and II are, above 0.
+
+    >>> from seriatim.portfolio import backtest, load
+    >>> round(backtest("pamr", load("djia")).final_wealth, 4)
+    0.68
+
+    Li, Zhao, Hoi, Gopalkrishnan. PAMR: passive aggressive mean reversion strategy for portfolio selection. Machine
+    Learning 87, 2012.
+    """
+
+    paper = "Li et al. (2012)"
+    variant = Choice("hard", options=("hard", "I", "II"))
+    epsilon = Number(0.5, least=0, search=(0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0))
+    C = Number(500.0, above=0, search=(5.0, 50.0, 500.0, 5000.0))
+
+    def build(self):
+        return PassiveAggressive(self.variant, self.epsilon, self.C)
+
+
+# ---- confidence-weighted mean reversion
+
+cdef class ConfidenceWeighted(Reverting):
+    """The covariance begins as a multiple of the identity and stays diagonal."""
+
+    cdef bint stdev
+    cdef double phi, epsilon
+    cdef double* S
+
+    def __init__(self, variant, double phi, double epsilon):
+        self.stdev, self.phi, self.epsilon = variant == "stdev", phi, epsilon
+        Learner.__init__(self)
+
+    def shapes(self, m):
+        return {"b": (m,), "variance": (m,)}
+
+    def begin(self):
+        Reverting.begin(self)
+        self.arrays["variance"][:] = 1.0 / self.m**2
+
+    def check(self):
+        Reverting.check(self)
+        if not (self.arrays["variance"] > 0).all():
+            raise ModelError("a variance is not above 0")
+
+    cdef int bind(self) except -1:
+        Learner.bind(self)
+        self.S = pointer(self.arrays["variance"])
+        return 0
+
+    cdef int learn(self, const double* x) except -1:
+        cdef Py_ssize_t j, m = self.m
+        cdef double M = dot(m, self.b, x), V = 0, W = 0, total = 0, xbar, D, a, b, c, lam, more, phi = self.phi
+        for j in range(m):
+            V += x[j] * self.S[j] * x[j]
+            W += x[j] * self.S[j]
+            total += self.S[j]
+        xbar = W / total
+        D = V - xbar * W
+        if D <= 1e-12 * V:    # a flat day: the quadratic would have a root that rounding made
+            D = 0
+        if self.stdev:
+            a = D * (D + phi * phi * V)
+            b = 2 * (self.epsilon - M) * (D + 0.5 * phi * phi * V)
+            c = (self.epsilon - M) * (self.epsilon - M) - phi * phi * V
+        else:
+            a = 2 * phi * V * D
+            b = 2 * phi * (self.epsilon - M) * V + D
+            c = self.epsilon - M - phi * V
+        lam = multiplier(a, b, c)
+        if self.stdev:    # phi lam/sqrt(u), where u is the variance after the step
+            more = 0.5 * lam * phi * (lam * phi * V + sqrt(lam * lam * phi * phi * V * V + 4 * V)) / V
+        else:
+            more = 2 * lam * phi
+        total = 0
+        for j in range(m):
+            self.b[j] -= lam * self.S[j] * (x[j] - xbar)
+            self.S[j] = 1 / (1 / self.S[j] + more * x[j] * x[j])
+            total += self.S[j]
+        project_simplex(self.b, m, self.work)
+        for j in range(m):
+            self.S[j] = fmax(self.S[j] / (m * total), 1e-300)
+        return 0
+
+
+cdef double multiplier(double a, double b, double c) noexcept nogil:
+    """The larger root of a l^2 + b l + c, if it is above 0; 0 if there is none."""
+    cdef double square = b * b - 4 * a * c, root
+    if a == 0:
+        return fmax(0.0, -c / b) if b != 0 else 0.0
+    if not square > 0:
+        return 0
+    root = sqrt(square)
+    return fmin(fmax(0.0, fmax((-b + root) / (2 * a), (-b - root) / (2 * a))), 1e100)
+
+
+class CWMR(Strategy):
+    """Confidence-weighted mean reversion: a normal distribution of portfolios, moved as little as makes returns below
+    epsilon probable.
+
+        M = mu.x,  V = x'Sx,  W = x'S1,  xbar = W/1'S1,  lam the larger root of a quadratic that makes
+        epsilon - M = phi V ("variance") or phi sqrt(V) ("stdev") hold,
+        mu <- projection of mu - lam S (x - xbar),  1/S_j += 2 lam phi x_j^2, or lam phi/sqrt(u) x_j^2,  S /= m sum S
+
+    The covariance is diagonal, as it begins.
+
+    Parameters
+    ----------
+    variant : "stdev" or "variance".
+    phi : how probable, in deviations, above 0.
+    epsilon : the return that is tolerated, at least 0.
+
+    >>> from seriatim.portfolio import backtest, load
+    >>> round(backtest("cwmr", load("djia")).final_wealth, 4)
+    0.6871
+
+    Li, Hoi, Zhao, Gopalkrishnan. Confidence weighted mean reversion strategy for online portfolio selection. ACM TKDD
+    7(1), 2013.
+    """
+
+    paper = "Li et al. (2013)"
+    variant = Choice("stdev", options=("stdev", "variance"))
+    phi = Number(2.0, above=0, search=(0.5, 1.0, 2.0, 4.0))
+    epsilon = Number(0.5, least=0, search=(0.0, 0.25, 0.5, 0.75, 1.0))
+
+    def build(self):
+        return ConfidenceWeighted(self.variant, self.phi, self.epsilon)
+
+
+# ---- moving averages and medians
+
+cdef class MovingAverage(Reverting):
+    """The last relatives, the newest first; or the average that is carried on."""
+
+    cdef Py_ssize_t window
+    cdef double epsilon
+    cdef double* last
+
+    def __init__(self, Py_ssize_t window, double epsilon):
+        self.window, self.epsilon = window, epsilon
+        Learner.__init__(self)
+
+    def shapes(self, m):
+        return {"b": (m,), "last": (self.window, m)}
+
+    cdef int bind(self) except -1:
+        Learner.bind(self)
+        self.last = pointer(self.arrays["last"])
+        return 0
+
+    cdef void keep(self, const double* x) noexcept nogil:
+        memmove(self.last + self.m, self.last, (self.window - 1) * self.m * sizeof(double))
+        memcpy(self.last, x, self.m * sizeof(double))
+
+    cdef int learn(self, const double* x) except -1:
+        cdef Py_ssize_t i, j
+        cdef double product, sum
+        self.keep(x)
+        if self.t == 0:
+            return 0
+        if self.t < self.window:
+            self.rise(x, self.epsilon)
+            return 0
+        for j in range(self.m):
+            product = sum = 1
+            for i in range(self.window - 1):
+                product *= self.last[i * self.m + j]
+                sum += fmin(1 / product, 1e100)
+            self.aim[j] = sum / self.window
+        self.rise(self.aim, self.epsilon)
+        return 0
+
+
+cdef class SmoothedAverage(Reverting):
+    cdef double alpha, epsilon
+    cdef double* average
+
+    def __init__(self, double alpha, double epsilon):
+        self.alpha, self.epsilon = alpha, epsilon
+        Learner.__init__(self)
+
+    def shapes(self, m):
+        return {"b": (m,), "average": (m,)}
+
+    def begin(self):
+        Reverting.begin(self)
+        self.arrays["average"][:] = 1
+
+    cdef int bind(self) except -1:
+        Learner.bind(self)
+        self.average = pointer(self.arrays["average"])
+        return 0
+
+    cdef int learn(self, const double* x) except -1:
+        cdef Py_ssize_t j
+        for j in range(self.m):
+            self.average[j] = fmin(self.alpha + (1 - self.alpha) * self.average[j] / x[j], 1e100)
+        self.rise(self.average, self.epsilon)
+        return 0
+
+
+class OLMAR(Strategy):
+    """Moving-average reversion: prices will come back to their average, so that what is below it is bought.
+
+        variant 1: xt = (1/W)(1 + 1/x_t + 1/(x_t x_(t-1)) + ...), W terms; in the first W days xt = x_t
+        variant 2: xt = alpha + (1 - alpha) xt/x_t
+        b <- projection of b + lam (xt - mean xt),  lam = max(0, epsilon - b.xt)/|xt - mean xt|^2
+
+    Parameters
+    ----------
+    variant : 1, the simple average, or 2, the exponential one.
+    window : W of variant 1, from 2 on; so many days are kept, and no more.
+    alpha : of variant 2, 0 to 1.
+    epsilon : the return that is aimed at, at least 0.
+
+    >>> from seriatim.portfolio import backtest, load
+    >>> round(backtest("olmar", load("djia")).final_wealth, 4)
+    2.5372
+
+    Li and Hoi. On-line portfolio selection with moving average reversion. ICML 2012. The start is as in the authors'
+    toolbox: variant 1 does not move after the first day.
+    """
+
+    paper = "Li and Hoi (2012)"
+    variant = Number(1, least=1, most=2, integer=True)
+    window = Number(5, least=2, most=100_000, integer=True, search=(3, 5, 7, 10, 15))
+    alpha = Number(0.5, least=0, most=1, search=(0.1, 0.3, 0.5, 0.7, 0.9))
+    epsilon = Number(10.0, least=0, search=(1.0, 2.0, 5.0, 10.0, 20.0))
+    fixed = ("variant", "window")
+
+    def build(self):
+        if self.variant == 2:
+            return SmoothedAverage(self.alpha, self.epsilon)
+        return MovingAverage(self.window, self.epsilon)
+
+
+cdef class Median(MovingAverage):
+    """The last prices, the newest first, in units of the first close; all are scaled alike if they grow too large."""
+
+    cdef object spare
+    cdef double* y
+    cdef double* new
+    cdef double* sum
+    cdef double* sorted
+
+    def begin(self):
+        MovingAverage.begin(self)
+        self.spare = np.zeros(3 * self.m + self.window)
+        self.y = pointer(self.spare)
+        self.new = self.y + self.m
+        self.sum = self.new + self.m
+        self.sorted = self.sum + self.m
+
+    def check(self):
+        MovingAverage.check(self)
+        if not (self.arrays["last"][:self.t] > 0).all():
+            raise ModelError("a price is not above 0")
+
+    cdef int learn(self, const double* x) except -1:
+        cdef Py_ssize_t i, j
+        cdef double high = 0
+        memmove(self.last + self.m, self.last, (self.window - 1) * self.m * sizeof(double))
+        for j in range(self.m):
+            self.last[j] = self.last[self.m + j] * x[j] if self.t else 1
+            high = fmax(high, self.last[j])
+        if not 1e-60 < high < 1e60:
+            for i in range(self.window * self.m):
+                self.last[i] /= high
+        for j in range(self.m):
+            self.last[j] = fmax(self.last[j], 1e-200)
+        if self.t < self.window:
+            self.rise(x, self.epsilon)
+            return 0
+        self.median()
+        for j in range(self.m):
+            self.aim[j] = fmin(self.y[j] / self.last[j], 1e100)
+        self.rise(self.aim, self.epsilon)
+        return 0
+
+    cdef void median(self) noexcept nogil:
+        """y becomes the point with the least sum of distances to the prices (Vardi and Zhang, 2000)."""
+        cdef Py_ssize_t i, j, k, _turn, m = self.m, w = self.window
+        cdef double value, distance, weights, pull, r, moved, size
+        cdef const double* p
+        cdef bint hit
+        for j in range(m):
+            for i in range(w):
+                value = self.last[i * m + j]
+                k = i
+                while k > 0 and self.sorted[k - 1] > value:
+                    self.sorted[k] = self.sorted[k - 1]
+                    k -= 1
+                self.sorted[k] = value
+            self.y[j] = 0.5 * (self.sorted[(w - 1) // 2] + self.sorted[w // 2])
+        for _turn in range(200):
+            memset(self.new, 0, 2 * m * sizeof(double))
+            weights, hit = 0, False
+            for i in range(w):
+                p = self.last + i * m
+                distance = 0
+                for j in range(m):
+                    distance += (p[j] - self.y[j]) * (p[j] - self.y[j])
+                distance = sqrt(distance)
+                if distance < 1e-15:
+                    hit = True
+                    continue
+                weights += 1 / distance
+                for j in range(m):
+                    self.new[j] += p[j] / distance
+                    self.sum[j] += (p[j] - self.y[j]) / distance
+            pull = sqrt(dot(m, self.sum, self.sum))
+            r = fmin(1.0, 1 / pull) if hit and pull > 0 else 0.0
+            moved = size = 0
+            for j in range(m):
+                value = self.new[j] / weights if weights > 0 else 0.0
+                value = (1 - r) * value + r * self.y[j] if weights > 0 else self.y[j]
+                moved += fabs(value - self.y[j])
+                size += fabs(self.y[j])
+                self.y[j] = value
+            if moved <= 1e-9 * size:
+                break
+
+
+class RMR(Strategy):
+    """Robust median reversion: prices will come back to their median over a window, which outliers hardly move.
+
+        xt = argmin_y sum |p - y| over the last W prices, divided by the last;  in the first W days xt = x_t;
+        then the step of `OLMAR`
+
+    Parameters
+    ----------
+    window : W, from 2 on; so many days are kept, and no more.
+    epsilon : the return that is aimed at, at least 0.
+
+    >>> from seriatim.portfolio import backtest, load
+    >>> round(backtest("rmr", load("djia")).final_wealth, 4)
+    2.6682
+
+    Huang, Zhou, Li, Hoi, Zhou. Robust median reversion strategy for on-line portfolio selection. IJCAI 2013. Prices are
+    in units of the first close, as in the authors' toolbox.
+    """
+
+    paper = "Huang et al. (2013)"
+    window = Number(5, least=2, most=100_000, integer=True, search=(3, 5, 7, 10, 15))
+    epsilon = Number(5.0, least=0, search=(1.0, 2.0, 5.0, 10.0, 20.0))
+    fixed = ("window",)
+
+    def build(self):
+        return Median(self.window, self.epsilon)
+
+
+# ---- anti-correlation
+
+cdef class Layer:
+    """Experts with windows 2 to W over the same assets; log-relatives of the last 2W days, the newest last."""
+
+    cdef Py_ssize_t m, W, wide
+    cdef bint drifts
+    cdef double* logs
+    cdef double* held
+    cdef double* wealth
+    cdef object kept, places
+    cdef double* room
+    cdef Py_ssize_t* owned
+
+    def __init__(self, Py_ssize_t m, Py_ssize_t W, bint drifts):
+        cdef Py_ssize_t[::1] owned
+        self.m, self.W, self.drifts = m, W, drifts
+        self.wide = (m + ACROSS - 1) // ACROSS * ACROSS
+        self.kept, owned = np.zeros((2 * W + 7) * self.wide + 8), np.zeros(m, dtype=np.intp)
+        self.room, self.places, self.owned = aligned(pointer(self.kept)), owned, &owned[0]
+
+    cdef void learn(self, const double* x, Py_ssize_t days) noexcept nogil:
+        """days: so many were there before this one."""
+        cdef Py_ssize_t k, j, w, m = self.m
+        cdef double grown, sum = 0
+        memmove(self.logs, self.logs + m, (2 * self.W - 1) * m * sizeof(double))
+        for j in range(m):
+            self.logs[(2 * self.W - 1) * m + j] = log(x[j])
+        for k in range(self.W - 1):
+            grown = dot(m, self.held + k * m, x)
+            self.wealth[k] *= grown
+            sum += self.wealth[k]
+            if self.drifts:
+                for j in range(m):
+                    self.held[k * m + j] *= x[j] / grown
+        for k in range(self.W - 1):
+            self.wealth[k] = fmax(self.wealth[k] / sum, 1e-300)
+            w = k + 2
+            if days + 1 >= 2 * w:
+                anticor(w, m, self.wide, self.logs + 2 * (self.W - w) * m, self.room, self.owned, self.held + k * m)
+
+    cdef void mix(self, double* out) noexcept nogil:
+        """The experts' portfolios by their wealth."""
+        cdef Py_ssize_t k, j
+        cdef double sum = 0
+        memset(out, 0, self.m * sizeof(double))
+        for k in range(self.W - 1):
+            for j in range(self.m):
+                out[j] += self.wealth[k] * self.held[k * self.m + j]
+        for j in range(self.m):
+            sum += out[j]
+        for j in range(self.m):
+            out[j] /= sum
+
+
+cdef class AntiCorrelated(Learner):
+    cdef Py_ssize_t W
+    cdef bint nested, drifts
+    cdef Layer inner, outer
+    cdef object spare
+    cdef double* returns
+    cdef double* shares
+
+    def __init__(self, Py_ssize_t W, bint nested, bint drifts):
+        self.W, self.nested, self.drifts = W, nested, drifts
+        Learner.__init__(self)
+
+    def shapes(self, m):
+        experts, known = self.W - 1, m > 0
+        arrays = {"b": (m,), "logs": (2 * self.W, m), "held": (experts, m), "wealth": (experts * known,)}
+        if self.nested:
+            arrays |= {
+                "outer_logs": (2 * self.W, experts * known),
+                "outer_held": (experts, experts * known),
+                "outer_wealth": (experts * known,),
+            }
+        return arrays
+
+    def begin(self):
+        for name in ("held", "outer_held") if self.nested else ("held",):
+            self.arrays[name][:] = 1.0 / self.arrays[name].shape[1]
+        for name in ("wealth", "outer_wealth") if self.nested else ("wealth",):
+            self.arrays[name][:] = 1.0 / (self.W - 1)
+        self.inner = Layer(self.m, self.W, self.drifts)
+        if self.nested:
+            self.outer = Layer(self.W - 1, self.W, self.drifts)
+            self.spare = np.zeros(2 * self.W)
+            self.returns = pointer(self.spare)
+            self.shares = self.returns + self.W
+
+    def check(self):
+        Learner.check(self)
+        for name, array in self.arrays.items():
+            if (name.endswith("held") and (array < 0).any()) or (name.endswith("wealth") and not (array > 0).all()):
+                raise ModelError(f"{name} is not above 0")
+            if name.endswith("held") and array.size and abs(array.sum(axis=1) - 1).max() > 1e-6:
+                raise ModelError(f"{name} holds what is no portfolio")
+
+    cdef int bind(self) except -1:
+        Learner.bind(self)
+        self.inner.logs, self.inner.held = pointer(self.arrays["logs"]), pointer(self.arrays["held"])
+        self.inner.wealth = pointer(self.arrays["wealth"])
+        if self.nested:
+            self.outer.logs = pointer(self.arrays["outer_logs"])
+            self.outer.held = pointer(self.arrays["outer_held"])
+            self.outer.wealth = pointer(self.arrays["outer_wealth"])
+        return 0
+
+    cdef int learn(self, const double* x) except -1:
+        cdef Py_ssize_t k, j, m = self.m
+        cdef double sum = 0
+        if not self.nested:
+            self.inner.learn(x, self.t)
+            self.inner.mix(self.b)
+            return 0
+        for k in range(self.W - 1):
+            self.returns[k] = dot(m, self.inner.held + k * m, x)
+        self.inner.learn(x, self.t)
+        self.outer.learn(self.returns, self.t)
+        self.outer.mix(self.shares)
+        memset(self.b, 0, m * sizeof(double))
+        for k in range(self.W - 1):
+            for j in range(m):
+                self.b[j] += self.shares[k] * self.inner.held[k * m + j]
+        for j in range(m):
+            sum += self.b[j]
+        for j in range(m):
+            self.b[j] /= sum
+        return 0
+
+
+class Anticor(Strategy):
+    """Anti-correlation: wealth goes from what did better to what will follow it, as the days before have shown.
+
+    Of two windows of w days, one after the other, with M_ij the correlation of the log-relatives of i in the first with
+    those of j in the second:
+
+        claim_ij = M_ij + max(0, -M_ii) + max(0, -M_jj)  if i did no worse than j in the second window and M_ij > 0
+        b_i gives away b_i claim_ij / sum_j claim_ij to each j
+
+    Every window from 2 to `window` is an expert, and the portfolio is the mean of theirs, weighted by their wealth.
+    `nested=True` is Anticor(Anticor): experts over the returns of experts.
+
+    The cost of a day is proportional to window^2 assets^2.
+
+    Parameters
+    ----------
+    window : the longest, from 2 on; twice as many days are kept, and no more.
+    nested : whether it is Anticor(Anticor).
+    start : where an expert's step begins: at its last portfolio ("target"), or at what the day has made of it
+        ("drifted", as in the paper). None is as in the toolbox of the published figures: "drifted" only if nested.
+
+    >>> from seriatim.portfolio import backtest, load
+    >>> round(backtest("anticor", load("djia")).final_wealth, 4)
+    1.626
+
+    Borodin, El-Yaniv, Gogan. Can we learn to beat the best stock. JAIR 21, 2004.
+    """
+
+    paper = "Borodin, El-Yaniv and Gogan (2004)"
+    window = Number(30, least=2, most=1000, integer=True, search=(5, 10, 20, 30))
+    nested = Flag(False)
+    start = Choice(None, options=("target", "drifted"), optional=True)
+    fixed = ("window", "nested")
+
+    def build(self):
+        drifts = self.nested if self.start is None else self.start == "drifted"
+        return AntiCorrelated(self.window, self.nested, drifts)

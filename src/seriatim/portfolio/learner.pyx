@@ -1,0 +1,157 @@
+"""What all strategies do with a day, and what a day of a portfolio comes to."""
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.string cimport memcpy
+
+import numpy as np
+
+from seriatim.errors import ModelError
+
+
+cdef extern from "sums.h":
+    double dot(Py_ssize_t n, const double* a, const double* x) noexcept nogil
+    double grow(Py_ssize_t n, double* held, const double* x) noexcept nogil
+    double moved(Py_ssize_t n, const double* b, const double* a, const double* x, double scale) noexcept nogil
+
+
+cdef double* pointer(array) except? NULL:
+    """Where the numbers of an array are."""
+    cdef double[::1] flat = array.reshape(-1)
+    return &flat[0] if flat.shape[0] else NULL
+
+
+cdef double* aligned(double* p) noexcept nogil:
+    """The next place that begins a line of the cache: what is read in fours then never lies across two."""
+    return p + (64 - <size_t> p % 64) % 64 // sizeof(double)
+
+
+cdef void uniform(double* b, Py_ssize_t m) noexcept nogil:
+    cdef Py_ssize_t j
+    for j in range(m):
+        b[j] = 1.0 / m
+
+
+cdef class Learner:
+    """The portfolio `b` for the next day. The state is the arrays, by name, and the number of days."""
+
+    def __init__(self):
+        self.start(0)
+
+    def shapes(self, Py_ssize_t m):
+        """The arrays for m assets."""
+        return {"b": (m,)}
+
+    def start(self, Py_ssize_t m):
+        """Be as before the first day of m assets."""
+        self.t, self.m = 0, m
+        self.arrays = {name: np.zeros(shape) for name, shape in self.shapes(m).items()}
+        if m:
+            self.arrays["b"][:] = 1.0 / m
+            self.begin()
+            self.bind()
+
+    def begin(self):
+        """What is not zero at the beginning."""
+
+    cdef int bind(self) except -1:
+        """Find the arrays, which are new or have moved."""
+        self.b = pointer(self.arrays["b"])
+        return 0
+
+    def reserve(self, Py_ssize_t days):
+        """There will be so many days more."""
+
+    def weights(self):
+        """The portfolio for the next day."""
+        return self.arrays["b"].copy()
+
+    cdef int learn(self, const double* x) except -1:
+        return 0
+
+    cdef int learn_days(self, Py_ssize_t n, const double* X, double* B) except -1:
+        cdef Py_ssize_t i
+        for i in range(n):
+            if B != NULL:
+                memcpy(B + i * self.m, self.b, self.m * sizeof(double))
+            self.learn(X + i * self.m)
+            self.t += 1
+            PyErr_CheckSignals()
+        return 0
+
+    def run(self, const double[:, ::1] X, double[:, ::1] B=None):
+        """Learn some days; B becomes what was held on each."""
+        if X.shape[0]:
+            self.reserve(X.shape[0])
+            self.learn_days(X.shape[0], &X[0, 0], NULL if B is None else &B[0, 0])
+
+    def state(self):
+        return {"t": self.t, **{name: array.copy() for name, array in self.arrays.items()}}
+
+    def restore(self, dict state):
+        m = len(state["b"])
+        self.start(m)
+        self.t = state["t"]
+        for name, array in self.arrays.items():
+            if state[name].shape != array.shape:
+                raise ModelError(f"{name} has shape {state[name].shape}; expected {array.shape}")
+            array[...] = state[name]
+        self.check()
+
+    def check(self):
+        """A state that came from elsewhere is one that days could have led to."""
+        b = self.arrays["b"]
+        if (self.t > 0) != (self.m > 0) or (self.m and ((b < 0).any() or abs(b.sum() - 1) > 1e-6)):
+            raise ModelError(f"b is no portfolio after {self.t} days")
+
+
+def settle(const double[:, ::1] X, const double[:, ::1] B, double cost):
+    """What each day's portfolio came to, costs taken off, and how much of the money was moved for it."""
+    cdef Py_ssize_t t, n = X.shape[0], m = X.shape[1]
+    cdef double gross = 1, change
+    cdef double[::1] daily = np.empty(n), turnover = np.empty(n)
+    for t in range(n):
+        if t:
+            change = moved(m, &B[t, 0], &B[t - 1, 0], &X[t - 1, 0], 1 / gross)
+        else:    # all of it is bought
+            change = moved(m, &B[0, 0], &B[0, 0], &X[0, 0], 0)
+        gross = dot(m, &B[t, 0], &X[t, 0])
+        daily[t] = gross * (1 - 0.5 * cost * change)
+        turnover[t] = 0.5 * change
+    return np.asarray(daily), np.asarray(turnover)
+
+
+def market(const double[:, ::1] X):
+    """The daily returns of all assets in equal parts, bought once and held."""
+    cdef Py_ssize_t t, j, n = X.shape[0], m = X.shape[1]
+    cdef double before = 1, now
+    cdef double[::1] daily = np.empty(n), held = np.full(m, 1.0 / m)
+    for t in range(n):
+        now = grow(m, &held[0], &X[t, 0])
+        daily[t] = now / before
+        before = now
+        if not 1e-100 < now < 1e100:    # only the proportions count
+            for j in range(m):
+                held[j] /= now
+            before = 1
+    return np.asarray(daily)
+
+
+def survey(const double[:, ::1] X):
+    """Where the first number is that is no relative, or -1; how many are missing, below 1/2 and above 2."""
+    cdef Py_ssize_t i, bad = -1, missing = 0, low = 0, high = 0, size = X.shape[0] * X.shape[1]
+    cdef const double* x
+    cdef double value
+    if not size:
+        return bad, missing, low, high
+    x = &X[0, 0]
+    for i in range(size):
+        value = x[i]
+        if value != value:
+            missing += 1
+        elif not 1e-50 < value < 1e50:    # of what is beyond, squares and products would leave the doubles
+            bad = i
+            break
+        else:
+            low += value < 0.5
+            high += value > 2
+    return bad, missing, low, high

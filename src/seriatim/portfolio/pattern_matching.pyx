@@ -1,0 +1,411 @@
+"""Days that followed days like these: the best portfolio for what came then.
+
+By definition such strategies look at the whole past: they keep all days, and a day takes time in proportion to them.
+"""
+
+from libc.math cimport ceil, exp, floor, fmax, log, sqrt
+from libc.string cimport memcpy
+
+import numpy as np
+
+from seriatim.portfolio.growth cimport Growth
+from seriatim.portfolio.learner cimport Learner, pointer, uniform
+
+from seriatim.errors import ModelError
+from seriatim.parameters import Choice, Number
+from seriatim.portfolio.strategy import Strategy
+
+cdef double TOLERANCE = 5e-13    # of the growth a day
+
+
+cdef extern from "sums.h":
+    double dot(Py_ssize_t n, const double* a, const double* x) noexcept nogil
+    double squared_distance(Py_ssize_t n, const double* a, const double* x) noexcept nogil
+
+
+cdef class Matching(Learner):
+    """Experts, each with its portfolio and the logarithm of its wealth, over one history.
+
+    near[k][i] compares day i with the k-th day before the last; sums of it along the diagonal compare windows.
+    """
+
+    cdef Py_ssize_t experts, window, room
+    cdef double* days
+    cdef double* portfolios
+    cdef double* wealth
+    cdef object kept, listed
+    cdef double* near
+    cdef double* total
+    cdef double* extra
+    cdef double* shares
+    cdef Py_ssize_t* rows
+    cdef Growth growth
+
+    def __init__(self, Py_ssize_t experts, Py_ssize_t window):
+        self.experts, self.window = experts, window
+        Learner.__init__(self)
+
+    def shapes(self, m):
+        return {
+            "b": (m,), "history": (0, m), "portfolios": (self.experts, m), "wealth": (self.experts * (m > 0),)
+        }
+
+    def begin(self):
+        self.room = 0
+        self.arrays["portfolios"][:] = 1.0 / self.m
+        self.growth = Growth()
+
+    cdef int bind(self) except -1:
+        Learner.bind(self)
+        self.days, self.wealth = pointer(self.arrays["history"]), pointer(self.arrays["wealth"])
+        self.portfolios = pointer(self.arrays["portfolios"])
+        return 0
+
+    def reserve(self, Py_ssize_t days):
+        """Room for the days, and for what is compared."""
+        cdef Py_ssize_t room
+        cdef Py_ssize_t[::1] rows
+        if self.t + days <= self.room:
+            return
+        room = max(self.t + days, 2 * self.room, 16)
+        history, kept = self.arrays["history"], self.kept
+        self.arrays["history"] = np.zeros((room, self.m))
+        self.arrays["history"][:self.t] = history[:self.t]
+        self.kept, self.listed = np.zeros((self.window + 4, room)), np.zeros(room, dtype=np.intp)
+        if self.room:
+            self.kept[:, :self.room] = kept
+        self.room, rows = room, self.listed
+        self.near, self.rows = pointer(self.kept), &rows[0]
+        self.total = self.near + self.window * room
+        self.extra = self.total + room
+        self.shares = self.total + 3 * room
+        self.bind()
+        self.growth.reserve(self.m, room)
+
+    def state(self):
+        state = Learner.state(self)
+        state["history"] = state["history"][:self.t].copy()
+        return state
+
+    def restore(self, dict state):
+        cdef Py_ssize_t days = state["t"], i
+        history = state["history"]
+        if history.shape != (days, len(state["b"])) or not (history > 0).all():
+            raise ModelError(f"the history has shape {history.shape} after {days} days")
+        Learner.restore(self, state | {"history": history[:0]})
+        if not days:
+            return
+        if (self.arrays["portfolios"] < 0).any() or abs(self.arrays["portfolios"].sum(axis=1) - 1).max() > 1e-6:
+            raise ModelError("an expert has no portfolio")
+        self.t = 0
+        self.reserve(days)
+        self.arrays["history"][:days] = history
+        for i in range(days):    # what can be found again is not stored
+            self.t = i
+            if i >= days - self.window:
+                self.compare()
+            self.note()
+        self.t = days
+
+    cdef int learn(self, const double* x) except -1:
+        cdef Py_ssize_t e
+        memcpy(self.days + self.t * self.m, x, self.m * sizeof(double))
+        for e in range(self.experts):
+            self.wealth[e] += log(dot(self.m, self.portfolios + e * self.m, x))
+        self.compare()
+        self.note()
+        self.ask(self.t + 1)
+        self.mix()
+        return 0
+
+    cdef int note(self) except -1:
+        """What is kept of the last day."""
+        return 0
+
+    cdef double likeness(self, const double* a, const double* b) noexcept nogil:
+        return squared_distance(self.m, a, b)
+
+    cdef int compare(self) except -1:
+        """All days up to the last with the last, in the line of it: they take turns."""
+        cdef Py_ssize_t i
+        cdef double* line = self.near + (self.t % self.window) * self.room
+        for i in range(self.t + 1):
+            line[i] = self.likeness(self.days + i * self.m, self.days + self.t * self.m)
+        return 0
+
+    cdef void widen(self, Py_ssize_t w, Py_ssize_t T) noexcept nogil:
+        """total[i], so far of windows of w - 1 days before day i, becomes that of w days."""
+        cdef Py_ssize_t i
+        cdef const double* line = self.near + ((T - w) % self.window) * self.room
+        for i in range(w, T):
+            self.total[i] = (self.total[i] if w > 1 else 0.0) + line[i - w]
+
+    cdef int ask(self, Py_ssize_t T) except -1:
+        """New portfolios of all experts, T days being known."""
+        return 0
+
+    cdef void invest(self, Py_ssize_t e, Py_ssize_t n, const Py_ssize_t* rows) noexcept nogil:
+        """The best portfolio for n days, which the expert's last one leads to; equal parts if there are none."""
+        if n:
+            self.growth.optimum(self.days, rows, n, self.portfolios + e * self.m, TOLERANCE)
+        else:
+            uniform(self.portfolios + e * self.m, self.m)
+
+    cdef double least(self) except? -1:
+        """The wealth that an expert must have to be heard."""
+        return -1e300
+
+    cdef int mix(self) except -1:
+        cdef Py_ssize_t e, j
+        cdef double top = -1e300, sum = 0, share, least = self.least()
+        for e in range(self.experts):
+            top = fmax(top, self.wealth[e])
+        for j in range(self.m):
+            self.b[j] = 0
+        for e in range(self.experts):
+            if self.wealth[e] >= least:
+                share = exp(self.wealth[e] - top)
+                for j in range(self.m):
+                    self.b[j] += share * self.portfolios[e * self.m + j]
+        for j in range(self.m):
+            sum += self.b[j]
+        for j in range(self.m):
+            self.b[j] /= sum
+        return 0
+
+
+# ---- correlation
+
+cdef class Correlated(Matching):
+    cdef int ensemble
+    cdef Py_ssize_t levels
+    cdef double rho, top
+
+    def __init__(self, Py_ssize_t window, double rho, ensemble, Py_ssize_t levels, double top):
+        self.ensemble, self.levels, self.rho, self.top = (None, "uniform", "top").index(ensemble), levels, rho, top
+        experts = {None: 1, "uniform": window, "top": window * levels}[ensemble]
+        Matching.__init__(self, experts, window)
+
+    cdef double likeness(self, const double* a, const double* b) noexcept nogil:
+        """Relatives less 1: small numbers, and the correlation is the same."""
+        cdef Py_ssize_t j
+        cdef double sum = 0
+        for j in range(self.m):
+            sum += (a[j] - 1) * (b[j] - 1)
+        return sum
+
+    cdef int note(self) except -1:
+        """The sums of each day, and of its squares."""
+        cdef Py_ssize_t j
+        cdef double sum = 0
+        cdef const double* x = self.days + self.t * self.m
+        for j in range(self.m):
+            sum += x[j] - 1
+        self.extra[self.t] = sum
+        self.extra[self.room + self.t] = self.likeness(x, x)
+        return 0
+
+    cdef int ask(self, Py_ssize_t T) except -1:
+        cdef Py_ssize_t w, level
+        for w in range(1, min(self.window, T - 1) + 1):
+            self.widen(w, T)
+            if T <= w + 1 or (self.ensemble == 0 and w < self.window):
+                continue
+            self.correlate(w, T)
+            if self.ensemble == 2:
+                for level in range(self.levels):
+                    self.pick((w - 1) * self.levels + level, w, T, <double> level / self.levels)
+            else:
+                self.pick(w - 1 if self.ensemble else 0, w, T, self.rho)
+        return 0
+
+    cdef void correlate(self, Py_ssize_t w, Py_ssize_t T) noexcept nogil:
+        """shares[i]: of the window before day i with the last one; 0 if one of them is constant."""
+        cdef Py_ssize_t i, k, size = w * self.m
+        cdef double sum = 0, squares = 0, last_sum = 0, last_squares = 0, spread, last_spread, product
+        for k in range(w):
+            last_sum += self.extra[T - 1 - k]
+            last_squares += self.extra[self.room + T - 1 - k]
+        last_spread = last_squares - last_sum * last_sum / size
+        if last_spread <= 1e-13 * last_squares:
+            last_spread = 0
+        for i in range(w, T):
+            sum = squares = 0
+            for k in range(w):
+                sum += self.extra[i - 1 - k]
+                squares += self.extra[self.room + i - 1 - k]
+            spread = squares - sum * sum / size
+            if spread <= 1e-13 * squares or last_spread == 0:
+                self.shares[i] = 0
+                continue
+            product = self.total[i] - sum * last_sum / size
+            self.shares[i] = product / sqrt(spread * last_spread)
+
+    cdef void pick(self, Py_ssize_t e, Py_ssize_t w, Py_ssize_t T, double rho) noexcept nogil:
+        cdef Py_ssize_t i, n = 0
+        for i in range(w, T):
+            if self.shares[i] >= rho:
+                self.rows[n] = i
+                n += 1
+        self.invest(e, n, self.rows)
+
+    cdef double least(self) except? -1:
+        cdef Py_ssize_t heard
+        if self.ensemble != 2:
+            return -1e300
+        heard = <Py_ssize_t> ceil(self.top * self.window * self.levels)
+        return np.sort(self.arrays["wealth"])[self.experts - max(1, heard)]
+
+
+class CORN(Strategy):
+    """Correlation-driven nonparametric learning: the best portfolio for the days whose windows correlate with the last.
+
+        C = {i : corr(x_(i-w)..x_(i-1), x_(t-w+1)..x_t) >= rho},  b = argmax sum over C of log b.x_i; 1/m if C is empty
+
+    All days are kept, and a day takes time in proportion to them.
+
+    Parameters
+    ----------
+    window : w, days, from 1 on.
+    rho : the least correlation, -1 to 1.
+    ensemble : None; "uniform", windows of 1 to `window` days with this rho, weighted by their wealth (CORN-U); or
+        "top", windows of 1 to `window` days with rho = 0, 1/levels ..., of which the wealthiest are heard (CORN-K).
+    levels : of rho in CORN-K.
+    top : the share of the experts of CORN-K that is heard, above 0.
+
+    >>> from seriatim.portfolio import backtest, load
+    >>> round(backtest("corn", load("djia")[:200]).final_wealth, 3)
+    1.013
+
+    Li, Hoi, Gopalkrishnan. CORN: correlation-driven nonparametric learning approach for portfolio selection. ACM TIST
+    2(3), 2011.
+    """
+
+    paper = "Li, Hoi and Gopalkrishnan (2011)"
+    window = Number(5, least=1, most=1000, integer=True, search=(2, 5, 10))
+    rho = Number(0.1, least=-1, most=1, search=(-0.2, 0.0, 0.1, 0.2, 0.4))
+    ensemble = Choice(None, options=("uniform", "top"), optional=True)
+    levels = Number(10, least=1, most=1000, integer=True)
+    top = Number(0.1, above=0, most=1)
+    fixed = ("window", "ensemble", "levels")
+
+    def build(self):
+        return Correlated(self.window, self.rho, self.ensemble, self.levels, self.top)
+
+
+# ---- distance
+
+cdef class Neighbours(Matching):
+    """Expert 0 takes all days; the others those nearest, by windows of 1 to k days and l shares of the past."""
+
+    cdef Py_ssize_t levels
+
+    def __init__(self, Py_ssize_t k, Py_ssize_t levels):
+        self.levels = levels
+        Matching.__init__(self, 1 + k * levels, k)
+
+    cdef int ask(self, Py_ssize_t T) except -1:
+        cdef Py_ssize_t w, level, n, i
+        cdef Py_ssize_t[::1] order
+        if T > 1:
+            self.invest(0, T, NULL)
+        for w in range(1, min(self.window, T - 1) + 1):
+            self.widen(w, T)
+            if T <= w + 1:
+                continue
+            order = np.argsort(self.kept[self.window, w:T], kind="stable")
+            for i in range(order.shape[0]):
+                order[i] += w
+            for level in range(self.levels):
+                n = <Py_ssize_t> floor((0.02 + (0.5 * level / (self.levels - 1) if self.levels > 1 else 0.0)) * T)
+                self.invest(1 + (w - 1) * self.levels + level, min(n, T - w), &order[0])
+        return 0
+
+
+class NearestNeighbour(Strategy):
+    """The best portfolios for the days whose windows were nearest to the last, weighted by the wealth they led to.
+
+        expert (w, l): the floor(p_l t) days i with the least |x_(i-w)..x_(i-1) - x_(t-w+1)..x_t|,
+        p_l = 0.02 + 0.5 (l - 1)/(L - 1);  expert 0: all days
+
+    All days are kept, and a day takes time in proportion to them, and to k l.
+
+    Parameters
+    ----------
+    k : windows of 1 to k days.
+    l : L, shares of the past for each.
+
+    >>> from seriatim.portfolio import backtest, load
+    >>> round(backtest("nearest-neighbour", load("djia")[:100]).final_wealth, 3)
+    0.912
+
+    Gyorfi, Udina, Walk. Nonparametric nearest neighbor based empirical portfolio selection strategies. Statistics and
+    Decisions 26(2), 2008.
+    """
+
+    paper = "Gyorfi, Udina and Walk (2008)"
+    k = Number(5, least=1, most=1000, integer=True)
+    l = Number(10, least=1, most=1000, integer=True)  # no-cython-lint
+    fixed = ("k", "l")
+
+    def build(self):
+        return Neighbours(self.k, self.l)
+
+
+cdef class Around(Matching):
+    """The same with all days within a distance of c/l."""
+
+    cdef Py_ssize_t levels
+    cdef double c
+
+    def __init__(self, Py_ssize_t k, Py_ssize_t levels, double c):
+        self.levels, self.c = levels, c
+        Matching.__init__(self, 1 + k * levels, k)
+
+    cdef int ask(self, Py_ssize_t T) except -1:
+        cdef Py_ssize_t w, level, n, i
+        if T > 1:
+            self.invest(0, T, NULL)
+        for w in range(1, min(self.window, T - 1) + 1):
+            self.widen(w, T)
+            if T <= w + 1:
+                continue
+            for level in range(self.levels):
+                n = 0
+                for i in range(w, T):
+                    if sqrt(self.total[i]) <= self.c / (level + 1):
+                        self.rows[n] = i
+                        n += 1
+                self.invest(1 + (w - 1) * self.levels + level, n, self.rows)
+        return 0
+
+
+class KernelPortfolio(Strategy):
+    """The best portfolios for the days whose windows were near the last, weighted by the wealth they led to.
+
+        expert (w, l): the days i with |x_(i-w)..x_(i-1) - x_(t-w+1)..x_t| <= c/l;  expert 0: all days
+
+    All days are kept, and a day takes time in proportion to them, and to k l.
+
+    Parameters
+    ----------
+    k : windows of 1 to k days.
+    l : radii c, c/2 ... c/l for each.
+    c : the largest radius, above 0.
+
+    >>> from seriatim.portfolio import backtest, load
+    >>> round(backtest("kernel-portfolio", load("djia")[:100]).final_wealth, 3)
+    0.972
+
+    Gyorfi, Lugosi, Udina. Nonparametric kernel-based sequential investment strategies. Mathematical Finance 16(2),
+    2006.
+    """
+
+    paper = "Gyorfi, Lugosi and Udina (2006)"
+    k = Number(5, least=1, most=1000, integer=True)
+    l = Number(10, least=1, most=1000, integer=True)  # no-cython-lint
+    c = Number(1.0, above=0, search=(0.25, 0.5, 1.0, 2.0))
+    fixed = ("k", "l")
+
+    def build(self):
+        return Around(self.k, self.l, self.c)

@@ -1,0 +1,278 @@
+/* Sums over days, assets and sampled portfolios. Each is compiled twice on x86, for four numbers at a time and for two,
+   and the machine chooses: lane by lane the arithmetic is the same, and so are the bits. */
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__)
+#define WIDE __attribute__((unused, target_clones("avx2", "default")))
+#else
+#define WIDE __attribute__((unused))
+#endif
+
+typedef double four __attribute__((vector_size(32), aligned(8)));
+typedef long long mask __attribute__((vector_size(32), aligned(8)));
+
+#define LANES 32 /* sampled portfolios that are gone through together */
+
+/* The sum of a x, in eight lanes. */
+WIDE static double dot(Py_ssize_t n, const double *a, const double *x)
+{
+    four first = {0, 0, 0, 0}, second = {0, 0, 0, 0};
+    Py_ssize_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        first += *(const four *)(a + i) * *(const four *)(x + i);
+        second += *(const four *)(a + i + 4) * *(const four *)(x + i + 4);
+    }
+    first += second;
+    double sum = (first[0] + first[1]) + (first[2] + first[3]);
+    for (; i < n; i++)
+        sum += a[i] * x[i];
+    return sum;
+}
+
+/* The sum of (a - x)^2, in four lanes. */
+WIDE static double squared_distance(Py_ssize_t n, const double *a, const double *x)
+{
+    four lanes = {0, 0, 0, 0};
+    Py_ssize_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        four apart = *(const four *)(a + i) - *(const four *)(x + i);
+        lanes += apart * apart;
+    }
+    double sum = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+    for (; i < n; i++)
+        sum += (a[i] - x[i]) * (a[i] - x[i]);
+    return sum;
+}
+
+/* held becomes held x; its sum, in four lanes. */
+WIDE static double grow(Py_ssize_t n, double *held, const double *x)
+{
+    four lanes = {0, 0, 0, 0};
+    Py_ssize_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        four now = *(four *)(held + i) * *(const four *)(x + i);
+        *(four *)(held + i) = now;
+        lanes += now;
+    }
+    double sum = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+    for (; i < n; i++)
+        sum += held[i] *= x[i];
+    return sum;
+}
+
+/* The sum of |b - a x scale|, in four lanes: what is moved when what became of a is to be b. */
+WIDE static double moved(Py_ssize_t n, const double *b, const double *a, const double *x, double scale)
+{
+    const mask size = {0x7fffffffffffffff, 0x7fffffffffffffff, 0x7fffffffffffffff, 0x7fffffffffffffff};
+    const four by = {scale, scale, scale, scale};
+    four lanes = {0, 0, 0, 0};
+    Py_ssize_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        four apart = *(const four *)(b + i) - *(const four *)(a + i) * *(const four *)(x + i) * by;
+        lanes += (four)((mask)apart & size);
+    }
+    double sum = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+    for (; i < n; i++)
+        sum += fabs(b[i] - a[i] * x[i] * scale);
+    return sum;
+}
+
+/* out += a x */
+WIDE static void add(Py_ssize_t n, double a, const double *restrict x, double *restrict out)
+{
+    for (Py_ssize_t i = 0; i < n; i++)
+        out[i] += a * x[i];
+}
+
+/* out[i] = products of each of the first n rows with x */
+WIDE static void products(Py_ssize_t n, Py_ssize_t m, const double *rows, const double *x, double *restrict out)
+{
+    for (Py_ssize_t i = 0; i < n; i++) {
+        four lanes = {0, 0, 0, 0};
+        const double *row = rows + i * m;
+        Py_ssize_t j = 0;
+        for (; j + 4 <= m; j += 4)
+            lanes += *(const four *)(row + j) * *(const four *)(x + j);
+        double sum = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+        for (; j < m; j++)
+            sum += row[j] * x[j];
+        out[i] = sum;
+    }
+}
+
+/* The sum of the rows, each times its share. */
+WIDE static void mixture(Py_ssize_t n, Py_ssize_t m, const double *data, const Py_ssize_t *rows, const double *share,
+                         double *restrict out)
+{
+    memset(out, 0, m * sizeof(double));
+    for (Py_ssize_t i = 0; i < n; i++) {
+        const double *row = data + (rows ? rows[i] : i) * m;
+        const double s = share[i];
+        for (Py_ssize_t j = 0; j < m; j++)
+            out[j] += s * row[j];
+    }
+}
+
+#define ACROSS 12 /* assets that are gone through together; rows of Anticor are filled up to a multiple of it */
+
+/* Rows less their means, and the root of the sum of squares of what is left; with `first`, the sum of its products with
+   that, too. Beyond the m assets all stays 0. */
+static inline void centre(Py_ssize_t w, Py_ssize_t m, Py_ssize_t wide, const double *restrict logs,
+                          double *restrict out, double *restrict means, double *restrict size,
+                          const double *restrict first, double *restrict back)
+{
+    for (Py_ssize_t j = 0; j < m; j++)
+        means[j] = size[j] = 0;
+    for (Py_ssize_t k = 0; k < w; k++)
+        for (Py_ssize_t j = 0; j < m; j++)
+            means[j] += logs[k * m + j];
+    for (Py_ssize_t j = 0; j < m; j++)
+        means[j] /= w;
+    for (Py_ssize_t k = 0; k < w; k++)
+        for (Py_ssize_t j = 0; j < m; j++) {
+            double apart = logs[k * m + j] - means[j];
+            out[k * wide + j] = apart;
+            size[j] += apart * apart;
+            if (first)
+                back[j] += first[k * wide + j] * apart;
+        }
+    for (Py_ssize_t j = 0; j < m; j++)
+        size[j] = sqrt(size[j]);
+}
+
+/* What asset i has in common with each asset that comes after: the sums of first[k][i] second[k][j], for two assets. */
+static inline void follow(Py_ssize_t w, Py_ssize_t wide, const double *first, const double *second, Py_ssize_t i,
+                          Py_ssize_t other, double *restrict line, double *restrict other_line)
+{
+    for (Py_ssize_t j = 0; j < wide; j += ACROSS) {
+        four a = {0, 0, 0, 0}, b = a, c = a, d = a, e = a, f = a;
+        for (Py_ssize_t k = 0; k < w; k++) {
+            const double *z = second + k * wide + j;
+            const double one = first[k * wide + i], two = first[k * wide + other];
+            const four x = {one, one, one, one}, y = {two, two, two, two};
+            a += x * *(const four *)z;
+            b += x * *(const four *)(z + 4);
+            c += x * *(const four *)(z + 8);
+            d += y * *(const four *)z;
+            e += y * *(const four *)(z + 4);
+            f += y * *(const four *)(z + 8);
+        }
+        *(four *)(line + j) = a, *(four *)(line + j + 4) = b, *(four *)(line + j + 8) = c;
+        *(four *)(other_line + j) = d, *(four *)(other_line + j + 4) = e, *(four *)(other_line + j + 8) = f;
+    }
+}
+
+/* What asset i gives to each other, in proportion to their claims on it, is added to `came`. */
+static inline void give(Py_ssize_t wide, Py_ssize_t i, double *restrict line, const double *means, const double *size1,
+                        const double *size2, const double *back, double *restrict b, double *restrict came)
+{
+    const double mean = means[i], scale = size1[i], own = back[i];
+    const four zero = {0, 0, 0, 0}, mine = {mean, mean, mean, mean}, by = {scale, scale, scale, scale};
+    const four mine_back = {own, own, own, own};
+    four sums[ACROSS / 4] = {zero, zero, zero};
+    for (Py_ssize_t j = 0; j < wide; j += ACROSS)
+        for (int k = 0; k < ACROSS / 4; k++) { /* three sums, so that none waits for itself */
+            const Py_ssize_t at = j + 4 * k;
+            four correlation = *(const four *)(line + at) * by * *(const four *)(size2 + at);
+            mask claims = (correlation > zero) & (mine >= *(const four *)(means + at));
+            four claim = (four)((mask)(correlation + mine_back + *(const four *)(back + at)) & claims);
+            *(four *)(line + at) = claim;
+            sums[k] += claim;
+        }
+    four sum = (sums[0] + sums[1]) + sums[2];
+    double total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    if (total > 0) {
+        double share = b[i] / total;
+        for (Py_ssize_t j = 0; j < wide; j++)
+            came[j] += share * line[j];
+        b[i] = 0;
+    }
+}
+
+/* Anticor's step of one expert: logs are the last 2w rows of m log-relatives. room: 2w + 7 rows of `wide` numbers, all
+   of them 0 beyond the m assets. */
+WIDE static void anticor(Py_ssize_t w, Py_ssize_t m, Py_ssize_t wide, const double *logs, double *restrict room,
+                         Py_ssize_t *restrict owned, double *restrict b)
+{
+    double *first = room, *second = first + w * wide, *size1 = second + w * wide, *size2 = size1 + wide;
+    double *means = size2 + wide, *back = means + wide, *line = back + wide, *other = line + wide, *came = other + wide;
+    Py_ssize_t n = 0;
+    memset(size1, 0, 7 * wide * sizeof(double));
+    centre(w, m, wide, logs, first, means, size1, NULL, NULL);
+    centre(w, m, wide, logs + w * m, second, means, size2, first, back);
+    for (Py_ssize_t j = 0; j < m; j++) { /* one over the sizes from here on; what did not move is like nothing */
+        size1[j] = size1[j] > 0 ? 1 / size1[j] : 0;
+        size2[j] = size2[j] > 0 ? 1 / size2[j] : 0;
+        double against = -back[j] * size1[j] * size2[j];
+        back[j] = against > 0 ? against : 0;
+        if (b[j] > 0)
+            owned[n++] = j;
+    }
+    for (Py_ssize_t k = 0; k < n; k += 2) {
+        Py_ssize_t i = owned[k], next = k + 1 < n ? owned[k + 1] : i;
+        follow(w, wide, first, second, i, next, line, other);
+        give(wide, i, line, means, size1, size2, back, b, came);
+        if (next != i)
+            give(wide, next, other, means, size1, size2, back, b, came);
+    }
+    double sum = 0;
+    for (Py_ssize_t j = 0; j < m; j++) {
+        b[j] += came[j];
+        sum += b[j];
+    }
+    for (Py_ssize_t j = 0; j < m; j++)
+        b[j] /= sum;
+}
+
+/* Some days of LANES rebalanced portfolios. points: the portfolios, asset by asset. grown: their wealth
+   since it was last put into logarithms; base: that before. sums: for each day the wealth times the portfolio, asset by
+   asset and last the wealth itself, in four lanes each. */
+WIDE static void rebalanced(Py_ssize_t days, Py_ssize_t m, const double *X, const double *points,
+                            const double *base, double *restrict grown, double *restrict sums)
+{
+    four wealth[LANES / 4], ret[LANES / 4];
+    for (int k = 0; k < LANES / 4; k++)
+        wealth[k] = *(const four *)(grown + 4 * k);
+    for (Py_ssize_t d = 0; d < days; d++) {
+        const double *x = X + d * m;
+        four a = {0, 0, 0, 0}, b = a, c = a, e = a, f = a, g = a, h = a, l = a;
+        for (Py_ssize_t j = 0; j < m; j++) {
+            const double *p = points + j * LANES;
+            const double xj = x[j];
+            const four v = {xj, xj, xj, xj};
+            a += v * *(const four *)p;
+            b += v * *(const four *)(p + 4);
+            c += v * *(const four *)(p + 8);
+            e += v * *(const four *)(p + 12);
+            f += v * *(const four *)(p + 16);
+            g += v * *(const four *)(p + 20);
+            h += v * *(const four *)(p + 24);
+            l += v * *(const four *)(p + 28);
+        }
+        ret[0] = a, ret[1] = b, ret[2] = c, ret[3] = e, ret[4] = f, ret[5] = g, ret[6] = h, ret[7] = l;
+        for (int k = 0; k < LANES / 4; k++)
+            wealth[k] *= ret[k];
+        a = wealth[0] * *(const four *)base, b = wealth[1] * *(const four *)(base + 4);
+        c = wealth[2] * *(const four *)(base + 8), e = wealth[3] * *(const four *)(base + 12);
+        f = wealth[4] * *(const four *)(base + 16), g = wealth[5] * *(const four *)(base + 20);
+        h = wealth[6] * *(const four *)(base + 24), l = wealth[7] * *(const four *)(base + 28);
+        double *to = sums + d * 4 * (m + 1);
+        for (Py_ssize_t j = 0; j < m; j++) {
+            const double *p = points + j * LANES;
+            four lanes = a * *(const four *)p;
+            four more = b * *(const four *)(p + 4);
+            lanes += c * *(const four *)(p + 8);
+            more += e * *(const four *)(p + 12);
+            lanes += f * *(const four *)(p + 16);
+            more += g * *(const four *)(p + 20);
+            lanes += h * *(const four *)(p + 24);
+            more += l * *(const four *)(p + 28);
+            *(four *)(to + 4 * j) += lanes + more;
+        }
+        *(four *)(to + 4 * m) += ((a + b) + (c + e)) + ((f + g) + (h + l));
+    }
+    for (int k = 0; k < LANES / 4; k++)
+        *(four *)(grown + 4 * k) = wealth[k];
+}

@@ -1,0 +1,155 @@
+"""seriatim portfolio: a market from a file or bundled, strategies, costs, the page."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from seriatim import portfolio
+from seriatim.cli import portfolio as cli
+from seriatim.errors import DataError, ParameterError, ParseError
+
+QUICK = ("-a", "buy-and-hold", "-a", "pamr", "-a", "olmar:window=3", "-a", "bcrp")
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli.command, [*map(str, arguments)])
+
+
+def figures(*arguments):
+    done = run(*arguments, "--json")
+    assert done.exit_code == 0, done.output or done.exception
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def market():
+    rng = np.random.default_rng(0)
+    return np.exp(0.02 * rng.standard_normal((40, 4)))
+
+
+def write(path, rows, header="date,a,b,c,d", digits=".17g"):
+    lines = [",".join([f"2020-01-{t:02}", *(format(value, digits) for value in row)]) for t, row in enumerate(rows, 1)]
+    path.write_text("\n".join([header, *lines]) + "\n")
+    return path
+
+
+def test_bundled_market():
+    found = figures("djia", *QUICK)
+    assert (found["setting"]["days"], found["setting"]["assets"]) == (507, 30)
+    wealth = {one["label"]: one["figures"]["final_wealth"] for one in found["strategies"]}
+    assert list(wealth) == sorted(wealth, key=lambda label: -wealth[label])
+    assert {label: round(value, 4) for label, value in wealth.items()} == {
+        "bcrp": 1.2399,
+        "buy-and-hold": 0.7644,
+        "pamr": 0.68,
+        "olmar window=3": round(portfolio.backtest(portfolio.OLMAR(window=3), portfolio.load("djia")).final_wealth, 4),
+    }
+    assert len(found["strategies"][0]["wealth"]["value"]) == 507
+
+
+def test_prices_and_relatives_are_told_apart(tmp_path, market):
+    prices = np.vstack([np.full(4, 20.0), 20 * np.cumprod(market, axis=0)])
+    by_prices = figures(write(tmp_path / "p.csv", prices), *QUICK)
+    by_relatives = figures(write(tmp_path / "r.csv", market), *QUICK)
+    assert (by_prices["setting"]["numbers"], by_relatives["setting"]["numbers"]) == ("prices", "relatives")
+    assert by_prices["setting"]["names"] == ["a", "b", "c", "d"]
+    for one, other in zip(by_prices["strategies"], by_relatives["strategies"], strict=True):
+        assert one["label"] == other["label"]
+        assert one["figures"]["final_wealth"] == pytest.approx(other["figures"]["final_wealth"], rel=1e-9)
+
+
+def test_prices_that_begin_at_one(tmp_path, market):
+    prices = np.vstack([np.ones(4), np.cumprod(market, axis=0)])
+    assert figures(write(tmp_path / "p.csv", prices), *QUICK)["setting"]["numbers"] == "prices"
+
+
+def test_what_is_said_is_checked(tmp_path, market):
+    with pytest.raises(DataError, match="look like prices"):
+        raise run(write(tmp_path / "p.csv", 20 * np.cumprod(market, axis=0)), "--relatives").exception
+    with pytest.raises(DataError, match="look like price relatives"):
+        raise run(write(tmp_path / "r.csv", market), "--prices").exception
+
+
+def test_costs(tmp_path, market):
+    path = write(tmp_path / "r.csv", market)
+    for one in figures(path, *QUICK, "--cost", 0.01)["strategies"]:
+        model = cli.one_of(one["label"].replace(" ", ":", 1))[1]
+        assert one["figures"]["final_wealth"] == portfolio.backtest(model, market, cost=0.01).final_wealth
+
+
+def test_missing_days_and_an_asset_that_leaves(tmp_path, market):
+    market[5, 1] = market[20:, 2] = np.nan
+    found = figures(write(tmp_path / "r.csv", market), *QUICK)
+    filled = np.where(np.isnan(market), 1.0, market)
+    wealth = {one["label"]: one["figures"]["final_wealth"] for one in found["strategies"]}
+    assert wealth["pamr"] == portfolio.backtest("pamr", filled).final_wealth
+
+
+def test_gzip_semicolons_no_names(tmp_path, market):
+    path = tmp_path / "r.csv.gz"
+    with gzip.open(path, "wt") as file:
+        file.writelines(";".join(map(repr, row)) + "\n" for row in market.tolist())
+    found = figures(path, "-a", "ucrp")
+    assert found["setting"]["names"] is None
+    assert found["strategies"][0]["figures"]["final_wealth"] == portfolio.backtest("ucrp", market).final_wealth
+
+
+def test_all_strategies_by_default(tmp_path, market):
+    found = figures(write(tmp_path / "r.csv", market), "--limit", 25)
+    assert found["setting"]["days"] == 25
+    assert len(found["strategies"]) == len(cli.STRATEGIES)
+    known = {
+        name for name, cls in vars(portfolio).items() if isinstance(cls, type) and issubclass(cls, portfolio.Strategy)
+    }
+    shown = {one["strategy"].partition("(")[0] for one in found["strategies"]}
+    assert shown == known - {"Strategy", "Kernel"}
+
+
+def test_table_and_page(tmp_path, market):
+    path, page = write(tmp_path / "r.csv", market), tmp_path / "page.html"
+    done = run(path, *QUICK, "--report", page)
+    assert done.exit_code == 0
+    lines = done.stdout.splitlines()
+    assert lines[0] == "r.csv: 40 days, 4 assets, from relatives"
+    assert all(title in done.stdout for title in ("wealth", "annual return", "Sharpe", "drawdown", "turnover"))
+    assert lines[-1] == f"report: {page}"
+    text = page.read_text()
+    assert text.startswith("<!doctype html>") and "https://" not in text
+    assert 'data-plot="wealth"' in text and "olmar window=3" in text
+    assert "<script>alert" not in text
+
+
+def test_names_are_escaped(tmp_path, market):
+    path, page = write(tmp_path / "<b>.csv", market), tmp_path / "page.html"
+    assert run(path, "-a", "ucrp", "--report", page).exit_code == 0
+    assert "<b>.csv" not in page.read_text()
+
+
+BAD = {
+    "no such file": (("nowhere.csv",), DataError, "no such file, and no bundled market"),
+    "no strategy": (("djia", "-a", "arow"), ParameterError, "no strategy of portfolios"),
+    "unknown": (("djia", "-a", "pamrr"), ParameterError, "did you mean pamr"),
+    "a parameter out of range": (("djia", "-a", "olmar:window=1"), ParameterError, "window=1"),
+    "an unknown parameter": (("djia", "-a", "pamr:x=1"), ParameterError, "'x=1' is not NAME=VALUE"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "kind", "problem"), BAD.values(), ids=list(BAD))
+def test_refused(arguments, kind, problem):
+    with pytest.raises(kind, match=problem):
+        raise run(*arguments).exception
+
+
+def test_where_a_file_is_wrong(tmp_path, market):
+    path = write(tmp_path / "r.csv", market)
+    lines = path.read_text().splitlines()
+    lines[3] = lines[3].rpartition(",")[0] + ",x"
+    path.write_text("\n".join(lines))
+    with pytest.raises(ParseError, match=r"line 4, column 5: 'x' is no number"):
+        raise run(path, "-a", "ucrp").exception
+    market[7, 2] = -1
+    with pytest.raises(DataError, match="day 7, asset c: -1"):
+        raise run(write(path, market), "-a", "ucrp").exception
