@@ -8,12 +8,13 @@ from seriatim import errors as errors
 from seriatim import evaluate as evaluate
 from seriatim import portfolio as portfolio
 from seriatim.catalogue import algorithms as algorithms
-from seriatim.estimator import Classifier, Detector, Regressor
+from seriatim.estimator import Classifier, Detector, Regressor, Transformer
 from seriatim.experts.estimator import Experts
 from seriatim.features import Features as Features
 from seriatim.kernel.estimator import BudgetClassifier, KernelClassifier, OneKernel, SupportClassifier
 from seriatim.model import Model
 from seriatim.modelfile import load as load
+from seriatim.portfolio.strategy import Strategy
 from seriatim.recommend.estimator import Recommender
 from seriatim.sparse.groups import Grouped
 from seriatim.sparse.selector import Selector
@@ -23,65 +24,30 @@ from seriatim.transfer.source import Transfer
 
 __version__: str
 
-class AdaHedge(Experts):
-    experts: Any
-    classes: Sequence[Any] | None
-    features: Features | dict[str, Any] | None
-    def __init__(
-        self,
-        experts: Any = ...,
-        *,
-        classes: Sequence[Any] | None = ...,
-        features: Features | dict[str, Any] | None = ...,
-    ) -> None: ...
-
-class FixedShare(Experts):
-    eta: float | None
-    alpha: float
-    experts: Any
-    classes: Sequence[Any] | None
-    features: Features | dict[str, Any] | None
-    def __init__(
-        self,
-        experts: Any = ...,
-        *,
-        eta: float | None = ...,
-        alpha: float = ...,
-        classes: Sequence[Any] | None = ...,
-        features: Features | dict[str, Any] | None = ...,
-    ) -> None: ...
-
-class Hedge(Experts):
-    eta: float | None
-    experts: Any
-    classes: Sequence[Any] | None
-    features: Features | dict[str, Any] | None
-    def __init__(
-        self,
-        experts: Any = ...,
-        *,
-        eta: float | None = ...,
-        classes: Sequence[Any] | None = ...,
-        features: Features | dict[str, Any] | None = ...,
-    ) -> None: ...
-
-class WeightedMajority(Experts):
-    beta: float
-    randomised: bool
+class DictionaryLearning(Transformer):
+    n_atoms: int
+    lam: float | None
+    batch: int
+    coding: Literal["cd", "lars"]
+    tolerance: float
+    iterations: int
     seed: int
-    experts: Any
-    classes: Sequence[Any] | None
     features: Features | dict[str, Any] | None
     def __init__(
         self,
-        experts: Any = ...,
+        n_atoms: int,
         *,
-        beta: float = ...,
-        randomised: bool = ...,
+        lam: float | None = ...,
+        batch: int = ...,
+        coding: Literal["cd", "lars"] = ...,
+        tolerance: float = ...,
+        iterations: int = ...,
         seed: int = ...,
-        classes: Sequence[Any] | None = ...,
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
+    @property
+    def components_(self) -> Any: ...
+    def inverse_transform(self, *args: Any, **options: Any) -> Any: ...
 
 class IncrementalPCA(Transformer):
     n_components: int
@@ -167,6 +133,66 @@ class OnlineSVD(Transformer):
     def revise(self, *args: Any, **options: Any) -> Any: ...
     @property
     def singular_values_(self) -> Any: ...
+
+class AdaHedge(Experts):
+    experts: Any
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        experts: Any = ...,
+        *,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class FixedShare(Experts):
+    eta: float | None
+    alpha: float
+    experts: Any
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        experts: Any = ...,
+        *,
+        eta: float | None = ...,
+        alpha: float = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class Hedge(Experts):
+    eta: float | None
+    experts: Any
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        experts: Any = ...,
+        *,
+        eta: float | None = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class WeightedMajority(Experts):
+    beta: float
+    randomised: bool
+    seed: int
+    experts: Any
+    classes: Sequence[Any] | None
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        experts: Any = ...,
+        *,
+        beta: float = ...,
+        randomised: bool = ...,
+        seed: int = ...,
+        classes: Sequence[Any] | None = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
 
 class CSOGD(Classifier):
     eta: float
@@ -1181,6 +1207,154 @@ class HalfSpaceTrees(Detector):
         n_features: int | None = ...,
         seed: int = ...,
         features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class Anticor(Strategy):
+    window: int
+    nested: bool
+    start: Literal["target", "drifted"] | None
+    def __init__(
+        self,
+        *,
+        window: int = ...,
+        nested: bool = ...,
+        start: Literal["target", "drifted"] | None = ...,
+    ) -> None: ...
+
+class BCRP(Strategy):
+    def __init__(
+        self,
+    ) -> None: ...
+
+class BestStock(Strategy):
+    def __init__(
+        self,
+    ) -> None: ...
+
+class BuyAndHold(Strategy):
+    def __init__(
+        self,
+    ) -> None: ...
+
+class CORN(Strategy):
+    window: int
+    rho: float
+    ensemble: Literal["uniform", "top"] | None
+    levels: int
+    top: float
+    def __init__(
+        self,
+        *,
+        window: int = ...,
+        rho: float = ...,
+        ensemble: Literal["uniform", "top"] | None = ...,
+        levels: int = ...,
+        top: float = ...,
+    ) -> None: ...
+
+class CWMR(Strategy):
+    variant: Literal["stdev", "variance"]
+    phi: float
+    epsilon: float
+    def __init__(
+        self,
+        *,
+        variant: Literal["stdev", "variance"] = ...,
+        phi: float = ...,
+        epsilon: float = ...,
+    ) -> None: ...
+
+class ExponentiatedGradient(Strategy):
+    eta: float
+    def __init__(
+        self,
+        *,
+        eta: float = ...,
+    ) -> None: ...
+
+class KernelPortfolio(Strategy):
+    k: int
+    l: int
+    c: float
+    def __init__(
+        self,
+        *,
+        k: int = ...,
+        l: int = ...,
+        c: float = ...,
+    ) -> None: ...
+
+class NearestNeighbour(Strategy):
+    k: int
+    l: int
+    def __init__(
+        self,
+        *,
+        k: int = ...,
+        l: int = ...,
+    ) -> None: ...
+
+class OLMAR(Strategy):
+    variant: int
+    window: int
+    alpha: float
+    epsilon: float
+    def __init__(
+        self,
+        *,
+        variant: int = ...,
+        window: int = ...,
+        alpha: float = ...,
+        epsilon: float = ...,
+    ) -> None: ...
+
+class ONS(Strategy):
+    eta: float
+    beta: float
+    delta: float
+    def __init__(
+        self,
+        *,
+        eta: float = ...,
+        beta: float = ...,
+        delta: float = ...,
+    ) -> None: ...
+
+class PAMR(Strategy):
+    variant: Literal["hard", "I", "II"]
+    epsilon: float
+    C: float
+    def __init__(
+        self,
+        *,
+        variant: Literal["hard", "I", "II"] = ...,
+        epsilon: float = ...,
+        C: float = ...,
+    ) -> None: ...
+
+class RMR(Strategy):
+    window: int
+    epsilon: float
+    def __init__(
+        self,
+        *,
+        window: int = ...,
+        epsilon: float = ...,
+    ) -> None: ...
+
+class UCRP(Strategy):
+    def __init__(
+        self,
+    ) -> None: ...
+
+class UniversalPortfolio(Strategy):
+    samples: int
+    seed: int
+    def __init__(
+        self,
+        *,
+        samples: int = ...,
+        seed: int = ...,
     ) -> None: ...
 
 class PMF(Recommender):
