@@ -29,6 +29,7 @@ def settings():
         required = {**REQUIRED_ARGUMENTS.get(name, {})}
         required |= {bound: 20 for bound in ("budget", "truncate") if bound in cls.parameters}
         required |= {"n_features": COLUMNS} if "n_features" in required else {}
+        required |= {"trees": 10} if name == "HalfSpaceTrees" else {}
         required |= {"experts": [AROW(), PA()]} if "experts" in required else {}
         alternatives = [{}]
         alternatives += [{"covariance": "full"}] if "covariance" in cls.parameters else []
@@ -56,7 +57,7 @@ def endure(cls, parameters, labels, steps):
     """The model after so many steps. Fails if a number of its state, or a score, is not finite."""
     model = cls(**parameters)
     X, y = stream(0, labels)
-    rows = as_rows(X).check()
+    rows = as_rows(np.ceil(np.abs(X) / 1e4) if cls.nonnegative else X).check()
     for _ in range(0, steps, BLOCK):
         model.learn_rows(rows, model._targets(y, len(y)))
     state = model.__getstate__()["state"]

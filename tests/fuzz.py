@@ -37,6 +37,7 @@ from seriatim.data.lines import PADDING, InOrder, Ranges, Records
 from seriatim.data.source import Blocks, Source
 from seriatim.errors import DataError, ModelError, ParseError, SeriatimError
 from seriatim.estimator import Estimator
+from seriatim.kernel import Gaussian, Linear
 from tests.learners import of_rows
 from tests.reference import libsvm as reference
 from tests.test_contract import default, most_labels
@@ -268,6 +269,8 @@ def model_files(folder: Path) -> list[tuple[str, bytes]]:
     rng = np.random.default_rng(0)
     X, files = rng.standard_normal((30, 4)), []
     for name, cls in of_rows().items():
+        X = np.abs(X) if cls.nonnegative else X
+        scale = "unit" if cls.nonnegative or name == "OnlinePCA" else "standard"
         targets = [X[:, 0]] if cls.task == "regression" else [np.sign(X[:, 0]).astype(int), rng.integers(0, 3, 30)]
         for number, y in enumerate(targets):
             if number and most_labels(cls) == 2:
@@ -277,7 +280,7 @@ def model_files(folder: Path) -> list[tuple[str, bytes]]:
                 models[1].learn_one({"a": x[0], "b\n": x[1], "ü": x[2]}, target)
             if cls.task == "classification" and number:
                 models.append(default(cls, classes=["a", "b", "c", "d"]).partial_fit(X, np.array(["b", "c", "d"])[y]))
-            models.append(default(cls, features={"normalize": "standard", "text": ["t"], "cross": [["a", "t"]]}))
+            models.append(default(cls, features={"normalize": scale, "text": ["t"], "cross": [["a", "t"]]}))
             for x, target in zip(X[:5], y.tolist(), strict=False):
                 models[-1].learn_one({"a": x[0], "t": "one two"}, target)
             files += [(name, saved(model, folder)) for model in models]
@@ -291,6 +294,12 @@ def model_files(folder: Path) -> list[tuple[str, bytes]]:
         if cls.task == "recommendation":
             models = [cls(), cls(**chosen.get(name, {}))]
             files += [(name, saved(model.partial_fit(users, items, told), folder)) for model in models]
+        if cls.task == "portfolio selection":
+            files.append((name, saved(cls().partial_fit(np.exp(0.1 * X)), folder)))
+        if cls.task == "retrieval":
+            model = cls(**({"kernels": [Gaussian(1.0), Linear()]} if name == "OMDL" else {}))
+            model.partial_fit(X[:12], rng.permutation(12).reshape(4, 3))
+            files.append((name, saved(model, folder)))
     return files
 
 
@@ -390,6 +399,19 @@ def check_model(name: str, data: bytes, path: Path) -> None:
             lambda: model.learn_one(2, "newer", model.high),
             lambda: model.recommend(1, 3),
             lambda: model.nearest("a", 3),
+            lambda: model.__getstate__(),
+        ):
+            with suppress(SeriatimError):
+                act()
+        return
+    if model.task in ("portfolio selection", "retrieval"):
+        market = model.task == "portfolio selection"
+        day = np.linspace(0.9, 1.1, 4)
+        for act in (
+            lambda: model.weights_ if market else model.order(0, [1, 2]),
+            lambda: model.learn_one(day) if market else model.partial_fit(None, [[0, 1, 2]]),
+            lambda: model.partial_fit(np.stack([day, day[::-1]])) if market else model.order(0, [1, 2]),
+            lambda: model.weights_ if market else model.order(day, [day, 2 * day]),
             lambda: model.__getstate__(),
         ):
             with suppress(SeriatimError):

@@ -24,6 +24,7 @@ import seriatim
 from seriatim import PA, data, evaluate
 from seriatim.cli import COMMANDS, main
 from seriatim.core.ahead import THREADS
+from seriatim.parameters import REQUIRED
 from tests.learners import of_rows
 
 ROOT = str(Path(seriatim.__file__).parents[1])
@@ -123,12 +124,13 @@ def test_run_takes_every_algorithm(good, rows, name):
     if "source" in seriatim.algorithms()[name].parameters:
         good("train", rows, "-a", "pa", "-o", "old.model")
         needed = ["-p", "source=old.model"]
-    if "k" in seriatim.algorithms()[name].parameters:
-        needed = ["-p", "k=2"]
     if "experts" in seriatim.algorithms()[name].parameters:
         needed = ["-p", "experts=pa:C=0.1,arow"]
-    others = {"GroupRDA": "groups=2", "MultiTaskRDA": "n_tasks=1", "DictionaryLearning": "n_atoms=3"}
-    needed += ["-p", others[name]] if name in others else []
+    for parameter, declared in seriatim.algorithms()[name].parameters.items():
+        if declared.default is REQUIRED and parameter != "source":
+            needed += ["-p", f"{parameter}={1 if name == 'MultiTaskRDA' else 2}"]
+    if name == "OnlinePCA":
+        needed += ["--normalize", "unit"]
     for spelling in (command, name, name.lower()):
         found = json.loads(good("run", rows, "-a", spelling, *needed, "--json"))
         assert list(found) == KEYS

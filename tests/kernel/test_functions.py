@@ -5,14 +5,12 @@ import threading
 import numpy as np
 import pytest
 
-import seriatim
 from seriatim.errors import DataError, NotFittedError, ParameterError
 from seriatim.kernel import Gaussian, Polynomial
 from tests.kernel.comparison import learner
+from tests.learners import of_rows
 
-MACHINES = {
-    name: cls for name, cls in seriatim.algorithms().items() if {"kernel", "kernels"} & {*cls.parameters}
-}  # all but FOGD
+MACHINES = {name: cls for name, cls in of_rows().items() if {"kernel", "kernels"} & {*cls.parameters}}  # all but FOGD
 every = pytest.mark.parametrize("name", MACHINES)
 
 

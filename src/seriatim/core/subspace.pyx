@@ -501,7 +501,8 @@ cdef class Subspace:
 
     def by_column(self, Reservoir rows):
         """P and these rows by column: where each starts, whose values there are in it, ascending, and the values."""
-        cdef Py_ssize_t i, j, e, p = self.pending.n, n = p + (0 if rows is None else rows.n), used = self.used, total = 0
+        cdef Py_ssize_t i, j, e, p = self.pending.n, used = self.used, total = 0
+        cdef Py_ssize_t n = p + (0 if rows is None else rows.n)
         cdef Kept* z
         for i in range(n):
             total += (self.pending.rows[i] if i < p else rows.rows[i - p]).n

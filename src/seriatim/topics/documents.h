@@ -36,7 +36,7 @@ WIDE static double exp_digamma_row(Py_ssize_t n, const double *restrict a, const
     return largest;
 }
 
-WIDE static void digamma_row(Py_ssize_t n, const double *restrict a, double *restrict out)
+WIDE static void digamma_row(Py_ssize_t n, const double *a, double *out)
 {
     for (Py_ssize_t k = 0; k < n; k++)
         out[k] = digamma(a[k]);
