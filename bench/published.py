@@ -26,6 +26,7 @@ from rich.table import Table as Sheet
 from bench.measure import ROOT, BenchError
 from seriatim.errors import SeriatimError
 
+ALL = -1000  # all digits that a figure was printed with
 FAR = 2  # deviations; beyond it a reason is due
 LARGE = ("ijcnn1", "mnist")  # sets, the largest last; these are begun with
 Parameters = dict[str, Any]
@@ -83,7 +84,7 @@ class Protocol:
     not_printed: tuple[str, ...] = ()  # methods that the table has not, for comparison
     also: Sequence[dict[str, Any]] = ()  # rows that published.json lacks
     comparable = True  # figures with those printed; not where the rows are others
-    digits: dict[str, int]  # printed of each figure
+    digits: dict[str, int]  # printed of each figure, after the point; ALL: as many as there are
     summary: str
 
     def method(self, algorithm: str, dataset: str) -> Method | None:
@@ -468,6 +469,57 @@ class Ranking(Protocol):
         )
 
 
+class Markets(Protocol):
+    """Back-tests of OLPS: nothing is found, and nothing is random."""
+
+    permutations = 1
+    summary = "whole history, from equal parts, no costs"
+    others = ("sp", "m0")  # switching portfolios, and that of the frequencies
+    METHODS: ClassVar = {
+        "ubah": Method("BuyAndHold"),
+        "Market": Method("BuyAndHold"),
+        "best": Method("BestStock"),
+        "BestStock": Method("BestStock"),
+        "ucrp": Method("UCRP"),
+        "UCRP": Method("UCRP"),
+        "bcrp": Method("BCRP"),
+        "BCRP": Method("BCRP"),
+        "eg": Method("ExponentiatedGradient"),
+        "EG": Method("ExponentiatedGradient"),
+        "ons": Method("ONS"),
+        "pamr": Method("PAMR"),
+        "PAMR": Method("PAMR"),
+        "pamr_1": Method("PAMR", {"variant": "I"}),
+        "pamr_2": Method("PAMR", {"variant": "II"}),
+        "cwmr_var": Method("CWMR", {"variant": "variance"}),
+        "cwmr_stdev": Method("CWMR"),
+        "olmar1": Method("OLMAR"),
+        "olmar2": Method("OLMAR", {"variant": 2}),
+        "rmr": Method("RMR"),
+        "anticor": Method("Anticor"),
+        "anticor_anticor": Method("Anticor", {"nested": True}),
+    }
+
+    def __init__(self, digits: dict[str, int]) -> None:
+        self.digits = digits
+
+    def method(self, algorithm: str, dataset: str) -> Method | None:
+        return self.METHODS.get(algorithm)
+
+    def runs(self, method: Method, data: Set, permutations: int) -> tuple[list[list[float]], Parameters]:
+        from seriatim.portfolio import backtest
+
+        result = backtest(build(method, {}), data.X)
+        figures = {
+            "final_wealth": result.final_wealth,
+            "annualised_return": result.annual_return,
+            "annualised_std": result.volatility,
+            "sharpe": result.sharpe,
+            "max_drawdown": result.max_drawdown,
+        }
+        return [[figures[name] for name in self.digits]], method.given
+
+
 class Budgets(Protocol):
     """The table of budgets in the SDM tutorial, on other rows of cod-rna: 59,535, where it has 271,617.
 
@@ -580,12 +632,25 @@ PROTOCOLS: dict[str, Protocol] = {
     "sol-readme-mnist": SOL(powers(-5, 5), times=1),
     "lecture-omkc": Lecture(),
     "kol-readme-a9a": KOL(),
+    "olps-manual-msci": Markets(
+        dict.fromkeys(("final_wealth", "annualised_return", "annualised_std", "sharpe", "max_drawdown"), 4)
+    ),
+    "olps-toolbox-run": Markets({"final_wealth": ALL}),
     "lecture-bogd-codrna": Budgets(),
     "lecture-oam-auc": Ranking(),
 }
 
 # Why a figure is beyond the deviations, as far as it has been found out: of a table and a method, or of one set.
 REASONS: dict[tuple[str, ...], str] = {
+    ("olps-manual-msci", "Market"): "buy and hold of equal parts gives 0.9064, in OLPS's own program, too",
+    ("olps-manual-msci", "BCRP"): "the manual's portfolio is not quite the best in hindsight",
+    ("olps-toolbox-run", "cwmr_stdev"): (
+        "the toolbox adds 2.2e-16 to every variance on every day; with that every digit printed comes out"
+    ),
+    ("olps-toolbox-run", "anticor_anticor"): (
+        "experts that hold the same assets differ by rounding alone, and claims compare their means: 2.407e8 to "
+        "2.412e8 by the order of the sums"
+    ),
     ("libol-manual-table3", "NAROW"): (
         "LIBOL's program is AROW with r = v/(b v - 1), and where b v <= 1 it counts an update but takes no step; "
         "written out, it gives every digit printed. Here it is the authors' own"
@@ -648,6 +713,9 @@ def load(name: str, folder: Path) -> Set:
     if name == "cod-rna.t":
         X, y = data.load(str(folder / "cod-rna/cod-rna_scaled.libsvm.gz"))
         return Set(X.toarray(), y)
+    if (folder / f"olps/{name}.csv").exists():
+        relatives = np.loadtxt(folder / f"olps/{name}.csv", delimiter=",", ndmin=2)
+        return Set(relatives, np.zeros(len(relatives)))
     if name in ONE_CLASS:
         return one_class(folder / ONE_CLASS[name][0], ONE_CLASS[name][1])
     if name in RAW:
@@ -741,14 +809,15 @@ class Row:
 
     @property
     def digits(self) -> int:
-        return PROTOCOLS[self.table].digits[self.metric]
+        digits = PROTOCOLS[self.table].digits[self.metric]
+        return decimals(self.printed.value) if digits == ALL and self.printed is not None else digits
 
     @property
     def difference(self) -> float | None:
         """In units of the larger deviation of the two, or of half the last digit printed where that is more."""
         if self.ours is None or self.printed is None or not PROTOCOLS[self.table].comparable:
             return None
-        unit = max(self.printed.deviation, self.ours.deviation, 0.5 * 10**-self.digits)
+        unit = max(self.printed.deviation, self.ours.deviation, 0.5 * 10.0**-self.digits)
         return (self.ours.value - self.printed.value) / unit
 
     @property
@@ -916,8 +985,18 @@ def told(parameters: Parameters) -> str:
     return ", ".join(f"{key}={word}" for key, word in words.items())
 
 
+def decimals(value: float) -> int:
+    """Digits after the point, of ten in all; below 0 where the last of ten stands before it."""
+    exponent = int(f"{value:.9e}".split("e")[1])
+    return max(len(f"{value:.10g}".split("e")[0].partition(".")[2]), 0) - (exponent if exponent >= 10 else 0)
+
+
 def shown(figure: Figure | None, digits: int) -> str:
-    return "" if figure is None else f"{figure.value:,.{digits}f} ± {figure.deviation:,.{digits}f}"
+    if figure is None:
+        return ""
+    if digits < 0:
+        return f"{figure.value:.9e}"
+    return f"{figure.value:,.{digits}f}" + (f" ± {figure.deviation:,.{digits}f}" if figure.deviation else "")
 
 
 def said(rows: list[Row]) -> str:
