@@ -69,6 +69,7 @@ cdef Block finish(Workspace work, Position* at, list labels, Py_ssize_t lines, l
     cdef Block block = Block.__new__(Block)
     cdef Py_ssize_t i
     cdef Rows rows
+    cdef double[::1] y = <double[:max(at.rows, 1)]> work.y
     block.workspace, block.lines, block.bad, block.bad_count = work, lines, bad, bad_count
     rows = Rows.borrow(
         work, at.rows, at.features, work.start, work.index, work.value, NULL if at.unsorted else work.norm2
@@ -77,7 +78,7 @@ cdef Block finish(Workspace work, Position* at, list labels, Py_ssize_t lines, l
         rows.weight = work.weight
     block.rows = rows.check()
     block.rows.names = names
-    block.y = np.array(<double[:max(at.rows, 1)]> work.y)[:at.rows]
+    block.y = np.array(y[:at.rows])
     if at.named:
         block.y = block.y.astype(object)
         for i in range(at.rows):
