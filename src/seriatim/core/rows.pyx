@@ -16,7 +16,7 @@ cdef double VALUE_LIMIT = LIMIT
 cdef double NORM2_LIMIT = LIMIT * LIMIT    # where it is beyond, a value may be, and the row is looked at
 
 cdef Py_ssize_t STRETCH = 1 << 14    # values that are checked at once: they stay in a core's own cache
-cdef Py_ssize_t LEAD = 1 << 18       # values that are checked ahead of learning: they stay in the cache that cores share
+cdef Py_ssize_t LEAD = 1 << 18       # values checked ahead of learning: they stay in the cache that cores share
 
 
 class Unordered(SeriatimError):
