@@ -41,6 +41,7 @@ cdef class Rows:
     cdef Py_ssize_t examine(self, Py_ssize_t begin, Py_ssize_t end, bint* ordered) noexcept nogil
     cdef Py_ssize_t stretch(self, Py_ssize_t begin) noexcept nogil
     cdef int refuse_row(self, Py_ssize_t i) except -1
+    cdef bint outside(self, Py_ssize_t begin, Py_ssize_t end) noexcept nogil
     cdef Py_ssize_t bad_column(self, Py_ssize_t i) noexcept nogil
     cdef Py_ssize_t bad_value(self, Py_ssize_t i) noexcept nogil
     cdef Rows replaced(self, start, index, value, Py_ssize_t features)

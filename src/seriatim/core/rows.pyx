@@ -387,17 +387,16 @@ cdef class Rows:
         `ordered` becomes False where columns are not sorted and distinct: where they descend within a row.
         """
         cdef Py_ssize_t i, first, last, features = self.features
-        cdef int outside = 0, columns = <int> features
         cdef unsigned int descents = 0
         cdef const int* index = self.index
         cdef const long long* start = self.start
         if index != NULL and not self.ascending:
             first, last = start[begin], start[end]
-            for i in range(first, last):
-                outside |= (index[i] < 0) | (index[i] >= columns)
-            for i in range(begin if outside else end, end):
-                if self.bad_column(i) >= 0:
-                    return i
+            if self.outside(first, last):
+                i = begin
+                while self.bad_column(i) < 0:
+                    i += 1
+                return i
             for i in range(first + 1, last):
                 descents += index[i] <= index[i - 1]
             for i in range(begin + 1, end):
@@ -440,11 +439,21 @@ cdef class Rows:
 
     cdef int check_columns(self) except -1:
         """Refuse columns that are not there, whatever their order."""
-        cdef Py_ssize_t i
-        for i in range(self.n):
-            if self.bad_column(i) >= 0:
-                self.refuse_row(i)
+        cdef Py_ssize_t i = 0
+        if self.outside(self.start[0], self.start[self.n]):
+            while self.bad_column(i) < 0:
+                i += 1
+            self.refuse_row(i)
         return 0
+
+    cdef bint outside(self, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+        """Whether any of some columns is not there."""
+        cdef Py_ssize_t i
+        cdef int found = 0, columns = <int> self.features
+        cdef const int* index = self.index
+        for i in range(begin, end):
+            found |= (index[i] < 0) | (index[i] >= columns)
+        return found != 0
 
     cdef Py_ssize_t bad_column(self, Py_ssize_t i) noexcept nogil:
         """The place of the first column of row i that is not there; -1 if there is none."""
