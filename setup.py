@@ -33,7 +33,7 @@ setup(
             Extension(
                 name,
                 [path],
-                include_dirs=[f"src/seriatim/{name}" for name in ("core", "data", "kernel", "topics", "portfolio")],
+                include_dirs=sorted({str(Path(header).parent) for header in headers}),
                 depends=headers if '.h"' in Path(path).read_text() else [],
                 extra_compile_args=FLAGS,
             )

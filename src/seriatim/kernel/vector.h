@@ -1,13 +1,7 @@
-/* Loops over the support vectors. Each is compiled twice on x86, for four numbers at a time and for two, and the machine
-   chooses: lane by lane the arithmetic is the same, and so are the bits. */
+/* Loops over the support vectors. */
 #include "exponential.h"
+#include "wide.h"
 #include <math.h>
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__)
-#define WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define WIDE
-#endif
 
 /* out += a x, one column after another: out is read and written once for eight of them. */
 WIDE static void add_column(Py_ssize_t n, double a, const double *restrict x, double *restrict out)
@@ -75,21 +69,11 @@ WIDE static void scale_all(Py_ssize_t n, double factor, double *restrict x)
         x[s] = factor * x[s] + 0.0; /* a zero has no sign */
 }
 
-/* -g d, at least -700. */
+/* -g d, where rounding may have left less than 0 of d, for `exponentials`. */
 static inline double decay(double g, double d)
 {
     double z = -g * (d > 0 ? d : 0);
     return z > -700.0 ? z : -700.0;
-}
-
-/* x <- exp(x) for numbers from -700, which becomes 0, to 0. A loop of its own: in one with `decay` the compiler would
-   choose between whole polynomials. */
-static inline void exponentials(Py_ssize_t n, double *restrict x)
-{
-    for (Py_ssize_t s = 0; s < n; s++) {
-        double e = exponential_within(x[s]);
-        x[s] = x[s] > -700.0 ? e : 0.0;
-    }
 }
 
 /* exp(-g |x - z|^2) from the products x.z and the squared norms. */
