@@ -2,6 +2,7 @@
    the sum that all of them have in common, and follows from theta and w alone: what is taken out of the sum is to the
    last bit what was added. */
 #include "exponential.h"
+#include "lanes.h"
 #include "wide.h"
 #include <math.h>
 
@@ -61,18 +62,6 @@ static inline void shares(const Link *by, Py_ssize_t n, const double *restrict t
             out[s] = by->map == P_NORM ? theta[s] * w[s] : w[s];
 }
 
-static inline double total(Py_ssize_t n, const double *x)
-{
-    double lanes[4] = {0, 0, 0, 0};
-    Py_ssize_t s = 0;
-    for (; s + 4 <= n; s += 4)
-        for (int i = 0; i < 4; i++)
-            lanes[i] += x[s + i];
-    for (int i = 0; s < n; s++, i++)
-        lanes[i] += x[s];
-    return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
-}
-
 WIDE static void map_entries(const Link *by, Py_ssize_t n, const double *theta, double *w)
 {
     images(by, n, theta, w);
@@ -82,7 +71,7 @@ WIDE static double sum_of_shares(const Link *by, Py_ssize_t n, const double *the
 {
     double share[BATCH];
     shares(by, n, theta, w, share);
-    return total(n, share);
+    return sum_in_lanes(n, share);
 }
 
 /* theta += step, and w with it; returns by how much the sum of the shares grows. */
@@ -97,5 +86,5 @@ WIDE static double step_entries(const Link *by, Py_ssize_t n, const double *rest
     shares(by, n, theta, w, after);
     for (Py_ssize_t s = 0; s < n; s++)
         after[s] -= before[s];
-    return total(n, after);
+    return sum_in_lanes(n, after);
 }
