@@ -19,6 +19,18 @@ from seriatim.estimator import Classifier
 from seriatim.parameters import Flag, Number, powers
 from seriatim.sparse.selector import Selector
 
+cdef extern from *:
+    """
+    /* Of a number that is not below 0, as a whole one in the same order. */
+    static inline long long bits_of(double x)
+    {
+        long long bits;
+        memcpy(&bits, &x, sizeof bits);
+        return bits;
+    }
+    """
+    long long bits_of(double x) noexcept nogil
+
 cdef enum:
     BATCH = 128    # features at a time
 
@@ -36,7 +48,7 @@ cdef class Selection(Linear):
 
     cdef Strongest kept
     cdef Py_ssize_t field
-    cdef double sign
+    cdef long long sign
 
     def __init__(self, Py_ssize_t k, tuple companions=(), bint bounded=False):
         Linear.__init__(self, False, companions, bounded)
@@ -48,14 +60,14 @@ cdef class Selection(Linear):
         Linear.grow(self, rows)
         return self.kept.grow(rows)
 
-    cdef inline double strength(self, Py_ssize_t j) noexcept nogil:
-        """Of the feature with this record."""
+    cdef inline long long strength(self, Py_ssize_t j) noexcept nogil:
+        """Of the feature with this record; whole numbers are compared in less time."""
         cdef const double* w = self.table.data + j * self.table.width + self.field * self.classes
         cdef double sum = fabs(w[0])
         cdef Py_ssize_t k
         for k in range(1, self.classes):
             sum += fabs(w[k])
-        return self.sign * sum
+        return self.sign * bits_of(sum)
 
     cdef void choose(self, const Row* x, bint weakened) noexcept nogil:
         """Keep the k strongest, where only the features of a row may have changed; `weakened`, to less, too."""
@@ -87,7 +99,7 @@ cdef class Selection(Linear):
 
     cdef void find_weakest(self, Entry one) noexcept nogil:
         """Tell the true keys of those that are weaker than a feature which may be kept, by keys that have grown."""
-        cdef double key
+        cdef long long key
         while self.kept.n == self.kept.k and not self.kept.refuses(one):
             key = self.strength(self.kept.heap[0].record)
             if key == self.kept.heap[0].key:

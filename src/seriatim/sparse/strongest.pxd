@@ -2,7 +2,7 @@ cimport cython
 
 
 cdef struct Entry:
-    double key
+    long long key
     int record
 
 
@@ -30,7 +30,7 @@ cdef class Strongest:
     cdef inline bint refuses(self, Entry entry) noexcept nogil:
         return self.n == self.k and weaker(entry, self.heap[0])
 
-    cdef inline void lower(self, Py_ssize_t record, double key) noexcept nogil:
+    cdef inline void lower(self, Py_ssize_t record, long long key) noexcept nogil:
         """The true key of a record that is held, if it is less than what is known."""
         cdef Py_ssize_t i = self.place[record] - 1
         if key < self.heap[i].key:
