@@ -26,6 +26,7 @@ SHARED = "seriatim.core.memoryviews"
 
 headers = sorted(str(path) for path in Path("src").rglob("*.h"))
 sources = sorted(str(path) for path in Path("src").rglob("*.pyx"))
+including = {path.parent for path in Path("src").rglob("*.p[xy][dx]") if '.h"' in path.read_text()}
 modules = [path.removeprefix("src/").removesuffix(".pyx").replace("/", ".") for path in sources]
 setup(
     ext_modules=cythonize(
@@ -33,8 +34,8 @@ setup(
             Extension(
                 name,
                 [path],
-                include_dirs=[f"src/seriatim/{name}" for name in ("core", "data", "kernel", "topics", "portfolio")],
-                depends=headers if '.h"' in Path(path).read_text() else [],
+                include_dirs=sorted({str(Path(header).parent) for header in headers}),
+                depends=headers if Path(path).parent in including else [],
                 extra_compile_args=FLAGS,
             )
             for name, path in zip(modules, sources, strict=True)

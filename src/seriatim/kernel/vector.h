@@ -1,22 +1,16 @@
-/* Loops over the support vectors. Each is compiled twice on x86, for four numbers at a time and for two, and the machine
-   chooses: lane by lane the arithmetic is the same, and so are the bits. */
+/* Loops over the support vectors. */
 #include "exponential.h"
+#include "wide.h"
 #include <math.h>
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__)
-#define WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define WIDE
-#endif
-
 /* out += a x, one column after another: out is read and written once for eight of them. */
-WIDE static void add_column(Py_ssize_t n, double a, const double *restrict x, double *restrict out)
+WIDEST static void add_column(Py_ssize_t n, double a, const double *restrict x, double *restrict out)
 {
     for (Py_ssize_t s = 0; s < n; s++)
         out[s] += a * x[s];
 }
 
-WIDE static void add_eight_columns(Py_ssize_t n, const double *a, const double *const *x, double *restrict out)
+WIDEST static void add_eight_columns(Py_ssize_t n, const double *a, const double *const *x, double *restrict out)
 {
     const double a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3], a4 = a[4], a5 = a[5], a6 = a[6], a7 = a[7];
     const double *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3], *x4 = x[4], *x5 = x[5], *x6 = x[6], *x7 = x[7];
@@ -44,20 +38,20 @@ static inline double chi_apart(double x, double z)
     return x * z > 0 ? -4 * (x / both) * z : 0;
 }
 
-WIDE static void add_apart(Py_ssize_t n, double a, const double *restrict x, double *restrict out)
+WIDEST static void add_apart(Py_ssize_t n, double a, const double *restrict x, double *restrict out)
 {
     for (Py_ssize_t s = 0; s < n; s++)
         out[s] += apart(a, x[s]);
 }
 
-WIDE static void add_chi_apart(Py_ssize_t n, double a, const double *restrict x, double *restrict out)
+WIDEST static void add_chi_apart(Py_ssize_t n, double a, const double *restrict x, double *restrict out)
 {
     for (Py_ssize_t s = 0; s < n; s++)
         out[s] += chi_apart(a, x[s]);
 }
 
 /* The sum of a x, in eight lanes. */
-WIDE static double sum_of_products(Py_ssize_t n, const double *restrict a, const double *restrict x)
+WIDEST static double sum_of_products(Py_ssize_t n, const double *restrict a, const double *restrict x)
 {
     double lanes[8] = {0, 0, 0, 0, 0, 0, 0, 0};
     Py_ssize_t s = 0;
@@ -69,32 +63,22 @@ WIDE static double sum_of_products(Py_ssize_t n, const double *restrict a, const
     return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
 }
 
-WIDE static void scale_all(Py_ssize_t n, double factor, double *restrict x)
+WIDEST static void scale_all(Py_ssize_t n, double factor, double *restrict x)
 {
     for (Py_ssize_t s = 0; s < n; s++)
         x[s] = factor * x[s] + 0.0; /* a zero has no sign */
 }
 
-/* -g d, at least -700. */
+/* -g d, where rounding may have left less than 0 of d, for `exponentials`. */
 static inline double decay(double g, double d)
 {
     double z = -g * (d > 0 ? d : 0);
     return z > -700.0 ? z : -700.0;
 }
 
-/* x <- exp(x) for numbers from -700, which becomes 0, to 0. A loop of its own: in one with `decay` the compiler would
-   choose between whole polynomials. */
-static inline void exponentials(Py_ssize_t n, double *restrict x)
-{
-    for (Py_ssize_t s = 0; s < n; s++) {
-        double e = exponential_within(x[s]);
-        x[s] = x[s] > -700.0 ? e : 0.0;
-    }
-}
-
 /* exp(-g |x - z|^2) from the products x.z and the squared norms. */
-WIDE static void gaussian(Py_ssize_t n, double g, double norm2, const double *restrict norms,
-                          const double *restrict products, double *restrict out)
+WIDEST static void gaussian(Py_ssize_t n, double g, double norm2, const double *restrict norms,
+                            const double *restrict products, double *restrict out)
 {
     for (Py_ssize_t s = 0; s < n; s++)
         out[s] = decay(g, norm2 + norms[s] - 2 * products[s]);
@@ -102,8 +86,8 @@ WIDE static void gaussian(Py_ssize_t n, double g, double norm2, const double *re
 }
 
 /* exp(-g d), d = the sum of the norms and of what each pair of values takes away from it. */
-WIDE static void decaying(Py_ssize_t n, double g, double norm, const double *restrict norms,
-                          const double *restrict pairs, double *restrict out)
+WIDEST static void decaying(Py_ssize_t n, double g, double norm, const double *restrict norms,
+                            const double *restrict pairs, double *restrict out)
 {
     for (Py_ssize_t s = 0; s < n; s++)
         out[s] = decay(g, norm + norms[s] + pairs[s]);
@@ -111,7 +95,7 @@ WIDE static void decaying(Py_ssize_t n, double g, double norm, const double *res
 }
 
 /* (x.z + c)^degree, at most 1e200 in size. */
-WIDE static void polynomial(Py_ssize_t n, double c, int degree, const double *restrict products, double *restrict out)
+WIDEST static void polynomial(Py_ssize_t n, double c, int degree, const double *restrict products, double *restrict out)
 {
     for (Py_ssize_t s = 0; s < n; s++)
         out[s] = 1;
@@ -123,8 +107,8 @@ WIDE static void polynomial(Py_ssize_t n, double c, int degree, const double *re
 }
 
 /* x.z / (|x| |z|), 0 where one of them is 0. */
-WIDE static void cosine(Py_ssize_t n, double norm2, const double *restrict norms, const double *restrict products,
-                        double *restrict out)
+WIDEST static void cosine(Py_ssize_t n, double norm2, const double *restrict norms, const double *restrict products,
+                          double *restrict out)
 {
     double length = sqrt(norm2);
     for (Py_ssize_t s = 0; s < n; s++) {

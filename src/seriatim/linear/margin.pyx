@@ -5,10 +5,13 @@ from libc.stdlib cimport free, realloc
 
 from seriatim.core.learner cimport MarginLearner
 from seriatim.core.row cimport Row, value
-from seriatim.linear.mirror cimport PNorm, power
+from seriatim.linear.mirror cimport PNorm
 
 from seriatim.estimator import Classifier
 from seriatim.parameters import Flag, Number, steps
+
+cdef extern from "link.h":
+    double power(double base, double exponent) noexcept nogil
 
 
 # ---- ALMA

@@ -1,36 +1,16 @@
-from libc.math cimport pow
-
 from seriatim.core.learner cimport Linear
 from seriatim.core.row cimport Row
 
 
-cdef inline double power(double base, double exponent) noexcept nogil:
-    """base^exponent, by products where the exponent is a small whole number, as it mostly is."""
-    cdef int whole = <int> exponent if exponent < 100 else 0
-    cdef double result = 1
-    if whole != exponent:
-        return pow(base, exponent)
-    while whole:
-        if whole & 1:
-            result *= base
-        base *= base
-        whole >>= 1
-    return result
-
-
-cdef enum Map:
-    P_NORM
-    ENTROPY
-    PLUS_MINUS
-
-
-cdef struct Link:
-    int map
-    double power         # p - 1
-    double shift
-    double floor         # exp(-2 shift), the product of both exponentials
-    double sum, top, total
-    Py_ssize_t theta, u
+cdef extern from "link.h":
+    enum:
+        BATCH
+        P_NORM
+        ENTROPY
+        PLUS_MINUS
+    ctypedef struct Link:
+        int map
+        double power, shift, floor
 
 
 cdef class Linked(Linear):
@@ -45,12 +25,14 @@ cdef class Linked(Linear):
     cdef public double shift     # the table holds the exponentials of theta - shift
 
     cdef Link linked(self) noexcept nogil
+    cdef Py_ssize_t first(self) noexcept nogil
     cdef double factor(self) noexcept nogil
     cdef double step(self, double margin, const Row* x, double copies) noexcept nogil
     cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil
     cdef bint outgrown(self, double top) noexcept nogil
     cdef void rebase(self) noexcept nogil
     cdef void settle(self) noexcept nogil
+    cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t column, double* theta, double* w) noexcept nogil
     cdef void refresh(self) noexcept nogil
     cdef void add_up(self) noexcept nogil
 

@@ -12,8 +12,10 @@ from seriatim.estimator import Classifier
 from seriatim.parameters import Choice, Flag, Number, decades, powers
 
 
-cdef extern from "exponential.h":
-    double exponential(double x) noexcept nogil
+cdef extern from "link.h":
+    void map_entries(const Link* by, Py_ssize_t n, const double* theta, double* w) noexcept nogil
+    double sum_of_shares(const Link* by, Py_ssize_t n, const double* theta, const double* w) noexcept nogil
+    double step_entries(const Link* by, Py_ssize_t n, const double* step, double* theta, double* w) noexcept nogil
 
 
 cdef class Euclidean(MarginLearner):
@@ -37,49 +39,13 @@ cdef class Euclidean(MarginLearner):
             self.scale = rate(self.gradient.schedule, self.gradient.eta, self.t + 1)
 
 
-cdef inline double image(const Link* by, double theta, double* share) noexcept nogil:
-    """h(theta), and what the entry adds to the sum."""
-    cdef double w, smaller
-    if by.map == ENTROPY:
-        w = share[0] = exponential(theta - by.shift)
-        return w
-    if by.map == P_NORM:
-        w = power(fabs(theta), by.power)
-        share[0] = fabs(theta) * w
-    else:
-        w = exponential(fabs(theta) - by.shift)
-        smaller = by.floor / w if w > 1e-140 else 0
-        share[0] = w + smaller
-        w -= smaller
-    return w if theta >= 0 else -w
+cdef inline double size(int map, double theta) noexcept nogil:
+    """By which an entry is large: those of exp(theta) alone have no lower bound."""
+    return theta if map == ENTROPY else fabs(theta)
 
 
-cdef inline double shared(const Link* by, double theta, double w) noexcept nogil:
-    """The share again; w = h(theta)."""
-    if by.map == ENTROPY:
-        return w
-    if by.map == P_NORM:
-        return theta * w
-    if by.floor < 1e-280 and fabs(w) < 1e-140:    # nothing beside the sum, and squares so small slow a processor down
-        return fabs(w)
-    return sqrt(w * w + 4 * by.floor)    # of the exponentials w is the difference and the floor the product
-
-
-cdef inline void touch(Link* by, double* w, double a) noexcept nogil:
-    """theta += a in one entry, and all that follows from it."""
-    cdef double new, share, theta
-    if a != 0:
-        by.sum -= shared(by, w[by.theta], w[0])
-        theta = w[by.theta] = w[by.theta] + a
-        new = image(by, theta, &share)
-        by.sum += share
-        if by.map != ENTROPY:
-            theta = fabs(theta)
-        if theta > by.top:    # fmax would be a call
-            by.top = theta
-        if by.u:
-            w[by.u] += by.total * (new - w[0])
-        w[0] = new
+cdef inline double larger(double a, double b) noexcept nogil:
+    return a if a > b else b    # fmax would be a call
 
 
 cdef class Linked(Linear):
@@ -99,7 +65,11 @@ cdef class Linked(Linear):
         self.grain = 1
 
     cdef Link linked(self) noexcept nogil:
-        return Link(self.map, self.p - 1, self.shift, exp(-2 * self.shift), 0, 0, 0, 0, 0)
+        return Link(self.map, self.p - 1, self.shift, exp(-2 * self.shift))
+
+    cdef Py_ssize_t first(self) noexcept nogil:
+        """The first record: without an intercept the constant's is no part of the sum."""
+        return self.constant == 0
 
     cdef double factor(self) noexcept nogil:
         return 1
@@ -124,24 +94,36 @@ cdef class Linked(Linear):
 
     cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
         """theta += a x in a column."""
-        cdef Py_ssize_t i, theta = self.theta * self.classes, width = self.table.width
-        cdef double* w
+        cdef Py_ssize_t i = -1, k, n, width = self.table.width, at = self.theta * self.classes
+        cdef double* table = self.table.data + column
+        cdef double* place[BATCH]
+        cdef double[BATCH] step, theta, w
+        cdef double top = self.top
         cdef Link by = self.linked()
         a /= self.grain
-        if self.outgrown(self.top + fabs(a) * sqrt(x.norm2)):    # the table must be rebased, or may have to be
+        if self.outgrown(top + fabs(a) * sqrt(x.norm2)):    # the table must be rebased, or may have to be
             self.fold()
             for i in range(-1, x.n):
-                w = self.table.data + record(x, i) * self.table.width + column
-                w[theta] += a * value(x, i)
+                place[0] = table + record(x, i) * width
+                place[0][at] += a * value(x, i)
             self.rebase()
             return
-        by.sum, by.top, by.total = self.sum, self.top, self.total
-        by.theta, by.u = theta, self.classes if self.average else 0
-        w = self.table.data + column
-        touch(&by, w, a * x.constant)
-        for i in range(x.n):
-            touch(&by, w + ((i if x.index == NULL else x.index[i]) + 1) * width, a * x.value[i])
-        self.sum, self.top = by.sum, by.top
+        while i < x.n:
+            n = 0
+            while i < x.n and n < BATCH:
+                step[n] = a * value(x, i)
+                if step[n] != 0:
+                    place[n] = table + record(x, i) * width
+                    w[n], theta[n] = place[n][0], place[n][at]
+                    n += 1
+                i += 1
+            self.sum += step_entries(&by, n, step, theta, w)
+            for k in range(n):
+                if self.average:
+                    place[k][self.classes] += self.total * (w[k] - place[k][0])
+                place[k][0], place[k][at] = w[k], theta[k]
+                top = larger(top, size(by.map, theta[k]))
+        self.top = top
 
     cdef bint outgrown(self, double top) noexcept nogil:
         """Whether an entry of this size is out of proportion to the grain or the shift."""
@@ -152,10 +134,10 @@ cdef class Linked(Linear):
         cdef Py_ssize_t i, k
         cdef double* theta
         cdef double top = -INFINITY
-        for i in range(self.constant == 0, self.table.rows):
+        for i in range(self.first(), self.table.rows):
             theta = self.table.data + i * self.table.width + self.theta * self.classes
             for k in range(self.classes):
-                top = fmax(top, theta[k] if self.map == ENTROPY else fabs(theta[k]))
+                top = larger(top, size(self.map, theta[k]))
         if self.map != P_NORM:
             self.shift = top - 150
         elif top > 0:
@@ -176,33 +158,45 @@ cdef class Linked(Linear):
             self.add_up()
         self.scale = self.factor()
 
+    cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t column, double* theta, double* w) noexcept nogil:
+        """A batch of entries of a column, from record i on; returns how many there are."""
+        cdef Py_ssize_t k, n = min(BATCH, self.table.rows - i)
+        cdef const double* place = self.table.data + i * self.table.width + column
+        for k in range(n):
+            w[k], theta[k] = place[k * self.table.width], place[k * self.table.width + self.theta * self.classes]
+        return n
+
     cdef void refresh(self) noexcept nogil:
-        """w from theta. Without an intercept the constant's record is neither part of it nor of the sum."""
-        cdef Py_ssize_t i, k, theta = self.theta * self.classes
-        cdef double* w
-        cdef double share
+        """w from theta, and the sum."""
+        cdef Py_ssize_t i, k, column, n
+        cdef double[BATCH] theta, w
         cdef Link by = self.linked()
-        for i in range(self.constant == 0, self.table.rows):
-            w = self.table.data + i * self.table.width
-            for k in range(self.classes):
-                w[k] = image(&by, w[theta + k], &share)
+        for column in range(self.classes):
+            i = self.first()
+            while i < self.table.rows:
+                n = self.read(i, column, theta, w)
+                map_entries(&by, n, theta, w)
+                for k in range(n):
+                    self.table.data[(i + k) * self.table.width + column] = w[k]
+                i += n
         self.add_up()
 
     cdef void add_up(self) noexcept nogil:
         """The sum and the largest entry from the entries."""
-        cdef Py_ssize_t i, k, theta = self.theta * self.classes
-        cdef const double* w
-        cdef double size, sum = 0, top = -1e300
+        cdef Py_ssize_t i, k, column, n
+        cdef double[BATCH] theta, w
+        cdef double top = -1e300
         cdef Link by = self.linked()
-        for i in range(self.constant == 0, self.table.rows):
-            w = self.table.data + i * self.table.width
-            for k in range(self.classes):
-                sum += shared(&by, w[theta + k], w[k])
-                size = w[theta + k] if by.map == ENTROPY else fabs(w[theta + k])
-                if size > top:
-                    top = size
-        self.sum = self.peak = sum
-        self.top = top
+        self.sum = 0
+        for column in range(self.classes):
+            i = self.first()
+            while i < self.table.rows:
+                n = self.read(i, column, theta, w)
+                self.sum += sum_of_shares(&by, n, theta, w)
+                for k in range(n):
+                    top = larger(top, size(self.map, theta[k]))
+                i += n
+        self.peak, self.top = self.sum, top
         self.scale = self.factor()
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:

@@ -1,14 +1,8 @@
-/* Sums over days, assets and sampled portfolios. Each is compiled twice on x86, for four numbers at a time and for two,
-   and the machine chooses: lane by lane the arithmetic is the same, and so are the bits. */
+/* Sums over days, assets and sampled portfolios. */
+#include "wide.h"
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__)
-#define WIDE __attribute__((unused, target_clones("avx2", "default")))
-#else
-#define WIDE __attribute__((unused))
-#endif
 
 typedef double four __attribute__((vector_size(32), aligned(8)));
 typedef long long mask __attribute__((vector_size(32), aligned(8)));

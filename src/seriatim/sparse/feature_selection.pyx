@@ -4,7 +4,7 @@ from math import sqrt
 
 import numpy as np
 
-from libc.math cimport INFINITY, fabs, fmax, fmin
+from libc.math cimport INFINITY, fabs, fmin
 from libc.stdlib cimport free
 from libc.string cimport memset
 
@@ -12,63 +12,115 @@ from seriatim.core.learner cimport Learner, Linear
 from seriatim.core.memory cimport resize
 from seriatim.core.random cimport random_below, random_uniform
 from seriatim.core.row cimport Row, dot, record, sum_of_squares, value
-from seriatim.sparse.strongest cimport Strongest
+from seriatim.sparse.strongest cimport Entry, Strongest
 
 from seriatim.errors import ModelError, ParameterError
 from seriatim.estimator import Classifier
 from seriatim.parameters import Flag, Number, powers
 from seriatim.sparse.selector import Selector
 
+cdef extern from *:
+    """
+    /* Of a number that is not below 0, as a whole one in the same order. */
+    static inline long long bits_of(double x)
+    {
+        long long bits;
+        memcpy(&bits, &x, sizeof bits);
+        return bits;
+    }
+    """
+    long long bits_of(double x) noexcept nogil
+
+cdef enum:
+    BATCH = 128    # features at a time
+
 cdef double LEAST = 1e-100    # no variance falls below it
 cdef double MOST = 1e100      # nor is a step larger: where numbers end, so does the paper's arithmetic
 
 
 cdef class Selection(Linear):
-    """Weights that are zero but for those of the k strongest features; with several classes each counts once."""
+    """Weights that are zero but for those of the k strongest features; with several classes each counts once.
+
+    A feature is as strong as one field of its record is large, or small, in the sum over the classes.
+    """
 
     NUMBERS = Learner.NUMBERS
 
     cdef Strongest kept
+    cdef Py_ssize_t field
+    cdef long long sign
 
     def __init__(self, Py_ssize_t k, tuple companions=(), bint bounded=False):
         Linear.__init__(self, False, companions, bounded)
         self.kept = Strongest(k)
+        self.field, self.sign = len(companions), -1 if companions else 1
         self.weighted = True
 
     cdef int grow(self, Py_ssize_t rows) except -1:
         Linear.grow(self, rows)
         return self.kept.grow(rows)
 
-    cdef double strength(self, const double* w) noexcept nogil:
-        """Of the feature with this record."""
-        return 0
+    cdef inline long long strength(self, Py_ssize_t j) noexcept nogil:
+        """Of the feature with this record; whole numbers are compared in less time."""
+        cdef const double* w = self.table.data + j * self.table.width + self.field * self.classes
+        cdef double sum = fabs(w[0])
+        cdef Py_ssize_t k
+        for k in range(1, self.classes):
+            sum += fabs(w[k])
+        return self.sign * bits_of(sum)
 
-    cdef void choose(self, const Row* x) noexcept nogil:
-        """Keep the k strongest, where only the features of a row may have changed."""
-        cdef Py_ssize_t i, j
-        for i in range(-1, x.n):
+    cdef void choose(self, const Row* x, bint weakened) noexcept nogil:
+        """Keep the k strongest, where only the features of a row may have changed; `weakened`, to less, too."""
+        cdef Py_ssize_t i, j, k, n
+        cdef double lost = 0
+        cdef int[BATCH] offered
+        cdef Entry one
+        for i in range(-1 if weakened else x.n, x.n):
             j = record(x, i)
-            if value(x, i) != 0 and self.kept.holds(j):
-                self.kept.change(j, self.strength(self.table.data + j * self.table.width))
-        for i in range(-1, x.n):
-            j = record(x, i)
-            if value(x, i) != 0 and not self.kept.holds(j):
-                j = self.kept.offer(j, self.strength(self.table.data + j * self.table.width))
+            if self.kept.holds(j):
+                self.kept.lower(j, self.strength(j))
+        i = -1
+        while i < x.n:
+            n = 0
+            while i < x.n and n < BATCH:    # nobody could foretell a branch here
+                offered[n] = <int> record(x, i)
+                n += (value(x, i) != 0) & (not self.kept.holds(offered[n]))
+                i += 1
+            for k in range(n):
+                j = offered[k]
+                one = Entry(self.strength(j), <int> j)
+                if not self.kept.refuses(one):
+                    self.find_weakest(one)
+                    j = self.kept.offer(one)
                 if j >= 0:
-                    self.drop(j)
+                    lost += self.drop(j)
+        if self.bounded:
+            self.norm2 -= self.scale * self.scale * lost
 
-    cdef void drop(self, Py_ssize_t j) noexcept nogil:
+    cdef void find_weakest(self, Entry one) noexcept nogil:
+        """Tell the true keys of those that are weaker than a feature which may be kept, by keys that have grown."""
+        cdef long long key
+        while self.kept.n == self.kept.k and not self.kept.refuses(one):
+            key = self.strength(self.kept.heap[0].record)
+            if key == self.kept.heap[0].key:
+                break
+            self.kept.sink(0, Entry(key, self.kept.heap[0].record))
+
+    cdef inline double drop(self, Py_ssize_t j) noexcept nogil:
+        """The weights of a feature become 0; returns their squares."""
         cdef double* w = self.table.data + j * self.table.width
+        cdef double squares = 0
         cdef Py_ssize_t k
         for k in range(self.classes):
-            self.norm2 -= (self.scale * w[k]) ** 2
+            squares += w[k] * w[k]
             w[k] = 0
+        return squares
 
     cdef void weigh(self) noexcept nogil:
         """The strength of all that is kept, anew."""
         cdef Py_ssize_t i
         for i in range(self.kept.n):
-            self.kept.heap[i].key = self.strength(self.table.data + self.kept.heap[i].record * self.table.width)
+            self.kept.heap[i].key = self.strength(self.kept.heap[i].record)
         self.kept.order()
 
     def reclass(self, list source, list factor):
@@ -104,13 +156,6 @@ cdef class Truncated(Selection):
         self.eta, self.lam, self.margin = eta, lam, margin
         self.radius = 1 / sqrt(lam) if lam > 0 else INFINITY
 
-    cdef double strength(self, const double* w) noexcept nogil:
-        cdef double sum = fabs(w[0])
-        cdef Py_ssize_t k
-        for k in range(1, self.classes):
-            sum += fabs(w[k])
-        return sum
-
     cdef void look(self, const Row* x, Row* seen) noexcept nogil:
         """What the learner sees of a row."""
         seen[0] = x[0]
@@ -140,7 +185,7 @@ cdef class Truncated(Selection):
         self.updated(tau * (2 * shorter * f + tau * x.norm2 * (1 if s < 0 else 2)))
         if self.bounded:
             self.project(self.radius)
-        self.choose(x)
+        self.choose(x, True)
 
     cdef void shrink(self, double factor) noexcept nogil:
         cdef double scale = self.scale * factor
@@ -227,7 +272,7 @@ cdef class PartlySeen(Truncated):
         self.met[j] = True
 
     cdef bint used(self, Py_ssize_t j) noexcept nogil:
-        return self.kept.holds(j) and self.strength(self.table.data + j * self.table.width) > 0
+        return self.kept.holds(j) and self.strength(j) > 0
 
     cdef void look(self, const Row* x, Row* seen) noexcept nogil:
         """Of d features any k are drawn, one after another: only those that the row has, for no other would matter."""
@@ -379,13 +424,6 @@ cdef class SecondOrder(Selection):
         Selection.__init__(self, k, (("sigma", 1.0, False),))
         self.r = r
 
-    cdef double strength(self, const double* w) noexcept nogil:
-        cdef double sum = 0
-        cdef Py_ssize_t k
-        for k in range(self.classes):
-            sum -= w[self.classes + k]
-        return sum
-
     cdef double variance(self, const Row* x, Py_ssize_t column) noexcept nogil:
         """x' Sigma x of a class."""
         cdef const double* sigma = self.table.data + self.classes + column
@@ -406,7 +444,9 @@ cdef class SecondOrder(Selection):
             sigma = w + self.classes
             g = sigma[0] * value(x, i)
             w[0] += alpha * g
-            sigma[0] = fmax(sigma[0] / (1 + c * g * value(x, i)), LEAST)
+            sigma[0] = sigma[0] / (1 + c * g * value(x, i))
+            if sigma[0] < LEAST:    # fmax would be a call
+                sigma[0] = LEAST
 
     cdef void step(self, const Row* x, double margin, double sign, Py_ssize_t y, Py_ssize_t s) noexcept nogil:
         cdef double r, v, alpha
@@ -421,7 +461,7 @@ cdef class SecondOrder(Selection):
         if s >= 0:
             self.sharpen(x, -alpha, fmin(1 / r, MOST), s)
         self.updates += 1
-        self.choose(x)
+        self.choose(x, False)
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
         cdef double f = dot(x, self.table.data, self.table.width)

@@ -5,7 +5,7 @@ from libc.math cimport sqrt
 from seriatim.core.learner cimport Linear
 from seriatim.core.loss cimport Gradient
 from seriatim.core.row cimport Row, dot, record, value
-from seriatim.sparse.lazy cimport Lazy, soft, within_range
+from seriatim.sparse.lazy cimport BATCH, Lazy, soft
 
 from seriatim.core.loss import LOSSES
 from seriatim.estimator import Classifier
@@ -14,13 +14,9 @@ from seriatim.parameters import Choice, Number, powers
 from seriatim.sparse.lazy import shared_out
 
 
-cdef enum:
-    BATCH = 128    # coordinates at a time: roots and quotients of two cost as much as of one
-
-
-cdef inline double leader(double z, double root, double l1, double slower, double least) noexcept nogil:
-    """The weight of z and sqrt(n) > 0; slower = 1 / alpha and least = beta / alpha + l2."""
-    return soft(-z, l1) / (least + root * slower)
+cdef extern from "steps.h":
+    void follow_leader(Py_ssize_t m, const double* g, double* z, double* n, double* root, double* w, double l1,
+                       double slower, double least) noexcept nogil
 
 
 cdef class Leader(Lazy):
@@ -45,7 +41,7 @@ cdef class Leader(Lazy):
         cdef double* table = self.table.data + column
         cdef double* place[BATCH]
         cdef double[BATCH] g, w, z, n, root
-        cdef double before, l1 = self.l1, slower = 1 / self.alpha, least = self.beta / self.alpha + self.l2
+        cdef double l1 = self.l1, slower = 1 / self.alpha, least = self.beta / self.alpha + self.l2
         while i < x.n:
             m = 0
             while i < x.n and m < BATCH:
@@ -56,12 +52,7 @@ cdef class Leader(Lazy):
                     root[m], n[m] = place[m][2 * classes], place[m][3 * classes]
                     m += 1
                 i += 1
-            for j in range(m):
-                before = root[j]
-                n[j] = within_range(n[j] + g[j] * g[j])
-                root[j] = sqrt(n[j])
-                z[j] += g[j] - (root[j] - before) * slower * w[j]
-                w[j] = leader(z[j], root[j], l1, slower, least)
+            follow_leader(m, g, z, n, root, w, l1, slower, least)
             for j in range(m):
                 place[j][0], place[j][classes] = w[j], z[j]
                 place[j][2 * classes], place[j][3 * classes] = root[j], n[j]
@@ -80,7 +71,7 @@ cdef class Leader(Lazy):
                 w = self.table.data + i * self.table.width + k
                 if w[3 * classes] > 0:
                     w[2 * classes] = sqrt(w[3 * classes])
-                    w[0] = leader(w[classes], w[2 * classes], self.l1, slower, least)
+                    w[0] = soft(-w[classes], self.l1) / (least + w[2 * classes] * slower)
 
     def reclass(self, list source, list factor):
         Lazy.reclass(self, source, factor)

@@ -12,7 +12,7 @@ from seriatim.core.memory cimport resize
 from seriatim.core.row cimport Row, record, value
 from seriatim.core.rows cimport Rows
 from seriatim.core.table cimport Table
-from seriatim.sparse.lazy cimport Lazy, soft
+from seriatim.sparse.lazy cimport BATCH, Lazy, soft
 
 from seriatim.core.loss import LOSSES
 from seriatim.errors import ModelError
@@ -23,8 +23,10 @@ from seriatim.sparse.tasks import MultiTask
 # Squares are taken of G times this, exactly: no run that diverges takes their sums out of the range of numbers.
 cdef double UNIT = 2.0 ** -64
 
-cdef enum:
-    LANES = 64
+cdef extern from "steps.h":
+    double left_of(double norm2, double cut2) noexcept nogil
+    double product_of_left(Py_ssize_t n, const double* x, const double* w, const double* norm2,
+                           const double* cut2) noexcept nogil
 
 
 cdef inline void move_square(double* sum, double* rest, double old, double new) noexcept nogil:
@@ -39,12 +41,6 @@ cdef inline void move_square(double* sum, double* rest, double old, double new) 
     sum[0] = total + square
     part = sum[0] - total
     rest[0] += (total - (sum[0] - part)) + (square - part)
-
-
-cdef inline double left_of(double norm2, double cut2) noexcept nogil:
-    """[1 - cut / |c|]+, of squares; 0 where c = 0, which makes it NaN. Nobody could foretell a branch here."""
-    cdef double left = 1 - sqrt(cut2 / norm2)
-    return left if left > 0 else 0.0
 
 
 cdef inline void several(GroupDual self, const Row* x, Py_ssize_t column, double* out, int n) noexcept nogil:
@@ -74,16 +70,14 @@ cdef inline void several(GroupDual self, const Row* x, Py_ssize_t column, double
 
 
 cdef inline double unshrunk(GroupDual self, const Row* x, Py_ssize_t column) noexcept nogil:
-    """x.w of a column where c = G: what is left of the groups of some features at a time, whose roots need not wait."""
-    cdef double norm2[LANES]
-    cdef double cut2[LANES]
-    cdef double w[LANES]
+    """x.w of a column where c = G."""
+    cdef double[BATCH] w, norm2, cut2
     cdef const double* G = self.table.data + column
     cdef const double* norms = self.norms.data + column
     cdef double sum = x.constant * G[0], unit2 = (UNIT * self.cut) ** 2
     cdef Py_ssize_t i = 0, j, m, n, g, width = self.table.width, step = self.norms.width, block = self.block
     while i < x.n:
-        n = min(x.n - i, LANES)
+        n = min(x.n - i, BATCH)
         for m in range(n):
             j = (i + m if x.index == NULL else x.index[i + m]) + 1
             g = self.place[j]
@@ -93,10 +87,7 @@ cdef inline double unshrunk(GroupDual self, const Row* x, Py_ssize_t column) noe
                 cut2[m] = unit2 * (block if block else self.begins[g + 1] - self.begins[g])
             else:
                 norm2[m], cut2[m] = (UNIT * w[m]) ** 2, unit2
-        for m in range(n):
-            norm2[m] = left_of(norm2[m], cut2[m])
-        for m in range(n):
-            sum += x.value[i + m] * (w[m] * norm2[m])
+        sum += product_of_left(n, x.value + i, w, norm2, cut2)
         i += n
     return self.factor * sum
 
@@ -391,9 +382,27 @@ cdef class TaskDual(Lazy):
         cdef Py_ssize_t i, width = self.table.width
         cdef const double* G = self.table.data
         cdef double sum = x.constant * self.dual(G)
-        for i in range(x.n):
-            sum += x.value[i] * self.dual(G + ((i if x.index == NULL else x.index[i]) + 1) * width)
+        if self.variant == ACROSS:
+            sum += self.across(x)
+        else:
+            for i in range(x.n):
+                sum += x.value[i] * self.dual(G + record(x, i) * width)
         out[0] = self.factor * sum
+
+    cdef double across(self, const Row* x) noexcept nogil:
+        """The sum of x times what is left, without the constant."""
+        cdef double[BATCH] w, norm2, cut2
+        cdef const double* G
+        cdef double sum = 0
+        cdef Py_ssize_t i = 0, m, n
+        while i < x.n:
+            n = min(x.n - i, BATCH)
+            for m in range(n):
+                G = self.table.data + record(x, i + m) * self.table.width
+                w[m], norm2[m], cut2[m] = G[self.task], G[self.tasks] + G[self.tasks + 1], (UNIT * self.cut) ** 2
+            sum += product_of_left(n, x.value + i, w, norm2, cut2)
+            i += n
+        return sum
 
     cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
         cdef Py_ssize_t i

@@ -3,15 +3,11 @@ from seriatim.core.loss cimport Gradient
 from seriatim.core.row cimport Row
 
 
-cdef inline double soft(double w, double by) noexcept nogil:
-    """sgn(w) [|w| - by]+, by >= 0. Nobody could foretell a branch here; these are none, and three times as fast."""
-    cdef double most = w if w < by else by
-    return w - (most if most > -by else -by)
-
-
-cdef inline double within_range(double sum) noexcept nogil:
-    """A sum of squares; no sane data reaches the bound, and fmin would be a call."""
-    return sum if sum < 1e300 else 1e300
+cdef extern from "steps.h":
+    enum:
+        BATCH
+    double soft(double w, double by) noexcept nogil
+    double within_range(double sum) noexcept nogil
 
 
 cdef class Lazy(Linear):

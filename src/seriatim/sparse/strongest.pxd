@@ -2,8 +2,12 @@ cimport cython
 
 
 cdef struct Entry:
-    double key
+    long long key
     int record
+
+
+cdef inline bint weaker(Entry a, Entry b) noexcept nogil:
+    return (a.key < b.key) | ((a.key == b.key) & (a.record > b.record))    # nobody could foretell a branch here
 
 
 @cython.final
@@ -15,11 +19,19 @@ cdef class Strongest:
     cdef Py_ssize_t known, room       # records that can be asked for; how many there is memory for
 
     cdef int grow(self, Py_ssize_t rows) except -1
-    cdef void change(self, Py_ssize_t record, double key) noexcept nogil
-    cdef Py_ssize_t offer(self, Py_ssize_t record, double key) noexcept nogil
+    cdef Py_ssize_t offer(self, Entry entry) noexcept nogil
     cdef void order(self) noexcept nogil
     cdef void rise(self, Py_ssize_t i, Entry entry) noexcept nogil
     cdef void sink(self, Py_ssize_t i, Entry entry) noexcept nogil
 
     cdef inline bint holds(self, Py_ssize_t record) noexcept nogil:
         return self.place[record] != 0
+
+    cdef inline bint refuses(self, Entry entry) noexcept nogil:
+        return self.n == self.k and weaker(entry, self.heap[0])
+
+    cdef inline void lower(self, Py_ssize_t record, long long key) noexcept nogil:
+        """The true key of a record that is held, if it is less than what is known."""
+        cdef Py_ssize_t i = self.place[record] - 1
+        if key < self.heap[i].key:
+            self.rise(i, Entry(key, <int> record))

@@ -11,13 +11,13 @@ from seriatim.core.memory cimport resize
 from seriatim.errors import ModelError
 
 
-cdef inline bint weaker(Entry a, Entry b) noexcept nogil:
-    return a.key < b.key or (a.key == b.key and a.record > b.record)
-
-
 @cython.final
 cdef class Strongest:
-    """At most k records; of equal keys the lowest record is the strongest. A change costs O(log k), a refusal O(1)."""
+    """At most k records; of equal keys the lowest record is the strongest. A change costs O(log k), a refusal O(1).
+
+    Of a key that has grown nobody need tell before its record is the weakest by what is known, and a record is offered
+    that is not weaker: keys are never above the true ones, and so the weakest is it in truth if its key is true.
+    """
 
     def __cinit__(self, Py_ssize_t k):
         self.k = k
@@ -40,24 +40,15 @@ cdef class Strongest:
             self.known = rows
         return 0
 
-    cdef void change(self, Py_ssize_t record, double key) noexcept nogil:
-        """The key of a record that is held."""
-        cdef Py_ssize_t i = self.place[record] - 1
-        if key > self.heap[i].key:
-            self.sink(i, Entry(key, <int> record))
-        elif key < self.heap[i].key:
-            self.rise(i, Entry(key, <int> record))
-
-    cdef Py_ssize_t offer(self, Py_ssize_t record, double key) noexcept nogil:
+    cdef Py_ssize_t offer(self, Entry entry) noexcept nogil:
         """Take in a record if it is strong enough; returns the one that is not held any more, or -1."""
-        cdef Entry entry = Entry(key, <int> record)
         cdef Py_ssize_t weakest
         if self.n < self.k:
             self.n += 1
             self.rise(self.n - 1, entry)
             return -1
-        if weaker(entry, self.heap[0]):
-            return record
+        if self.refuses(entry):
+            return entry.record
         weakest = self.heap[0].record
         self.place[weakest] = 0
         self.sink(0, entry)
@@ -66,39 +57,46 @@ cdef class Strongest:
     cdef void order(self) noexcept nogil:
         """Make a heap of keys that have all been changed."""
         cdef Py_ssize_t i
-        for i in range(self.n // 2 - 1, -1, -1):
+        for i in range((self.n + 2) // 4 - 1, -1, -1):
             self.sink(i, self.heap[i])
 
     cdef void rise(self, Py_ssize_t i, Entry entry) noexcept nogil:
         """Put an entry into place i, or above what is stronger."""
-        while i > 0 and weaker(entry, self.heap[(i - 1) // 2]):
-            self.heap[i] = self.heap[(i - 1) // 2]
+        while i > 0 and weaker(entry, self.heap[(i - 1) // 4]):
+            self.heap[i] = self.heap[(i - 1) // 4]
             self.place[self.heap[i].record] = <int> i + 1
-            i = (i - 1) // 2
+            i = (i - 1) // 4
         self.heap[i] = entry
         self.place[entry.record] = <int> i + 1
 
     cdef void sink(self, Py_ssize_t i, Entry entry) noexcept nogil:
         """Put an entry into place i, or below what is weaker."""
-        cdef Py_ssize_t below = 2 * i + 1
+        cdef Py_ssize_t below = 4 * i + 1, least, other
         while below < self.n:
-            below += below + 1 < self.n and weaker(self.heap[below + 1], self.heap[below])
-            if not weaker(self.heap[below], entry):
+            least = below
+            if below + 4 <= self.n:
+                least += weaker(self.heap[below + 1], self.heap[below])
+                other = below + 2 + weaker(self.heap[below + 3], self.heap[below + 2])
+                least += (other - least) * weaker(self.heap[other], self.heap[least])
+            else:
+                for other in range(below + 1, self.n):
+                    least = other if weaker(self.heap[other], self.heap[least]) else least
+            if not weaker(self.heap[least], entry):
                 break
-            self.heap[i] = self.heap[below]
+            self.heap[i] = self.heap[least]
             self.place[self.heap[i].record] = <int> i + 1
-            i, below = below, 2 * below + 1
+            i, below = least, 4 * least + 1
         self.heap[i] = entry
         self.place[entry.record] = <int> i + 1
 
     def get(self):
-        """The records as they stand."""
+        """The records, ascending."""
         cdef Py_ssize_t i
         array = np.empty(self.n, dtype=np.int64)
         cdef long long[::1] view = array
         for i in range(self.n):
             view[i] = self.heap[i].record
-        return array
+        return np.sort(array)
 
     def set(self, const long long[::1] records):
         """The reverse of `get`, where none is held; the keys are 0 until they are told."""

@@ -9,7 +9,7 @@
 /* Beyond it the share of a word in each topic is not had from exponentials. */
 #define LARGEST_SHARE 1e150
 
-/* out = exp(psi(x)) base. In three loops: in one the compiler would choose between whole polynomials. */
+/* out = exp(psi(x)) base. */
 static inline void exp_digammas(Py_ssize_t n, const double *restrict x, const double *restrict base,
                                 double *restrict out)
 {
@@ -17,10 +17,7 @@ static inline void exp_digammas(Py_ssize_t n, const double *restrict x, const do
         double z = exp_digamma_rest(x[k]);
         out[k] = z > -700.0 ? z : -700.0;
     }
-    for (Py_ssize_t k = 0; k < n; k++) {
-        double e = exponential_within(out[k]);
-        out[k] = out[k] > -700.0 ? e : 0.0;
-    }
+    exponentials(n, out);
     for (Py_ssize_t k = 0; k < n; k++)
         out[k] *= (x[k] < FAR_ENOUGH ? x[k] + 8 : x[k]) * base[k];
 }
