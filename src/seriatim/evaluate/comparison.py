@@ -19,7 +19,7 @@ from seriatim.errors import DataError, ParameterError, SeriatimError
 from seriatim.evaluate.entrants import Entrant, entrants
 from seriatim.evaluate.examples import Examples, short_name
 from seriatim.evaluate.progressive import Run
-from seriatim.evaluate.record import Series, curve_places, figures_of, heaviest, in_time
+from seriatim.evaluate.record import InOrder, curve_places, figures_of, heaviest, in_time
 from seriatim.evaluate.significance import LEVEL, fewest_pairs, holm, signed_rank
 from seriatim.modelfile import whole_file
 
@@ -487,12 +487,13 @@ class Runs:
         numbers = examples.order(order, self.comparison.seed)
         held = [*examples.permuted(numbers)] if examples.nonzeros <= IN_ORDER and len(some) > 1 else None
         for entrant in some:
-            run = Run(entrant.fresh(), [Series()] if order is None else [], 0, None, self.places)
+            model = entrant.fresh()
+            run = InOrder(model, self.places) if order is None else Run(model, [], 0, None, self.places)
             for rows, targets in held or examples.permuted(numbers):
                 if self.stopping:
                     return
                 try:
-                    run.model.learn_rows(rows, targets, learn=run.learn)
+                    model.learn_rows(rows, targets, learn=run.learn)
                 except SeriatimError as error:
                     raise type(error)(f"{entrant.label}: {error}") from None
             record = self.record(entrant, order, run)

@@ -27,6 +27,7 @@ class Run:
 
     def __init__(self, model: Any, followed: list[Metric], warm_up: int, every: int | None, at: Any) -> None:
         self.model, self.followed = model, followed
+        self.keeping = bool(followed)  # what was predicted of each example, for `follow`
         self.tally = Tally(at, every, warm_up)
         self.spacing = 1 if at is None and every is None else None  # of the places of `curves`
         self.values = self.updates = 0
@@ -114,9 +115,12 @@ class Run:
 
     def confusions(self) -> tuple[list[Any], np.ndarray | None]:
         """Both."""
-        known, counts = self.tally.labels, self.tally.counts
-        occurred = (counts.sum(axis=0) + counts.sum(axis=1)).tolist() if len(counts) else [1] * len(known)
-        places = [k for k, label in enumerate(known) if occurred[k] or label in self.model._labels]
+        known, counts, there = self.tally.labels, self.tally.counts, self.model._labels
+        places = [
+            k
+            for k, label in enumerate(known)
+            if not len(counts) or label in there or counts[k].any() or counts[:, k].any()
+        ]
         places.sort(key=lambda k: label_order(known[k]))
         labels = [known[k] for k in places]
         if not len(counts) or places == [*range(len(known))]:
@@ -154,7 +158,7 @@ class Run:
         learner, n = model._learner, len(targets)
         labels, seen, fresh = known_labels(model, fresh)
         kept = None
-        if self.followed:
+        if self.keeping:
             kept = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n), np.empty((n, learner.classes))
         before, skipped = self.examples, self.tally.skip
         try:
@@ -180,7 +184,7 @@ class Run:
             self.tally.take_numbers(outcome.truth - outcome.predicted, outcome.losses)
         else:
             self.tally.take(outcome.truth, outcome.predicted, outcome.losses, outcome.labels)
-        if self.followed:
+        if self.keeping:
             self.follow(outcome, before)
 
     def follow(self, outcome: Outcome, before: int) -> None:

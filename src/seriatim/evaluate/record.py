@@ -10,7 +10,7 @@ import numpy as np
 from seriatim.core.rows import LIMIT
 from seriatim.estimator import dense_coef
 from seriatim.evaluate.drift import changes
-from seriatim.evaluate.metrics import Metric, Outcome
+from seriatim.evaluate.metrics import Outcome
 from seriatim.evaluate.progressive import Run
 from seriatim.evaluate.watched import cost_of
 
@@ -32,9 +32,7 @@ def curve_places(n: int) -> np.ndarray:
 
 def figures_of(run: Run) -> dict[str, Any]:
     """What a run showed, as plain numbers. There are many runs, so that nothing is done twice."""
-    places, sums, _, updates, seconds = run.tally.curve()
-    timed = np.isfinite(seconds)
-    seconds = np.interp(places, np.concatenate([[0], places[timed]]), np.concatenate([[0.0], seconds[timed]]))
+    places, means, updates, seconds = run.tally.points()
     labels, confusion = run.confusions()
     numbers = run.mistakes is None
     return {
@@ -51,37 +49,29 @@ def figures_of(run: Run) -> dict[str, Any]:
         "seconds": run.tally.seconds,
         "classes": labels,
         "confusion": None if confusion is None or len(labels) > MOST_CLASSES else confusion.tolist(),
-        "curve": {
-            "examples": places.tolist(),
-            "value": all_finite(sums / places),
-            "updates": updates.tolist(),
-            "seconds": seconds.tolist(),
-        },
+        "curve": {"examples": places, "value": means, "updates": updates, "seconds": seconds},
     }
 
 
-class Series(Metric):
-    """Mistakes, or errors of predicted numbers, one after another: what the measure of a comparison is the mean of."""
+class InOrder(Run):
+    """A run over the stream as it is, which also notes of each example what the measure of a comparison is the mean of:
+    mistakes, or errors of predicted numbers."""
 
-    name, task = "series", "any"
-
-    def __init__(self) -> None:
+    def __init__(self, model: Any, at: np.ndarray) -> None:
+        super().__init__(model, [], 0, None, at)
+        self.keeping = True
         self.parts: list[np.ndarray] = []
 
-    def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
+    def follow(self, outcome: Outcome, before: int) -> None:
         if outcome.labels is None:
             self.parts.append(np.minimum(np.abs(outcome.truth - outcome.predicted), LIMIT))
         else:
             self.parts.append(cost_of(outcome))
 
-    @property
-    def value(self) -> None:
-        return None
 
-
-def in_time(run: Run, places: np.ndarray) -> dict[str, Any]:
+def in_time(run: InOrder, places: np.ndarray) -> dict[str, Any]:
     """Of a run in the order of the file: its recent figure at the places of its curve, and where that changed."""
-    series = np.concatenate(run.followed[0].parts)  # type: ignore[attr-defined]
+    series = np.concatenate(run.parts)
     window = max(1, round(len(series) / WINDOWS))
     sums = np.concatenate([[0.0], np.cumsum(series)])
     before = np.maximum(places - window, 0)
