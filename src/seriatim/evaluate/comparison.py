@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -404,6 +403,28 @@ def opened(path: Path | None) -> tuple[Store | None, dict[str, Record]]:
     return store, store.read()
 
 
+class Order:
+    """An order of the examples, by its number, and the algorithms that have yet to go through them in it."""
+
+    def __init__(self, number: int | None, missing: list[Entrant]) -> None:
+        self.number, self.missing = number, missing
+        self.begun = False
+        self.shared = len(missing) > 1
+        self.held: list[tuple[Any, Any]] | None = None
+        self.turn = threading.Lock()
+
+    def blocks(self, examples: Examples, seed: int) -> Iterable[tuple[Any, Any]]:
+        """The examples in this order; put in order once for all that go through them, if they are not too many."""
+        with self.turn:
+            if self.held is not None:
+                return self.held
+            blocks = examples.permuted(examples.order(self.number, seed))
+            if not self.shared or examples.nonzeros > IN_ORDER:
+                return blocks
+            self.held = [*blocks]
+            return self.held
+
+
 class Runs:
     """The runs of a comparison that are not in the store, on several threads: learning needs no interpreter."""
 
@@ -415,16 +436,19 @@ class Runs:
         self.error: BaseException | None = None
         self.orders = (*range(comparison.permutations), None)
         self.keys: dict[tuple[str, int | None], str] = {}
-        self.missing: dict[int | None, list[Entrant]] = defaultdict(list)
+        self.missing: list[Order] = []
         self.store, kept = opened(comparison.store)
         for entrant in comparison.entrants:
             self.name_runs(entrant)
-        for order in self.orders:
+        for number in self.orders:
+            missing = []
             for entrant in comparison.entrants:
-                if run := kept.get(self.keys[entrant.label, order]):
+                if run := kept.get(self.keys[entrant.label, number]):
                     comparison.records.append({**run, "label": entrant.label})
                 else:
-                    self.missing[order].append(entrant)
+                    missing.append(entrant)
+            if missing:
+                self.missing.append(Order(number, missing))
 
     def name_runs(self, entrant: Entrant) -> None:
         """The key of a run is a hash of all that its result depends on."""
@@ -461,42 +485,43 @@ class Runs:
         """What each thread does until nothing is left."""
         while not self.stopping:
             order, some = self.next_runs()
-            if not some:
+            if order is None:
                 return
             try:
                 self.take(order, some)
             except BaseException as error:  # raised in the thread that waits
                 self.error, self.stopping = error, True
 
-    def next_runs(self) -> tuple[int | None, list[Entrant]]:
-        """Some runs over one order, for they share its blocks: all at first, fewer when little is left to share out."""
+    def next_runs(self) -> tuple[Order | None, list[Entrant]]:
+        """Some runs over one order, for they share its blocks: all, as long as every thread finds an order that nobody
+        has begun, and fewer when little is left to share out."""
         with self.turn:
             if not self.missing:
                 return None, []
-            left = sum(map(len, self.missing.values()))
-            order = next(iter(self.missing))
-            few = max(1, left // (2 * self.jobs))
-            some, self.missing[order] = self.missing[order][:few], self.missing[order][few:]
-            if not self.missing[order]:
-                del self.missing[order]
+            fresh = [order for order in self.missing if not order.begun]
+            order = fresh[0] if len(fresh) >= self.jobs else self.missing[0]
+            left = sum(len(order.missing) for order in self.missing)
+            few = len(order.missing) if len(fresh) >= self.jobs else max(1, left // (2 * self.jobs))
+            some, order.missing = order.missing[:few], order.missing[few:]
+            order.begun = True
+            if not order.missing:
+                self.missing.remove(order)
             return order, some
 
-    def take(self, order: int | None, some: list[Entrant]) -> None:
+    def take(self, order: Order, some: list[Entrant]) -> None:
         """Run algorithms over one order, one after another, and keep what each showed as soon as it is done."""
         examples = self.comparison.examples
-        numbers = examples.order(order, self.comparison.seed)
-        held = [*examples.permuted(numbers)] if examples.nonzeros <= IN_ORDER and len(some) > 1 else None
         for entrant in some:
             model = entrant.fresh()
-            run = InOrder(model, self.places) if order is None else Run(model, [], 0, None, self.places)
-            for rows, targets in held or examples.permuted(numbers):
+            run = InOrder(model, self.places) if order.number is None else Run(model, [], 0, None, self.places)
+            for rows, targets in order.blocks(examples, self.comparison.seed):
                 if self.stopping:
                     return
                 try:
                     model.learn_rows(rows, targets, learn=run.learn)
                 except SeriatimError as error:
                     raise type(error)(f"{entrant.label}: {error}") from None
-            record = self.record(entrant, order, run)
+            record = self.record(entrant, order.number, run)
             if self.store is not None:
                 self.store.append(record)
             with self.turn:
