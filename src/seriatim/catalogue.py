@@ -67,7 +67,8 @@ def command_name(cls: type[Model]) -> str:
 
 def find(name: str) -> type[Model]:
     """The algorithm that a user means: `AROW`, `arow`, `soft-svm`, `SoftSVM`."""
-    known = {plain(cls.__name__): cls for cls in algorithms().values()}
+    _import_families()
+    known = {plain(name): cls for name, cls in _registered.items()}
     if plain(name) in known:
         return known[plain(name)]
     close = get_close_matches(plain(name), known, n=3, cutoff=0.4)
@@ -89,4 +90,4 @@ def expect_estimator(cls: type[Model]) -> Any:
 
 
 def plain(name: str) -> str:
-    return re.sub(r"[-_ ]", "", name).lower()
+    return name.replace("-", "").replace("_", "").replace(" ", "").lower()
