@@ -136,6 +136,61 @@ def test_numbers_are_judged_by_the_absolute_error():
         assert (run["mean_loss"], run["mistakes"], run["confusion"]) == (again.mean_loss, None, None)
 
 
+@pytest.mark.parametrize("name", ["auc", "f1", "balanced-accuracy"])
+def test_another_metric_judges(name, tmp_path):
+    X, y = set_of(n=400)
+    comparison = compare((X, y), ["perceptron", "pa", "arow"], permutations=8, metric=name, store=tmp_path / "runs")
+    standings = comparison.standings()
+    means = [standing.figures[comparison.measure][0] for standing in standings]
+    assert means == sorted(means, reverse=True)
+    assert standings[0].best
+    for standing, one in ((standing, entrant(standing.label)) for standing in standings):
+        values = []
+        for k, run in enumerate(comparison.runs_of(standing.label)):
+            order = np.random.default_rng([0, k]).permutation(len(y))
+            alone = evaluate.progressive(one.fresh(), X[order], y[order], metrics=[name])
+            values.append(alone.figures[comparison.measure])
+            assert run["metrics"] == pytest.approx({comparison.measure: values[-1]}, rel=1e-12)
+            assert run["mistakes"] == alone.mistakes
+        assert standing.figures[comparison.measure] == pytest.approx(mean_and_deviation(values))
+    about = comparison.as_dict()
+    assert about["followed"] == "mistake rate"
+    assert f"has the highest {comparison.measure}" in outcome_in_words(about)
+    again = compare((X, y), ["perceptron", "pa", "arow"], permutations=8, metric=name, store=tmp_path / "runs")
+    assert again.ran == 0
+    assert again.as_dict() == about
+    assert compare((X, y), ["pa"], permutations=1, store=tmp_path / "runs").ran == 2  # those have no other metric
+
+
+def test_the_metric_judges_the_search_too():
+    X, y = set_of(n=600)
+    held, rest = evaluate.tuning.divided(600, 0.5, 0, False)
+    found = compare((X, y), ["pa"], permutations=1, metric="auc", tune="grid", prefix=0.5).entrants[0].model
+
+    def auc(C):
+        return evaluate.progressive(PA(C=C), X[held], y[held], metrics=["auc"]).figures["auc"]
+
+    assert auc(found.C) == max(map(auc, PA.parameters["C"].search))
+    assert len(rest) == 300
+
+
+@pytest.mark.parametrize(
+    ("metric", "labels", "problem"),
+    [
+        ("auc", 3, "auc is for two labels, and .* has 3"),
+        ("rmse", 2, "rmse is a figure of regression"),
+        ("log-loss", 2, "logistic"),
+        ("ndcg", 2, "recommendation"),
+        ("aucc", 2, "no metric is called"),
+        (evaluate.metrics.Confusion(), 2, "one number"),
+    ],
+    ids=str,
+)
+def test_a_metric_that_cannot_judge_is_refused(metric, labels, problem):
+    with pytest.raises(ParameterError, match=problem):
+        compare(set_of(labels=labels), ["pa"], metric=metric)
+
+
 def test_whole_numbers_are_estimated_if_the_algorithms_say_so():
     X, y = set_of()
     assert compare((X, y), ["pa-regressor", OGDRegressor(eta=0.1)], permutations=1).measure == "mean absolute error"

@@ -17,8 +17,9 @@ from seriatim import __version__
 from seriatim.errors import DataError, ParameterError, SeriatimError
 from seriatim.evaluate.entrants import Entrant, entrants
 from seriatim.evaluate.examples import Examples, short_name
-from seriatim.evaluate.progressive import Run
-from seriatim.evaluate.record import InOrder, curve_places, figures_of, heaviest, in_time
+from seriatim.evaluate.metrics import PLAIN, Metric, metric
+from seriatim.evaluate.progressive import followed_metrics
+from seriatim.evaluate.record import Compared, curve_places, figures_of, heaviest, in_time
 from seriatim.evaluate.significance import LEVEL, fewest_pairs, holm, signed_rank
 from seriatim.modelfile import whole_file
 
@@ -75,6 +76,7 @@ class Comparison:
     seed: int
     fingerprint: str
     command: str | None = None
+    metric: Metric | None = None  # what they are judged by, if not by the usual measure
     tuning: str | None = None
     store: Path | None = None
     interrupted: bool = False
@@ -85,7 +87,22 @@ class Comparison:
 
     @property
     def measure(self) -> str:
+        """What the algorithms are judged by."""
+        return self.followed if self.metric is None else str(self.metric)
+
+    @property
+    def followed(self) -> str:
+        """What the curves are of."""
         return MEASURES[self.examples.task]
+
+    @property
+    def high(self) -> bool:
+        """Whether more of the measure is better."""
+        return self.metric is not None and self.metric.high
+
+    def figure(self, run: Record, name: str) -> Any:
+        """A figure of a run by its name; None if there is none."""
+        return run.get(FIGURES[name]) if name in FIGURES else run.get("metrics", {}).get(name)
 
     @property
     def total(self) -> int:
@@ -103,12 +120,12 @@ class Comparison:
         for one in self.entrants:
             if runs := self.runs_of(one.label):
                 figures = {
-                    name: mean_and_deviation([run.get(key) for run in runs])
-                    for name, key in FIGURES.items()
-                    if runs[0].get(key) is not None or name == self.measure
+                    name: mean_and_deviation([self.figure(run, name) for run in runs])
+                    for name in dict.fromkeys([self.measure, *FIGURES])
+                    if self.figure(runs[0], name) is not None or name == self.measure
                 }
                 found.append(Standing(one.label, one.parameters, len(runs), figures))
-        found.sort(key=lambda standing: number(standing.figures[self.measure][0]))
+        found.sort(key=lambda standing: number(standing.figures[self.measure][0], self.high))
         if found:
             found[0].best = True
         if test and len(found) > 1:
@@ -117,11 +134,13 @@ class Comparison:
 
     def test(self, standings: list[Standing]) -> None:
         """Compare each with the best over the permutations that both have, if these are enough to show a difference."""
-        # Counts have exact ties, which rates have not.
-        key = "mistakes" if self.examples.task == "classification" else FIGURES[self.measure]
+
+        def value(run: Record) -> float:  # counts have exact ties, which rates have not
+            counted = self.measure == "mistake rate"
+            return number(run["mistakes"] if counted else self.figure(run, self.measure), self.high)
+
         values = {
-            standing.label: {run["order"]: number(run.get(key)) for run in self.runs_of(standing.label)}
-            for standing in standings
+            standing.label: {run["order"]: value(run) for run in self.runs_of(standing.label)} for standing in standings
         }
         best = values[standings[0].label]
         tests = []
@@ -143,6 +162,8 @@ class Comparison:
             "title": short_name(self.examples.name),
             "setting": self.setting(),
             "measure": self.measure,
+            "high": self.high,
+            "followed": self.followed,
             "algorithms": [self.shown(standing) for standing in standings],
             "winner": self.winner(standings[0]) if standings else None,
             **self.promises(standings),
@@ -163,6 +184,7 @@ class Comparison:
             "title": short_name(self.examples.name),
             "setting": {},
             "measure": self.measure,
+            "high": self.high,
             "algorithms": [self.row(standing) for standing in self.standings(test)],
         }
 
@@ -232,9 +254,9 @@ class Comparison:
         }
 
 
-def number(value: Any) -> float:
-    """What is no number is larger than all."""
-    return np.inf if value is None or np.isnan(value) else float(value)
+def number(value: Any, high: bool = False) -> float:
+    """A number of which less is better, whether or not more of the value is; what is none is larger than all."""
+    return np.inf if value is None or np.isnan(value) else -float(value) if high else float(value)
 
 
 def mean_and_deviation(values: list[Any]) -> tuple[float, float]:
@@ -271,6 +293,7 @@ def compare(
     jobs: int | None = None,
     store: str | os.PathLike[str] | None = None,
     features: Any = None,
+    metric: str | Metric | None = None,
     regret: bool | None = False,
     tune: str | None = None,
     prefix: float = 0.2,
@@ -286,6 +309,8 @@ def compare(
         files. What is in it is not run again, so that a comparison that was stopped goes on where it was, and with
         more algorithms or permutations only those are run.
     features : how what is in the data becomes features, as for `data.stream`.
+    metric : what the algorithms are judged by, such as "auc", "f1" or "balanced-accuracy" (see `evaluate.metrics`), in
+        place of the usual measure; the curves are of that one all the same.
     regret : also find the regret of each algorithm against the best in hindsight, and the bounds of its papers, on the
         first permutation; None: if that takes seconds only.
     tune : search for good parameters first, by "grid", "random" or "halving", on a `prefix` that is drawn by the seed
@@ -307,16 +332,29 @@ def compare(
     field = entrants(algorithms, examples.task, how, examples.weights is not None)
     field = [Entrant(one.label, one.model._for_columns(examples.names)) for one in field]
     examples.prepare(field[0].model)
+    asked = None if metric is None else judge(metric, examples, field)
     said = None
     if tune is not None:
-        examples, field, said = tuned_field(examples, field, tune, prefix, seed, jobs, store)
-    comparison = Comparison(examples, field, permutations, seed, examples.fingerprint(), tuning=said)
+        examples, field, said = tuned_field(examples, field, tune, prefix, seed, jobs, store, asked)
+    comparison = Comparison(examples, field, permutations, seed, examples.fingerprint(), metric=asked, tuning=said)
     comparison.store = None if store is None else kept_path(store, examples)
     runs = Runs(comparison, jobs or cores())
     runs.go(watch)
     if regret is not False and not comparison.interrupted:
         runs.promise(watch, QUICK_REGRET if regret is None else MOST_REGRET)
     return comparison
+
+
+def judge(asked: str | Metric, examples: Examples, field: list[Entrant]) -> Metric:
+    """The metric that is meant, if it is one number of a run of each of these over such examples."""
+    found = metric(asked)
+    if type(found) not in PLAIN:
+        raise ParameterError(f"metric={asked!r}: must be one number of a whole run")
+    for one in field:
+        followed_metrics(one.model, [found], None, None)
+    if found.name == "auc" and len(examples.targets.labels) > 2:
+        raise ParameterError(f"auc is for two labels, and {examples.name} has {len(examples.targets.labels)}")
+    return found
 
 
 def tuned_field(
@@ -327,6 +365,7 @@ def tuned_field(
     seed: int,
     jobs: int | None,
     store: str | os.PathLike[str] | None,
+    measure: Metric | None,
 ) -> tuple[Examples, list[Entrant], str]:
     """The algorithms with the parameters that were best on some examples, the others, and how that was done.
 
@@ -337,7 +376,8 @@ def tuned_field(
     like_libol = search == "like-libol"
     held, rest = divided(examples.n, prefix, seed, like_libol)
     about = [[one.algorithm, one.parameters] for one in field]
-    asked = hashed([examples.fingerprint(), about, search, len(held), seed, __version__]).hexdigest()
+    judged = [] if measure is None else [str(measure)]
+    asked = hashed([examples.fingerprint(), about, search, len(held), seed, __version__, *judged]).hexdigest()
     path = None if store is None else kept_path(store, examples).with_suffix(".tuned.json")
     found = known_parameters(path, asked)
     if found is None:
@@ -347,6 +387,7 @@ def tuned_field(
             examples.y,
             search="grid" if like_libol else search,
             prefix=prefix,
+            measure=measure,
             seed=seed,
             like_libol=like_libol,
             jobs=jobs,
@@ -452,7 +493,8 @@ class Runs:
 
     def name_runs(self, entrant: Entrant) -> None:
         """The key of a run is a hash of all that its result depends on."""
-        what = [self.comparison.fingerprint, entrant.algorithm, entrant.parameters, __version__]
+        judged = [] if self.comparison.metric is None else [str(self.comparison.metric)]
+        what = [self.comparison.fingerprint, entrant.algorithm, entrant.parameters, __version__, *judged]
         begun = hashed(what)
         for order in self.orders:
             key = begun.copy()
@@ -513,7 +555,8 @@ class Runs:
         examples = self.comparison.examples
         for entrant in some:
             model = entrant.fresh()
-            run = InOrder(model, self.places) if order.number is None else Run(model, [], 0, None, self.places)
+            asked = self.comparison.metric
+            run = Compared(model, self.places, None if asked is None else metric(asked), series=order.number is None)
             for rows, targets in order.blocks(examples, self.comparison.seed):
                 if self.stopping:
                     return
@@ -528,7 +571,7 @@ class Runs:
                 self.comparison.records.append(record)
                 self.comparison.ran += 1
 
-    def record(self, entrant: Entrant, order: int | None, run: Run) -> Record:
+    def record(self, entrant: Entrant, order: int | None, run: Compared) -> Record:
         """A run as it is kept."""
         column = self.comparison.examples.column
         weights = [[label, column(j), weight] for label, j, weight in heaviest(run.model)] if order == 0 else None
