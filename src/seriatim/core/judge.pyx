@@ -202,6 +202,13 @@ cdef class Tally:
         seconds; the last two only of what `learn` has learned, and the seconds of some of the places given."""
         return tuple(part[:self.count].copy() for part in self.held)
 
+    def places_after(self, long long place):
+        """The places of the curve beyond this one."""
+        cdef Py_ssize_t i = self.count
+        while i and self.places[i - 1] > place:
+            i -= 1
+        return [self.places[k] for k in range(i, self.count)]
+
     def points(self):
         """The places, the means of mistakes or errors until each, the updates and the seconds, as plain lists: what is
         kept of each of many runs. Where nobody looked at the clock it is taken to have gone evenly."""

@@ -35,6 +35,7 @@ class Run:
         self.interrupted = False
         self.held_out_curve: list[tuple[int, float]] = []  # (examples, mistake rate or mean loss of the held-out)
         self.values_at: dict[int, list[Any]] = {}  # of the followed metrics
+        self.passing = 0  # the last of these, as long as it is no place but the end of what has come
 
     def __repr__(self) -> str:
         figure = self.mean_loss if self.mistake_rate is None else self.mistake_rate
@@ -192,7 +193,10 @@ class Run:
         begin = before
         if not len(outcome):
             return
-        for place in [*self.places(before), self.examples]:
+        self.values_at.pop(self.passing, None)
+        places = self.places(before)
+        self.passing = 0 if self.examples in places[-1:] else self.examples
+        for place in [*places, self.examples]:
             if place > begin:
                 for one in self.followed:
                     one.take(outcome[begin - before : place - before])
@@ -202,11 +206,10 @@ class Run:
     def places(self, before: int) -> list[int]:
         """Those of the curve if they were given, else up to 64, after so many examples."""
         if self.spacing is None:
-            places = self.tally.curve()[0].tolist()
-        else:
-            while self.examples // self.spacing > 64:
-                self.spacing *= 2
-            places = [*range(self.spacing, self.examples + 1, self.spacing)]
+            return self.tally.places_after(before)
+        while self.examples // self.spacing > 64:
+            self.spacing *= 2
+        places = [*range(self.spacing, self.examples + 1, self.spacing)]
         self.values_at = {place: self.values_at[place] for place in places if place in self.values_at}
         return [place for place in places if place > before]
 
