@@ -26,6 +26,7 @@ from seriatim.evaluate.entrants import CLASSIFIERS, REGRESSORS, entrant, entrant
 from seriatim.evaluate.examples import Examples
 from seriatim.evaluate.record import curve_places
 from seriatim.evaluate.significance import signed_rank
+from seriatim.evaluate.tuning import divided
 from seriatim.report.words import outcome_in_words
 
 MAX = {"normalize": "max"}
@@ -164,7 +165,7 @@ def test_another_metric_judges(name, tmp_path):
 
 def test_the_metric_judges_the_search_too():
     X, y = set_of(n=600)
-    held, rest = evaluate.tuning.divided(600, 0.5, 0, False)
+    held, rest = divided(600, 0.5, 0, False)
     found = compare((X, y), ["pa"], permutations=1, metric="auc", tune="grid", prefix=0.5).entrants[0].model
 
     def auc(C):
@@ -189,6 +190,21 @@ def test_the_metric_judges_the_search_too():
 def test_a_metric_that_cannot_judge_is_refused(metric, labels, problem):
     with pytest.raises(ParameterError, match=problem):
         compare(set_of(labels=labels), ["pa"], metric=metric)
+
+
+@pytest.mark.parametrize("ended", [1, 7, 8, 150, 300])
+def test_the_points_of_a_curve(ended):
+    """As NumPy has them; between two looks at the clock, which are rare, it goes evenly."""
+    X, y = set_of()
+    run = evaluate.progressive(PA(), X[:ended], y[:ended], at=curve_places(300))
+    places, sums, _, updates, seconds = run.tally.curve()
+    known = np.isfinite(seconds)
+    assert known.sum() <= 1 + len(places) / 8
+    even = np.interp(places, [0, *places[known]], [0.0, *seconds[known]])
+    found = run.tally.points()
+    assert [found[0], found[2]] == [places.tolist(), updates.tolist()]
+    assert found[1] == pytest.approx(sums / places, rel=1e-15)
+    assert found[3] == pytest.approx(even, rel=1e-12)
 
 
 def test_whole_numbers_are_estimated_if_the_algorithms_say_so():
@@ -406,7 +422,8 @@ def test_standings_and_significance():
 def test_as_dict_is_what_the_report_takes():
     comparison = compare("spam", permutations=3)
     about = json.loads(json.dumps(comparison.as_dict(), allow_nan=False))
-    assert list(about) == ["title", "setting", "measure", "algorithms", "winner", "regret", "bounds"]
+    fields = ["title", "setting", "measure", "high", "followed", "algorithms", "winner", "regret", "bounds"]
+    assert list(about) == fields
     assert about["title"] == "spam"
     setting = about["setting"]
     assert (setting["examples"], setting["features"], setting["task"]) == (4601, 57, "classification")
