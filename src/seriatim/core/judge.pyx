@@ -22,7 +22,7 @@ cdef enum:
 
 cdef Py_ssize_t LARGEST_CONFUSION = 1000    # labels, beyond which nobody could read the matrix
 cdef Py_ssize_t BETWEEN_SIGNALS = 1 << 16
-cdef Py_ssize_t FEW = 512    # examples: for fewer a thread that gives the interpreter away waits longer to have it back
+cdef Py_ssize_t FEW = 32     # examples: for fewer a thread that gives the interpreter away waits longer to have it back
 
 
 cdef struct Stretch:             # of examples, and what they are judged by
