@@ -18,6 +18,7 @@ def compare(bench: Bench) -> Iterator[Line]:
         spam = Path(folder) / "spam.svm"
         run(bench.seriatim, "convert", "spam", spam)
         yield beside_river(bench, spam)
+    yield bare(bench)
     yield on_two_cores(bench, PERMUTATIONS)
     yield on_two_cores(bench, FEW, bench.files.arrays)
 
@@ -44,6 +45,17 @@ def beside_river(bench: Bench, spam: Path) -> Line:
     each = [1e3 * answers[who]["seconds"] / answers[who]["runs"] for who in ("seriatim", "river")]
     note = f"ours all of `compare` with {PERMUTATIONS} permutations, River's progressive_val_score with {FEW}"
     return Line("compare spam, a run", "river", *each, "ms", 1 / 50, note=note)
+
+
+def bare(bench: Bench) -> Line:
+    """What a second core is worth here and now: the same learning by two threads and by one, and nothing else."""
+    with (
+        Worker(bench.python, "comparing", "bare", PERMUTATIONS, 2) as two,
+        Worker(bench.python, "comparing", "bare", PERMUTATIONS, 1) as one,
+    ):
+        answers = best(take_turns(bench, {"2 threads": two, "1 thread": one}, bench.repeat))
+    seconds = [answers[side]["seconds"] for side in ("2 threads", "1 thread")]
+    return Line("learning spam, 2 threads", "1 thread", *seconds, "s", note="no comparison can gain more than that")
 
 
 def on_two_cores(bench: Bench, permutations: int, *arrays: Path) -> Line:

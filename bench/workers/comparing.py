@@ -1,7 +1,7 @@
 """Time of progressive validation of some algorithms over permutations of `spam`: `comparing WHO SIZE`.
 
-WHO is seriatim or river; SIZE is the number of permutations. River takes the file; Seriatim the number of jobs, `all`
-for its own dozen, and the arrays of another set.
+WHO is seriatim, river, or bare for nothing but learning; SIZE is the number of permutations. River takes the file;
+Seriatim the number of jobs, `all` for its own dozen, and the arrays of another set; bare the number of threads.
 """
 
 import random
@@ -83,7 +83,40 @@ def seriatim(permutations: int, jobs: int, which: str, arrays: str | None = None
     return measure
 
 
+def bare(passes: int, threads: int) -> Any:
+    """A dozen passes over the examples a permutation, shared out among threads that need no interpreter."""
+    import threading
+
+    import numpy as np
+
+    from seriatim import PA, data
+
+    X, y = data.load("spam")
+    rows, signs = PA()._rows(X).check(), np.where(y == "spam", 1.0, -1.0)
+
+    def learn(learner: Any) -> None:
+        for _ in range(12 * passes // threads):
+            learner.learn_rows(rows, signs)
+
+    def measure() -> dict[str, float]:
+        learners = [PA().partial_fit(X, y)._learner for _ in range(threads)]
+        workers = [threading.Thread(target=learn, args=(learner,)) for learner in learners]
+        start = time.perf_counter()
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        return {"seconds": time.perf_counter() - start, "runs": 12 * passes}
+
+    return measure
+
+
 if __name__ == "__main__":
     who, permutations, *more = sys.argv[1:]
     size = int(permutations)
-    serve(river(more[0], size) if who == "river" else seriatim(size, int(more[0]), *more[1:]))
+    if who == "river":
+        serve(river(more[0], size))
+    elif who == "bare":
+        serve(bare(size, int(more[0])))
+    else:
+        serve(seriatim(size, int(more[0]), *more[1:]))

@@ -103,4 +103,4 @@ def expect_estimator(cls: type[Model]) -> Any:
 
 
 def plain(name: str) -> str:
-    return re.sub(r"[-_ ]", "", name).lower()
+    return name.replace("-", "").replace("_", "").replace(" ", "").lower()

@@ -13,7 +13,7 @@ from seriatim.core.ahead import THREADS, checked_ahead
 from seriatim.core.learner import Learner, as_dict
 from seriatim.core.rows import LIMIT, Rows, Unordered, check_weights
 from seriatim.core.scale import Scaler
-from seriatim.core.targets import targets_of
+from seriatim.core.targets import first_place, targets_of
 from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import DataError, ParameterError, SeriatimError
 from seriatim.features import Features
@@ -543,10 +543,8 @@ class Classifier(Estimator):
         """Cut where a new label arrives, so that a run does not depend on how the stream is divided into calls."""
         arrivals: list[tuple[int, Any]] = [(len(y), None)]
         for k, label in enumerate(y.labels):
-            if label not in self._codes:
-                here = y.which == k
-                if here.any():
-                    arrivals.append((int(here.argmax()), label))
+            if label not in self._codes and (place := first_place(y.which, k)) >= 0:
+                arrivals.append((place, label))
         start, fresh = 0, False
         for arrival, label in sorted(arrivals, key=lambda pair: pair[0]):
             if start < arrival:

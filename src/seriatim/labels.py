@@ -79,6 +79,16 @@ def coded(y: np.ndarray) -> Coded:
     if y.dtype != object:
         values, which = np.unique(y, return_inverse=True)
         return Coded([plain_label(value) for value in values.tolist()], which)
-    numbers: dict[Any, int] = {}
-    places = [numbers.setdefault(plain_label(label), len(numbers)) for label in y.tolist()]
+    numbers = Numbers()
+    try:
+        places = [numbers[label] for label in y.tolist()]
+    except TypeError:  # one that cannot be looked up, and is no label
+        places = [numbers[plain_label(label)] for label in y.tolist()]
     return Coded(list(numbers), np.array(places, dtype=np.intp))
+
+
+class Numbers(dict[Any, int]):
+    """The number of each label in the order in which they came; a label is looked at when it is met first."""
+
+    def __missing__(self, label: Any) -> int:
+        return self.setdefault(plain_label(label), len(self))

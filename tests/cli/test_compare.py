@@ -96,6 +96,16 @@ def test_options_reach_the_runs(good):  # noqa: F811
     assert not Path("seriatim-results").exists()
 
 
+def test_another_metric(good):  # noqa: F811
+    out = good("compare", "spam", "--metric", "auc", "-a", "pa", "-a", "arow", "--permutations", 7, "--no-report")
+    standings = compare("spam", ["pa", "arow"], permutations=7, metric="auc").standings()
+    rows = table_of(out)
+    assert list(rows) == [standing.label for standing in standings]
+    for standing in standings:
+        mean, deviation = standing.figures["auc"]
+        assert rows[standing.label][0] == f"{mean:.4f} ± {deviation:.4f}"
+
+
 def test_a_number_of_examples_to_tune_on(good):  # noqa: F811
     arguments = ("spam", "-a", "arow", "--limit", 600, "--permutations", 1, "--no-report", "--tune", "--prefix", 500)
     found = json.loads(good("compare", *arguments, "--json"))

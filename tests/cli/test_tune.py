@@ -52,6 +52,15 @@ def test_the_command_gives_the_figures_again(good, options):
     assert found["best"].items() <= again["parameters"].items()
 
 
+def test_another_metric(good):
+    found = json.loads(good("tune", "spam", "-a", "pa", "--shuffle", 1, "--metric", "auc", "--json"))
+    assert found["measure"] == "auc"
+    values = [trial["value"] for trial in found["trials"]]
+    assert values == sorted(values, reverse=True)
+    assert 0 < found["tuned"]["metrics"]["auc"] < 1
+    assert " auc " in good("tune", "spam", "-a", "pa", "--shuffle", 1, "--metric", "auc")
+
+
 def test_json(good):
     found = json.loads(good("tune", "spam", "-a", "pa", "-p", "variant=II", "--prefix", "0.1", "--json"))
     expected = tune(PA(variant="II"), data.stream("spam"), prefix=0.1)

@@ -26,6 +26,7 @@ from seriatim.evaluate.entrants import CLASSIFIERS, REGRESSORS, entrant, entrant
 from seriatim.evaluate.examples import Examples
 from seriatim.evaluate.record import curve_places
 from seriatim.evaluate.significance import signed_rank
+from seriatim.evaluate.tuning import divided
 from seriatim.report.words import outcome_in_words
 
 MAX = {"normalize": "max"}
@@ -134,6 +135,76 @@ def test_numbers_are_judged_by_the_absolute_error():
         assert run["curve"]["value"] == pytest.approx(expected[np.array(run["curve"]["examples"]) - 1])
         again = evaluate.progressive(entrant(run["label"]).fresh(), X[order], y[order])
         assert (run["mean_loss"], run["mistakes"], run["confusion"]) == (again.mean_loss, None, None)
+
+
+@pytest.mark.parametrize("name", ["auc", "f1", "balanced-accuracy"])
+def test_another_metric_judges(name, tmp_path):
+    X, y = set_of(n=400)
+    comparison = compare((X, y), ["perceptron", "pa", "arow"], permutations=8, metric=name, store=tmp_path / "runs")
+    standings = comparison.standings()
+    means = [standing.figures[comparison.measure][0] for standing in standings]
+    assert means == sorted(means, reverse=True)
+    assert standings[0].best
+    for standing, one in ((standing, entrant(standing.label)) for standing in standings):
+        values = []
+        for k, run in enumerate(comparison.runs_of(standing.label)):
+            order = np.random.default_rng([0, k]).permutation(len(y))
+            alone = evaluate.progressive(one.fresh(), X[order], y[order], metrics=[name])
+            values.append(alone.figures[comparison.measure])
+            assert run["metrics"] == pytest.approx({comparison.measure: values[-1]}, rel=1e-12)
+            assert run["mistakes"] == alone.mistakes
+        assert standing.figures[comparison.measure] == pytest.approx(mean_and_deviation(values))
+    about = comparison.as_dict()
+    assert about["followed"] == "mistake rate"
+    assert f"has the highest {comparison.measure}" in outcome_in_words(about)
+    again = compare((X, y), ["perceptron", "pa", "arow"], permutations=8, metric=name, store=tmp_path / "runs")
+    assert again.ran == 0
+    assert again.as_dict() == about
+    assert compare((X, y), ["pa"], permutations=1, store=tmp_path / "runs").ran == 2  # those have no other metric
+
+
+def test_the_metric_judges_the_search_too():
+    X, y = set_of(n=600)
+    held, rest = divided(600, 0.5, 0, False)
+    found = compare((X, y), ["pa"], permutations=1, metric="auc", tune="grid", prefix=0.5).entrants[0].model
+
+    def auc(C):
+        return evaluate.progressive(PA(C=C), X[held], y[held], metrics=["auc"]).figures["auc"]
+
+    assert auc(found.C) == max(map(auc, PA.parameters["C"].search))
+    assert len(rest) == 300
+
+
+@pytest.mark.parametrize(
+    ("metric", "labels", "problem"),
+    [
+        ("auc", 3, "auc is for two labels, and .* has 3"),
+        ("rmse", 2, "rmse is a figure of regression"),
+        ("log-loss", 2, "logistic"),
+        ("ndcg", 2, "recommendation"),
+        ("aucc", 2, "no metric is called"),
+        (evaluate.metrics.Confusion(), 2, "one number"),
+    ],
+    ids=str,
+)
+def test_a_metric_that_cannot_judge_is_refused(metric, labels, problem):
+    with pytest.raises(ParameterError, match=problem):
+        compare(set_of(labels=labels), ["pa"], metric=metric)
+
+
+@pytest.mark.parametrize("ended", [1, 7, 8, 150, 300])
+def test_the_points_of_a_curve(ended):
+    """As NumPy has them; between two looks at the clock, which are rare, it goes evenly."""
+    X, y = set_of()
+    run = evaluate.progressive(PA(), X[:ended], y[:ended], at=curve_places(300))
+    places, sums, _, updates, seconds = run.tally.curve()
+    known = np.isfinite(seconds)
+    assert known.sum() <= 1 + len(places) / 8
+    even = np.interp(places, [0, *places[known]], [0.0, *seconds[known]])
+    found = run.tally.points()
+    assert [found[0], found[2]] == [places.tolist(), updates.tolist()]
+    assert found[1] == pytest.approx(sums / places, rel=1e-15)
+    assert found[3] == pytest.approx(even, rel=1e-12)
 
 
 def test_whole_numbers_are_estimated_if_the_algorithms_say_so():
@@ -351,7 +422,8 @@ def test_standings_and_significance():
 def test_as_dict_is_what_the_report_takes():
     comparison = compare("spam", permutations=3)
     about = json.loads(json.dumps(comparison.as_dict(), allow_nan=False))
-    assert list(about) == ["title", "setting", "measure", "algorithms", "winner", "regret", "bounds"]
+    fields = ["title", "setting", "measure", "high", "followed", "algorithms", "winner", "regret", "bounds"]
+    assert list(about) == fields
     assert about["title"] == "spam"
     setting = about["setting"]
     assert (setting["examples"], setting["features"], setting["task"]) == (4601, 57, "classification")

@@ -360,6 +360,23 @@ def test_interrupted(monkeypatch):
     assert 1 <= len(begun) < 81
 
 
+@pytest.mark.parametrize("search", ["grid", "halving"])
+@pytest.mark.parametrize("measure", ["auc", "mistake-rate"])
+def test_another_measure(measure, search):
+    """What is highest may be best; and a model that goes on takes what it has scored along."""
+    X, y = noisy(600)
+    found = tune("pa", X, y, prefix=400, measure=measure, search=search)
+    for trial in found.trials:
+        part = slice(0, trial.examples)
+        run = progressive(PA(**trial.parameters), X[part], y[part], metrics=["auc"])
+        expected = run.figures["auc"] if measure == "auc" else run.mistake_rate
+        assert trial.value == pytest.approx(expected, rel=1e-12)
+    last = [trial.value for trial in found.trials if trial.examples == 400]
+    assert found.ranked[0].value == (max(last) if measure == "auc" else min(last))
+    assert found.ranked[0].parameters == found.best
+    assert found.measure == ("auc" if measure == "auc" else "mistake_rate")
+
+
 # ---- errors
 
 WRONG = {
@@ -370,7 +387,8 @@ WRONG = {
     "search='all'": {"search": "all"},
     "tries=0": {"tries": 0},
     "jobs=0": {"jobs": 0},
-    "measure='auc'": {"measure": "auc"},
+    "measure='rmse'": {"measure": "rmse"},
+    "no metric is called 'aucc'": {"measure": "aucc"},
     "no parameter 'D'": {"over": {"D": [1]}},
     "no values of C": {"over": {"C": []}},
     "C=-1": {"over": {"C": [1, -1]}},

@@ -43,6 +43,7 @@ FOLDER = "seriatim-results/"
 @format_options
 @feature_options
 @click.option("--store", metavar="FILE", help=f"Keep the runs here; else in the folder {FOLDER}.")
+@click.option("--metric", metavar="NAME", help="Judge by auc, f1, balanced-accuracy, ...; else by mistakes, or errors.")
 @click.option("--regret/--no-regret", default=None, help="Regret and bounds on the first permutation; if quick.")
 @click.option("--tune", is_flag=True, help="First tune each algorithm, on examples that are then left out.")
 @click.option("--search", type=click.Choice(["grid", "random", "halving"]), default="grid", help="How to tune.")
@@ -59,6 +60,7 @@ def command(
     seed: int,
     jobs: int | None,
     store: str | None,
+    metric: str | None,
     regret: bool | None,
     tune: bool,
     search: str,
@@ -81,6 +83,7 @@ def command(
     seriatim compare spam
     seriatim compare spam --normalize max -a arow -a arow:r=10 -a pa:variant=II,C=0.1
     seriatim compare spam --normalize max --tune
+    seriatim compare spam --metric auc -a oam -a cspa -a arow
     seriatim compare mail.csv --label spam --text subject --permutations 50 --jobs 2
     seriatim compare sea:noise=0.2 --limit 20000 --no-report --json
     """
@@ -102,6 +105,7 @@ def command(
                 jobs=jobs,
                 store=store or FOLDER,
                 features=features,
+                metric=metric,
                 regret=False if no_report else regret,
                 tune="like-libol" if like_libol else search if tune else None,
                 prefix=prefix,

@@ -34,7 +34,7 @@ SHOWN = 20  # trials in the table
 @click.option("--search", type=click.Choice(["grid", "random", "halving"]), default="grid", show_default=True)
 @click.option("--prefix", type=Prefix(), default="0.2", show_default=True, metavar="SHARE|N", help="Search on so much.")
 @click.option("--tries", type=click.IntRange(1), help="Try at most so many combinations: 200, or 50 at random.")
-@click.option("--measure", type=click.Choice(["mistake_rate", "mean_loss"]), help="What is to be least.")
+@click.option("--measure", "--metric", metavar="NAME", help="Judge by mistake_rate, mean_loss, auc, f1, ...")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of what is drawn.")
 @click.option("--like-libol", is_flag=True, help="Search on the stream that is then reported, as LIBOL does.")
 @click.option("--jobs", type=click.IntRange(1), help="Threads; as many as there are cores.")
@@ -86,7 +86,8 @@ def command(
             sys.exit(130)
     report_skipped(stream)
     rest = data.stream(stream, skip=found.rest)
-    runs = [progressive(one, rest) for one in (found.model, model)]
+    metrics = [] if found.measure in ("mistake_rate", "mean_loss") else [how["measure"]]
+    runs = [progressive(one, rest, metrics=metrics) for one in (found.model, model)]
     if any(run.interrupted for run in runs):
         click.echo("seriatim: interrupted", err=True)
         sys.exit(130)
@@ -252,10 +253,17 @@ def figures_table(found: Any, runs: list[Any]) -> Any:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column(where)
     labels = runs[0].mistakes is not None
-    for title in (*(("mistakes", "mistake rate") if labels else ()), "mean loss", "updates", "seconds"):
+    for title in (
+        *runs[0].figures,
+        *(("mistakes", "mistake rate") if labels else ()),
+        "mean loss",
+        "updates",
+        "seconds",
+    ):
         table.add_column(title, justify="right")
     names = (words(found.best), words({name: getattr(runs[1].model, name) for name in found.best}))
     for name, run in zip(names, runs, strict=True):
         counts = [f"{run.mistakes:,}", f"{run.mistake_rate:.4f}"] if labels else []
-        table.add_row(name, *counts, f"{run.mean_loss:.6g}", f"{run.updates:,}", f"{run.seconds:.3f}")
+        others = ["" if value is None else f"{value:.4f}" for value in run.figures.values()]
+        table.add_row(name, *others, *counts, f"{run.mean_loss:.6g}", f"{run.updates:,}", f"{run.seconds:.3f}")
     return table

@@ -5,7 +5,7 @@ Labels are known here by their position among those that a model knows.
 
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport NAN, fabs
+from libc.math cimport NAN, fabs, isfinite
 from posix.time cimport CLOCK_THREAD_CPUTIME_ID, clock_gettime, timespec
 
 import numpy as np
@@ -22,6 +22,21 @@ cdef enum:
 
 cdef Py_ssize_t LARGEST_CONFUSION = 1000    # labels, beyond which nobody could read the matrix
 cdef Py_ssize_t BETWEEN_SIGNALS = 1 << 16
+cdef Py_ssize_t FEW = 32     # examples: for fewer a thread that gives the interpreter away waits longer to have it back
+
+
+cdef struct Stretch:             # of examples, and what they are judged by
+    const double* y
+    Py_ssize_t start, last       # the first row; the last of the labels, -1: numbers are predicted
+    const Py_ssize_t* among      # labels that compete
+    Py_ssize_t rivals
+    int kind                     # of loss
+    double epsilon
+    bint fresh
+    double* scores               # of each example or, if nothing is kept, of one
+    int* truth                   # where to keep what is true and predicted, and losses; NULL: nowhere
+    int* guesses
+    double* losses
 
 
 cdef inline double thread_seconds() noexcept nogil:
@@ -38,16 +53,15 @@ cdef Py_ssize_t lengths(const double[::1] y, const double[:, ::1] scores, Py_ssi
     return y.shape[0]
 
 
-@cython.boundscheck(False)
-@cython.wraparound(False)
-cdef int strongest(const double* scores, Py_ssize_t[::1] among, int true, bint fresh, double* margin) noexcept nogil:
+cdef int strongest(const double* scores, const Py_ssize_t* among, Py_ssize_t rivals, int true, bint fresh,
+                   double* margin) noexcept nogil:
     """The class that is predicted, the lowest on a tie, and the margin of the true one over its strongest rival.
 
     Where the true one is fresh the rival is predicted; -1 if there is none.
     """
     cdef Py_ssize_t j, k
     cdef int best = <int> among[0], other = -1
-    for j in range(among.shape[0]):
+    for j in range(rivals):
         k = among[j]
         if scores[k] > scores[best]:
             best = <int> k
@@ -98,7 +112,7 @@ def judge_classes(str name, const double[::1] y, const double[:, ::1] scores, li
     cdef int kind = LOSSES.index(name)
     cdef Py_ssize_t i, n = lengths(y, scores, max(seen, default=0) + 1)
     cdef double margin = 0
-    cdef Py_ssize_t[::1] among = np.array(seen, dtype=np.intp)
+    cdef const Py_ssize_t[::1] among = np.array(seen, dtype=np.intp)
     if not seen or min(seen) < 0 or (n and not 0 <= np.min(y) <= np.max(y) < scores.shape[1]):
         raise ValueError(f"a class that is not one of {scores.shape[1]}")
     truth, predicted, losses = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n)
@@ -108,7 +122,7 @@ def judge_classes(str name, const double[::1] y, const double[:, ::1] scores, li
     with nogil:
         for i in range(n):
             true[i] = <int> y[i]
-            guess[i] = strongest(&scores[i, 0], among, true[i], fresh and i == 0, &margin)
+            guess[i] = strongest(&scores[i, 0], &among[0], among.shape[0], true[i], fresh and i == 0, &margin)
             cost[i] = loss(kind, 1 - margin, epsilon)
     return truth, predicted, losses
 
@@ -129,6 +143,15 @@ def judge_numbers(str name, const double[::1] y, const double[:, ::1] scores, do
         for i in range(n):
             cost[i] = loss(kind, y[i] - scores[i, 0], epsilon)
     return losses
+
+
+def ascending(const long long[:] places):
+    """Each place once, in order; most often they are that already, and looking is quicker than sorting."""
+    cdef Py_ssize_t i
+    for i in range(1, places.shape[0]):
+        if places[i] <= places[i - 1]:
+            return np.unique(places)
+    return np.ascontiguousarray(places)
 
 
 cdef class Tally:
@@ -165,7 +188,7 @@ cdef class Tally:
         self.labels, self.skip = [], skip
         self.cells = self.counts = np.zeros((0, 0), np.int64)
         self.given, self.thinning = at is not None, at is None and every is None
-        self.at = np.empty(0, np.int64) if at is None else np.unique(np.asarray(at, np.int64))
+        self.at = ascending(np.asarray([] if at is None else at, np.int64))
         self.spacing = every or 1
         self.next = self.spacing if at is None else self.at[0] if len(self.at) else -1
         self.hold([np.empty(CURVE_POINTS, kind) for kind in (np.int64, float, float, np.int64, float)])
@@ -179,8 +202,30 @@ cdef class Tally:
         seconds; the last two only of what `learn` has learned, and the seconds of some of the places given."""
         return tuple(part[:self.count].copy() for part in self.held)
 
-    @cython.boundscheck(False)
-    @cython.wraparound(False)
+    def places_after(self, long long place):
+        """The places of the curve beyond this one."""
+        cdef Py_ssize_t i = self.count
+        while i and self.places[i - 1] > place:
+            i -= 1
+        return [self.places[k] for k in range(i, self.count)]
+
+    def points(self):
+        """The places, the means of mistakes or errors until each, the updates and the seconds, as plain lists: what is
+        kept of each of many runs. Where nobody looked at the clock it is taken to have gone evenly."""
+        cdef Py_ssize_t i, j, done = 0, n = self.count
+        cdef long long begin = 0    # where somebody looked, and what he saw
+        cdef double seen = 0, each
+        means, seconds = [None] * n, [0.0] * n
+        for i in range(n):
+            if isfinite(self.sums[i]):
+                means[i] = self.sums[i] / self.places[i]
+            if isfinite(self.times[i]) or i == n - 1:
+                each = (self.times[i] - seen) / (self.places[i] - begin) if isfinite(self.times[i]) else 0
+                for j in range(done, i + 1):
+                    seconds[j] = seen + each * (self.places[j] - begin)
+                done, begin, seen = i + 1, self.places[i], self.times[i]
+        return [self.places[i] for i in range(n)], means, [self.changes[i] for i in range(n)], seconds
+
     def learn(self, Learner learner, Rows rows, const double[::1] y, Py_ssize_t start, str name, double epsilon,
               list labels, list seen, bint fresh, kept=None):
         """Learn rows start, start + 1, ... with targets y, and judge what was predicted of each before.
@@ -190,79 +235,96 @@ cdef class Tally:
         fresh : the first label was not known when its example was predicted, so that another one was.
         kept : arrays for what is true, what was predicted, the losses and the scores, if somebody wants them.
         """
-        cdef int kind = LOSSES.index(name)
-        cdef Py_ssize_t i, stop, n = y.shape[0], last = len(labels) - 1
-        cdef Py_ssize_t[::1] among = np.array(seen, dtype=np.intp)
-        cdef bint keeping = kept is not None
-        cdef double[:, ::1] scores = kept[3] if keeping else np.empty((1, learner.classes))
+        cdef Py_ssize_t stop, n = y.shape[0]
+        cdef bint keeping = kept is not None and n > 0
+        cdef const Py_ssize_t[::1] among = np.array(seen, dtype=np.intp) if learner.classes > 1 else None
         cdef int[::1] truth = kept[0] if keeping else None
         cdef int[::1] guesses = kept[1] if keeping else None
         cdef double[::1] losses = kept[2] if keeping else None
-        cdef int true = 0, guess = 0
-        cdef double cost
-        cdef double* score
-        cdef Row x
+        cdef double[:, ::1] scores = kept[3] if keeping else np.empty((1, learner.classes))
+        cdef Stretch told
         learner.learned = 0
-        self.expect(learner, rows, y, start, seen, last, None if kept is None else [part.shape for part in kept])
+        self.expect(learner, rows, y, start, seen, len(labels) - 1, kept)
         self.begin(labels, n)
-        # In registers: behind the learner's calls the compiler would have to look for changes of what is in memory.
-        cdef long long t = self.examples, mistakes = self.mistakes
-        cdef double total = self.loss, error = self.error
-        cdef Py_ssize_t size = self.cells.shape[0]
-        cdef long long* cells = &self.cells[0, 0] if size else NULL
+        told.y, told.start, told.fresh, told.last = &y[0] if n else NULL, start, fresh, len(labels) - 1
+        told.kind, told.epsilon = LOSSES.index(name), epsilon
+        told.among, told.rivals = &among[0] if learner.classes > 1 else NULL, len(seen)
+        told.truth = &truth[0] if keeping else NULL
+        told.guesses = &guesses[0] if keeping else NULL
+        told.losses = &losses[0] if keeping else NULL
+        told.scores = &scores[0, 0]
         learner.grow(rows.features + 1)
         self.begun = thread_seconds() - self.seconds
         while learner.learned < n and not learner.failed:
             PyErr_CheckSignals()
             stop = min(n, learner.learned + BETWEEN_SIGNALS)
-            with nogil:
-                for i in range(learner.learned, stop):
-                    score = &scores[i if keeping else 0, 0]
-                    rows.get(start + i, learner.constant, &x)
-                    if rows.weight != NULL:
-                        learner.weight = rows.weight[start + i]
-                    learner.round(&x, y[i], score)
-                    if learner.failed:
-                        break
-                    learner.learned += 1
-                    if last < 0:
-                        cost = loss(kind, y[i] - score[0], epsilon)
-                    elif learner.classes == 1:
-                        true, guess = last * (y[i] > 0), last * (score[0] >= 0)
-                        if fresh and i == 0:
-                            guess = -1 if last == 0 else 1 - true
-                        cost = 1 - y[i] * score[0]
-                        # The commonest without a call or a branch, which would be a third of what judging costs.
-                        cost = 0.5 * (cost + fabs(cost)) if kind == HINGE else loss(kind, cost, epsilon)
-                    else:
-                        true = <int> y[i]
-                        guess = strongest(score, among, true, fresh and i == 0, &cost)
-                        cost = loss(kind, 1 - cost, epsilon)
-                    if keeping:
-                        truth[i], guesses[i], losses[i] = true, guess, cost
-                    if self.skip:
-                        self.skip -= 1
-                        continue
-                    t += 1
-                    total += cost
-                    if last < 0:
-                        error += fabs(y[i] - score[0])
-                    else:
-                        mistakes += true != guess
-                        if guess >= 0 and size:
-                            cells[true * size + guess] += 1
-                    if t == self.next:
-                        self.examples, self.loss, self.mistakes, self.error = t, total, mistakes, error
-                        self.updates = learner.updates
-                        self.note()
-                learner.weight = 1
-                self.examples, self.loss, self.mistakes, self.error = t, total, mistakes, error
-                self.seconds = thread_seconds() - self.begun
+            if stop - learner.learned > FEW:
+                with nogil:
+                    self.rounds(learner, rows, &told, stop)
+            else:
+                self.rounds(learner, rows, &told, stop)
         learner.check_memory()
 
-    def expect(self, Learner learner, Rows rows, const double[::1] y, Py_ssize_t start, seen, Py_ssize_t last, kept):
+    cdef void rounds(self, Learner learner, Rows rows, const Stretch* told, Py_ssize_t stop) noexcept nogil:
+        """The examples from learner.learned on."""
+        # In registers: behind the learner's calls the compiler would have to look for changes of what is in memory.
+        cdef long long t = self.examples, mistakes = self.mistakes
+        cdef double total = self.loss, error = self.error, epsilon = told.epsilon, cost, y
+        cdef Py_ssize_t i, start = told.start, last = told.last, size = self.cells.shape[0]
+        cdef long long* cells = &self.cells[0, 0] if size else NULL
+        cdef int kind = told.kind, true = 0, guess = 0
+        cdef bint keeping = told.truth != NULL
+        cdef double* score = told.scores
+        cdef Row x
+        for i in range(learner.learned, stop):
+            if keeping:
+                score = told.scores + i * learner.classes
+            y = told.y[i]
+            rows.get(start + i, learner.constant, &x)
+            if rows.weight != NULL:
+                learner.weight = rows.weight[start + i]
+            learner.round(&x, y, score)
+            if learner.failed:
+                break
+            learner.learned += 1
+            if last < 0:
+                cost = loss(kind, y - score[0], epsilon)
+            elif learner.classes == 1:
+                true, guess = last * (y > 0), last * (score[0] >= 0)
+                if told.fresh and i == 0:
+                    guess = -1 if last == 0 else 1 - true
+                cost = 1 - y * score[0]
+                # The commonest without a call or a branch, which would be a third of what judging costs.
+                cost = 0.5 * (cost + fabs(cost)) if kind == HINGE else loss(kind, cost, epsilon)
+            else:
+                true = <int> y
+                guess = strongest(score, told.among, told.rivals, true, told.fresh and i == 0, &cost)
+                cost = loss(kind, 1 - cost, epsilon)
+            if keeping:
+                told.truth[i], told.guesses[i], told.losses[i] = true, guess, cost
+            if self.skip:
+                self.skip -= 1
+                continue
+            t += 1
+            total += cost
+            if last < 0:
+                error += fabs(y - score[0])
+            else:
+                mistakes += true != guess
+                if guess >= 0 and size:
+                    cells[true * size + guess] += 1
+            if t == self.next:
+                self.examples, self.loss, self.mistakes, self.error = t, total, mistakes, error
+                self.updates = learner.updates
+                self.note()
+        learner.weight = 1
+        self.examples, self.loss, self.mistakes, self.error = t, total, mistakes, error
+        self.seconds = thread_seconds() - self.begun
+
+    cdef int expect(self, Learner learner, Rows rows, const double[::1] y, Py_ssize_t start, list seen,
+                    Py_ssize_t last, kept) except -1:
         """What is read and written above is within bounds."""
-        n, classes = len(y), learner.classes
+        cdef Py_ssize_t n = y.shape[0], classes = learner.classes
         rows.expect_here()
         if start < 0 or start + n > rows.n:
             raise IndexError(f"rows {start}..{start + n} of {rows.n}")
@@ -272,8 +334,9 @@ cdef class Tally:
             raise ValueError(f"classes {seen} of {classes}")
         if classes > 1 and n and not 0 <= np.min(y) <= np.max(y) < classes:
             raise ValueError(f"a class that is not one of {classes}")
-        if kept is not None and kept != [(n,), (n,), (n,), (n, classes)]:
+        if kept is not None and [part.shape for part in kept] != [(n,), (n,), (n,), (n, classes)]:
             raise ValueError("what is kept differs in shape from the targets and scores")
+        return 0
 
     def take(self, const int[::1] truth, const int[::1] predicted, const double[::1] losses, list labels):
         """Examples that have been judged: positions in `labels` of what is true and predicted, and losses."""

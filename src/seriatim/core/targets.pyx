@@ -1,5 +1,7 @@
 """The labels of a block as what a learner sees, in one pass."""
 
+cimport cython
+
 import numpy as np
 
 
@@ -12,6 +14,8 @@ ctypedef fused place:
     Py_ssize_t
 
 
+@cython.boundscheck(False)
+@cython.wraparound(False)
 def two_labels(const number[:] y):
     """At most two distinct numbers, ascending, and which of them each is; None if there are more.
 
@@ -39,19 +43,33 @@ def two_labels(const number[:] y):
     return [low] if low == high else [low, high], which
 
 
+@cython.boundscheck(False)
+@cython.wraparound(False)
 def targets_of(const place[:] which, const double[::1] codes):
     """codes[which], for the numbers of labels."""
     cdef Py_ssize_t i, n = which.shape[0], labels = codes.shape[0]
     cdef bint outside = False
     targets = np.empty(n)
     cdef double[::1] out = targets
-    cdef const double* code = &codes[0] if labels else NULL
-    with nogil:
-        for i in range(n):
-            outside |= (which[i] < 0) | (which[i] >= labels)
-        if not outside:
-            for i in range(n):
-                out[i] = code[which[i]]
+    for i in range(n):    # with the interpreter, for to have it back takes longer than this
+        outside |= (which[i] < 0) | (which[i] >= labels)
     if outside:
         raise IndexError(f"a label that is not one of {labels}")
+    for i in range(n):
+        out[i] = codes[which[i]]
     return targets
+
+
+@cython.boundscheck(False)
+@cython.wraparound(False)
+def first_place(const place[:] which, Py_ssize_t label):
+    """Where the number of a label stands first; -1 if nowhere.
+
+    >>> first_place(np.array([1, 0, 1], np.int8), 0)
+    1
+    """
+    cdef Py_ssize_t i
+    for i in range(which.shape[0]):
+        if which[i] == label:
+            return i
+    return -1

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +17,9 @@ from seriatim import __version__
 from seriatim.errors import DataError, ParameterError, SeriatimError
 from seriatim.evaluate.entrants import Entrant, entrants
 from seriatim.evaluate.examples import Examples, short_name
-from seriatim.evaluate.progressive import Run
-from seriatim.evaluate.record import Series, curve_places, figures_of, heaviest, in_time
+from seriatim.evaluate.metrics import PLAIN, Metric, metric
+from seriatim.evaluate.progressive import followed_metrics
+from seriatim.evaluate.record import Compared, curve_places, figures_of, heaviest, in_time
 from seriatim.evaluate.significance import LEVEL, fewest_pairs, holm, signed_rank
 from seriatim.modelfile import whole_file
 
@@ -76,6 +76,7 @@ class Comparison:
     seed: int
     fingerprint: str
     command: str | None = None
+    metric: Metric | None = None  # what they are judged by, if not by the usual measure
     tuning: str | None = None
     store: Path | None = None
     interrupted: bool = False
@@ -86,7 +87,22 @@ class Comparison:
 
     @property
     def measure(self) -> str:
+        """What the algorithms are judged by."""
+        return self.followed if self.metric is None else str(self.metric)
+
+    @property
+    def followed(self) -> str:
+        """What the curves are of."""
         return MEASURES[self.examples.task]
+
+    @property
+    def high(self) -> bool:
+        """Whether more of the measure is better."""
+        return self.metric is not None and self.metric.high
+
+    def figure(self, run: Record, name: str) -> Any:
+        """A figure of a run by its name; None if there is none."""
+        return run.get(FIGURES[name]) if name in FIGURES else run.get("metrics", {}).get(name)
 
     @property
     def total(self) -> int:
@@ -104,12 +120,12 @@ class Comparison:
         for one in self.entrants:
             if runs := self.runs_of(one.label):
                 figures = {
-                    name: mean_and_deviation([run.get(key) for run in runs])
-                    for name, key in FIGURES.items()
-                    if runs[0].get(key) is not None or name == self.measure
+                    name: mean_and_deviation([self.figure(run, name) for run in runs])
+                    for name in dict.fromkeys([self.measure, *FIGURES])
+                    if self.figure(runs[0], name) is not None or name == self.measure
                 }
                 found.append(Standing(one.label, one.parameters, len(runs), figures))
-        found.sort(key=lambda standing: number(standing.figures[self.measure][0]))
+        found.sort(key=lambda standing: number(standing.figures[self.measure][0], self.high))
         if found:
             found[0].best = True
         if test and len(found) > 1:
@@ -118,11 +134,13 @@ class Comparison:
 
     def test(self, standings: list[Standing]) -> None:
         """Compare each with the best over the permutations that both have, if these are enough to show a difference."""
-        # Counts have exact ties, which rates have not.
-        key = "mistakes" if self.examples.task == "classification" else FIGURES[self.measure]
+
+        def value(run: Record) -> float:  # counts have exact ties, which rates have not
+            counted = self.measure == "mistake rate"
+            return number(run["mistakes"] if counted else self.figure(run, self.measure), self.high)
+
         values = {
-            standing.label: {run["order"]: number(run.get(key)) for run in self.runs_of(standing.label)}
-            for standing in standings
+            standing.label: {run["order"]: value(run) for run in self.runs_of(standing.label)} for standing in standings
         }
         best = values[standings[0].label]
         tests = []
@@ -144,6 +162,8 @@ class Comparison:
             "title": short_name(self.examples.name),
             "setting": self.setting(),
             "measure": self.measure,
+            "high": self.high,
+            "followed": self.followed,
             "algorithms": [self.shown(standing) for standing in standings],
             "winner": self.winner(standings[0]) if standings else None,
             **self.promises(standings),
@@ -164,6 +184,7 @@ class Comparison:
             "title": short_name(self.examples.name),
             "setting": {},
             "measure": self.measure,
+            "high": self.high,
             "algorithms": [self.row(standing) for standing in self.standings(test)],
         }
 
@@ -233,9 +254,9 @@ class Comparison:
         }
 
 
-def number(value: Any) -> float:
-    """What is no number is larger than all."""
-    return np.inf if value is None or np.isnan(value) else float(value)
+def number(value: Any, high: bool = False) -> float:
+    """A number of which less is better, whether or not more of the value is; what is none is larger than all."""
+    return np.inf if value is None or np.isnan(value) else -float(value) if high else float(value)
 
 
 def mean_and_deviation(values: list[Any]) -> tuple[float, float]:
@@ -272,6 +293,7 @@ def compare(
     jobs: int | None = None,
     store: str | os.PathLike[str] | None = None,
     features: Any = None,
+    metric: str | Metric | None = None,
     regret: bool | None = False,
     tune: str | None = None,
     prefix: float = 0.2,
@@ -287,6 +309,8 @@ def compare(
         files. What is in it is not run again, so that a comparison that was stopped goes on where it was, and with
         more algorithms or permutations only those are run.
     features : how what is in the data becomes features, as for `data.stream`.
+    metric : what the algorithms are judged by, such as "auc", "f1" or "balanced-accuracy" (see `evaluate.metrics`), in
+        place of the usual measure; the curves are of that one all the same.
     regret : also find the regret of each algorithm against the best in hindsight, and the bounds of its papers, on the
         first permutation; None: if that takes seconds only.
     tune : search for good parameters first, by "grid", "random" or "halving", on a `prefix` that is drawn by the seed
@@ -308,16 +332,29 @@ def compare(
     field = entrants(algorithms, examples.task, how, examples.weights is not None)
     field = [Entrant(one.label, one.model._for_columns(examples.names)) for one in field]
     examples.prepare(field[0].model)
+    asked = None if metric is None else judge(metric, examples, field)
     said = None
     if tune is not None:
-        examples, field, said = tuned_field(examples, field, tune, prefix, seed, jobs, store)
-    comparison = Comparison(examples, field, permutations, seed, examples.fingerprint(), tuning=said)
+        examples, field, said = tuned_field(examples, field, tune, prefix, seed, jobs, store, asked)
+    comparison = Comparison(examples, field, permutations, seed, examples.fingerprint(), metric=asked, tuning=said)
     comparison.store = None if store is None else kept_path(store, examples)
     runs = Runs(comparison, jobs or cores())
     runs.go(watch)
     if regret is not False and not comparison.interrupted:
         runs.promise(watch, QUICK_REGRET if regret is None else MOST_REGRET)
     return comparison
+
+
+def judge(asked: str | Metric, examples: Examples, field: list[Entrant]) -> Metric:
+    """The metric that is meant, if it is one number of a run of each of these over such examples."""
+    found = metric(asked)
+    if type(found) not in PLAIN:
+        raise ParameterError(f"metric={asked!r}: must be one number of a whole run")
+    for one in field:
+        followed_metrics(one.model, [found], None, None)
+    if found.name == "auc" and len(examples.targets.labels) > 2:
+        raise ParameterError(f"auc is for two labels, and {examples.name} has {len(examples.targets.labels)}")
+    return found
 
 
 def tuned_field(
@@ -328,6 +365,7 @@ def tuned_field(
     seed: int,
     jobs: int | None,
     store: str | os.PathLike[str] | None,
+    measure: Metric | None,
 ) -> tuple[Examples, list[Entrant], str]:
     """The algorithms with the parameters that were best on some examples, the others, and how that was done.
 
@@ -338,7 +376,8 @@ def tuned_field(
     like_libol = search == "like-libol"
     held, rest = divided(examples.n, prefix, seed, like_libol)
     about = [[one.algorithm, one.parameters] for one in field]
-    asked = hashed([examples.fingerprint(), about, search, len(held), seed, __version__]).hexdigest()
+    judged = [] if measure is None else [str(measure)]
+    asked = hashed([examples.fingerprint(), about, search, len(held), seed, __version__, *judged]).hexdigest()
     path = None if store is None else kept_path(store, examples).with_suffix(".tuned.json")
     found = known_parameters(path, asked)
     if found is None:
@@ -348,6 +387,7 @@ def tuned_field(
             examples.y,
             search="grid" if like_libol else search,
             prefix=prefix,
+            measure=measure,
             seed=seed,
             like_libol=like_libol,
             jobs=jobs,
@@ -404,6 +444,28 @@ def opened(path: Path | None) -> tuple[Store | None, dict[str, Record]]:
     return store, store.read()
 
 
+class Order:
+    """An order of the examples, by its number, and the algorithms that have yet to go through them in it."""
+
+    def __init__(self, number: int | None, missing: list[Entrant]) -> None:
+        self.number, self.missing = number, missing
+        self.begun = False
+        self.shared = len(missing) > 1
+        self.held: list[tuple[Any, Any]] | None = None
+        self.turn = threading.Lock()
+
+    def blocks(self, examples: Examples, seed: int) -> Iterable[tuple[Any, Any]]:
+        """The examples in this order; put in order once for all that go through them, if they are not too many."""
+        with self.turn:
+            if self.held is not None:
+                return self.held
+            blocks = examples.permuted(examples.order(self.number, seed))
+            if not self.shared or examples.nonzeros > IN_ORDER:
+                return blocks
+            self.held = [*blocks]
+            return self.held
+
+
 class Runs:
     """The runs of a comparison that are not in the store, on several threads: learning needs no interpreter."""
 
@@ -415,20 +477,24 @@ class Runs:
         self.error: BaseException | None = None
         self.orders = (*range(comparison.permutations), None)
         self.keys: dict[tuple[str, int | None], str] = {}
-        self.missing: dict[int | None, list[Entrant]] = defaultdict(list)
+        self.missing: list[Order] = []
         self.store, kept = opened(comparison.store)
         for entrant in comparison.entrants:
             self.name_runs(entrant)
-        for order in self.orders:
+        for number in self.orders:
+            missing = []
             for entrant in comparison.entrants:
-                if run := kept.get(self.keys[entrant.label, order]):
+                if run := kept.get(self.keys[entrant.label, number]):
                     comparison.records.append({**run, "label": entrant.label})
                 else:
-                    self.missing[order].append(entrant)
+                    missing.append(entrant)
+            if missing:
+                self.missing.append(Order(number, missing))
 
     def name_runs(self, entrant: Entrant) -> None:
         """The key of a run is a hash of all that its result depends on."""
-        what = [self.comparison.fingerprint, entrant.algorithm, entrant.parameters, __version__]
+        judged = [] if self.comparison.metric is None else [str(self.comparison.metric)]
+        what = [self.comparison.fingerprint, entrant.algorithm, entrant.parameters, __version__, *judged]
         begun = hashed(what)
         for order in self.orders:
             key = begun.copy()
@@ -461,48 +527,51 @@ class Runs:
         """What each thread does until nothing is left."""
         while not self.stopping:
             order, some = self.next_runs()
-            if not some:
+            if order is None:
                 return
             try:
                 self.take(order, some)
             except BaseException as error:  # raised in the thread that waits
                 self.error, self.stopping = error, True
 
-    def next_runs(self) -> tuple[int | None, list[Entrant]]:
-        """Some runs over one order, for they share its blocks: all at first, fewer when little is left to share out."""
+    def next_runs(self) -> tuple[Order | None, list[Entrant]]:
+        """Some runs over one order, for they share its blocks: all, as long as every thread finds an order that nobody
+        has begun, and fewer when little is left to share out."""
         with self.turn:
             if not self.missing:
                 return None, []
-            left = sum(map(len, self.missing.values()))
-            order = next(iter(self.missing))
-            few = max(1, left // (2 * self.jobs))
-            some, self.missing[order] = self.missing[order][:few], self.missing[order][few:]
-            if not self.missing[order]:
-                del self.missing[order]
+            fresh = [order for order in self.missing if not order.begun]
+            order = fresh[0] if len(fresh) >= self.jobs else self.missing[0]
+            left = sum(len(order.missing) for order in self.missing)
+            few = len(order.missing) if len(fresh) >= self.jobs else max(1, left // (2 * self.jobs))
+            some, order.missing = order.missing[:few], order.missing[few:]
+            order.begun = True
+            if not order.missing:
+                self.missing.remove(order)
             return order, some
 
-    def take(self, order: int | None, some: list[Entrant]) -> None:
+    def take(self, order: Order, some: list[Entrant]) -> None:
         """Run algorithms over one order, one after another, and keep what each showed as soon as it is done."""
         examples = self.comparison.examples
-        numbers = examples.order(order, self.comparison.seed)
-        held = [*examples.permuted(numbers)] if examples.nonzeros <= IN_ORDER and len(some) > 1 else None
         for entrant in some:
-            run = Run(entrant.fresh(), [Series()] if order is None else [], 0, None, self.places)
-            for rows, targets in held or examples.permuted(numbers):
+            model = entrant.fresh()
+            asked = self.comparison.metric
+            run = Compared(model, self.places, None if asked is None else metric(asked), series=order.number is None)
+            for rows, targets in order.blocks(examples, self.comparison.seed):
                 if self.stopping:
                     return
                 try:
-                    run.model.learn_rows(rows, targets, learn=run.learn)
+                    model.learn_rows(rows, targets, learn=run.learn)
                 except SeriatimError as error:
                     raise type(error)(f"{entrant.label}: {error}") from None
-            record = self.record(entrant, order, run)
+            record = self.record(entrant, order.number, run)
             if self.store is not None:
                 self.store.append(record)
             with self.turn:
                 self.comparison.records.append(record)
                 self.comparison.ran += 1
 
-    def record(self, entrant: Entrant, order: int | None, run: Run) -> Record:
+    def record(self, entrant: Entrant, order: int | None, run: Compared) -> Record:
         """A run as it is kept."""
         column = self.comparison.examples.column
         weights = [[label, column(j), weight] for label, j, weight in heaviest(run.model)] if order == 0 else None

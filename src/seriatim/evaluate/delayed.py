@@ -11,12 +11,13 @@ import numpy as np
 
 from seriatim.core.judge import judge_numbers
 from seriatim.core.rows import Rows, picked
+from seriatim.core.targets import first_place
 from seriatim.data.cache import Arrays, joined, sparse
 from seriatim.errors import DataError
 from seriatim.estimator import Estimator
 from seriatim.evaluate.metrics import MeanLoss, Outcome
 from seriatim.evaluate.progressive import SIGNS
-from seriatim.labels import label_order, plain_label
+from seriatim.labels import Coded, coded, label_order
 
 
 class Waiting:
@@ -179,24 +180,25 @@ class Labels:
 
     def __call__(self, y: np.ndarray, scores: np.ndarray) -> None:
         """Cut where a new label comes, so that nothing depends on how many are judged at once."""
-        truth = [plain_label(label) for label in y.tolist()]
-        firsts = {label: i for i, label in reversed([*enumerate(truth)]) if label not in self.met}
-        for begin, end in pairwise(sorted({0, *firsts.values(), len(truth)})):
+        truth = coded(y)
+        firsts = [first_place(truth.which, k) for k, label in enumerate(truth.labels) if label not in self.met]
+        for begin, end in pairwise(sorted({0, *firsts, len(truth)})):
             self.take(truth[begin:end], scores[begin:end])
 
-    def take(self, truth: list[Any], scores: np.ndarray) -> None:
+    def take(self, truth: Coded, scores: np.ndarray) -> None:
         model, codes = self.model, self.model._codes
-        self.met |= {*model._labels, *truth}
+        self.met |= {*model._labels, *(truth.labels[k] for k in np.unique(truth.which))}
         signs = self.met <= {*SIGNS}  # which can be predicted before they have been met
         known = SIGNS if signs else sorted(self.met, key=label_order)
         if signs:
-            codes, guess = {-1: -1.0, 1: 1.0}, np.where(scores[:, 0] >= 0, 1, -1).tolist()
+            codes, guess = {-1: -1.0, 1: 1.0}, Coded(SIGNS, (scores[:, 0] >= 0).astype(np.intp))
         else:
-            guess = model.decide(scores).tolist() if codes else [None] * len(truth)
+            guess = coded(model.decide(scores)) if codes else Coded([None], np.zeros(len(truth), np.intp))
         self.known = self.known if known == self.known else known
         place = {label: k for k, label in enumerate(self.known)}
-        true = np.array([place[label] for label in truth], np.int32)
-        predicted = np.array([place.get(label, -1) for label in guess], np.int32)
+        true, predicted = (
+            np.array([place.get(label, -1) for label in part.labels], np.int32)[part.which] for part in (truth, guess)
+        )
         seen = sorted(place[label] for label in codes) or [*range(len(place))]
         outcome = Outcome(true, predicted, spread(scores, codes, place), labels=self.known, seen=seen)
         self.run.take(replace(outcome, losses=MeanLoss(model.loss, model.epsilon).numbers(outcome)))

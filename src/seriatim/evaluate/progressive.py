@@ -27,6 +27,7 @@ class Run:
 
     def __init__(self, model: Any, followed: list[Metric], warm_up: int, every: int | None, at: Any) -> None:
         self.model, self.followed = model, followed
+        self.keeping = bool(followed)  # what was predicted of each example, for `follow`
         self.tally = Tally(at, every, warm_up)
         self.spacing = 1 if at is None and every is None else None  # of the places of `curves`
         self.values = self.updates = 0
@@ -34,6 +35,7 @@ class Run:
         self.interrupted = False
         self.held_out_curve: list[tuple[int, float]] = []  # (examples, mistake rate or mean loss of the held-out)
         self.values_at: dict[int, list[Any]] = {}  # of the followed metrics
+        self.passing = 0  # the last of these, as long as it is no place but the end of what has come
 
     def __repr__(self) -> str:
         figure = self.mean_loss if self.mistake_rate is None else self.mistake_rate
@@ -114,9 +116,12 @@ class Run:
 
     def confusions(self) -> tuple[list[Any], np.ndarray | None]:
         """Both."""
-        known, counts = self.tally.labels, self.tally.counts
-        occurred = (counts.sum(axis=0) + counts.sum(axis=1)).tolist() if len(counts) else [1] * len(known)
-        places = [k for k, label in enumerate(known) if occurred[k] or label in self.model._labels]
+        known, counts, there = self.tally.labels, self.tally.counts, self.model._labels
+        places = [
+            k
+            for k, label in enumerate(known)
+            if not len(counts) or label in there or counts[k].any() or counts[:, k].any()
+        ]
         places.sort(key=lambda k: label_order(known[k]))
         labels = [known[k] for k in places]
         if not len(counts) or places == [*range(len(known))]:
@@ -154,7 +159,7 @@ class Run:
         learner, n = model._learner, len(targets)
         labels, seen, fresh = known_labels(model, fresh)
         kept = None
-        if self.followed:
+        if self.keeping:
             kept = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n), np.empty((n, learner.classes))
         before, skipped = self.examples, self.tally.skip
         try:
@@ -180,7 +185,7 @@ class Run:
             self.tally.take_numbers(outcome.truth - outcome.predicted, outcome.losses)
         else:
             self.tally.take(outcome.truth, outcome.predicted, outcome.losses, outcome.labels)
-        if self.followed:
+        if self.keeping:
             self.follow(outcome, before)
 
     def follow(self, outcome: Outcome, before: int) -> None:
@@ -188,7 +193,10 @@ class Run:
         begin = before
         if not len(outcome):
             return
-        for place in [*self.places(before), self.examples]:
+        self.values_at.pop(self.passing, None)
+        places = self.places(before)
+        self.passing = 0 if self.examples in places[-1:] else self.examples
+        for place in [*places, self.examples]:
             if place > begin:
                 for one in self.followed:
                     one.take(outcome[begin - before : place - before])
@@ -198,11 +206,10 @@ class Run:
     def places(self, before: int) -> list[int]:
         """Those of the curve if they were given, else up to 64, after so many examples."""
         if self.spacing is None:
-            places = self.tally.curve()[0].tolist()
-        else:
-            while self.examples // self.spacing > 64:
-                self.spacing *= 2
-            places = [*range(self.spacing, self.examples + 1, self.spacing)]
+            return self.tally.places_after(before)
+        while self.examples // self.spacing > 64:
+            self.spacing *= 2
+        places = [*range(self.spacing, self.examples + 1, self.spacing)]
         self.values_at = {place: self.values_at[place] for place in places if place in self.values_at}
         return [place for place in places if place > before]
 

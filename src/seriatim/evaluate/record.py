@@ -30,11 +30,9 @@ def curve_places(n: int) -> np.ndarray:
     return np.unique(np.concatenate([even, 1 << np.arange(int(n).bit_length())]))
 
 
-def figures_of(run: Run) -> dict[str, Any]:
+def figures_of(run: Compared) -> dict[str, Any]:
     """What a run showed, as plain numbers. There are many runs, so that nothing is done twice."""
-    places, sums, _, updates, seconds = run.tally.curve()
-    timed = np.isfinite(seconds)
-    seconds = np.interp(places, np.concatenate([[0], places[timed]]), np.concatenate([[0.0], seconds[timed]]))
+    places, means, updates, seconds = run.tally.points()
     labels, confusion = run.confusions()
     numbers = run.mistakes is None
     return {
@@ -51,37 +49,35 @@ def figures_of(run: Run) -> dict[str, Any]:
         "seconds": run.tally.seconds,
         "classes": labels,
         "confusion": None if confusion is None or len(labels) > MOST_CLASSES else confusion.tolist(),
-        "curve": {
-            "examples": places.tolist(),
-            "value": all_finite(sums / places),
-            "updates": updates.tolist(),
-            "seconds": seconds.tolist(),
-        },
+        **({} if run.metric is None else {"metrics": {str(run.metric): finite_or_none(run.metric.value)}}),
+        "curve": {"examples": places, "value": means, "updates": updates, "seconds": seconds},
     }
 
 
-class Series(Metric):
-    """Mistakes, or errors of predicted numbers, one after another: what the measure of a comparison is the mean of."""
+class Compared(Run):
+    """A run with a metric of the whole of it, if one is asked for; and of a run over the stream as it is also a series:
+    of each example the mistake, or the error of a predicted number, of which its curve shows the mean."""
 
-    name, task = "series", "any"
-
-    def __init__(self) -> None:
+    def __init__(self, model: Any, at: np.ndarray, metric: Metric | None, series: bool) -> None:
+        super().__init__(model, [], 0, None, at)
+        self.metric, self.series = metric, series
+        self.keeping = series or metric is not None
         self.parts: list[np.ndarray] = []
 
-    def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
+    def follow(self, outcome: Outcome, before: int) -> None:
+        if self.metric is not None:
+            self.metric.take(outcome)
+        if not self.series:
+            return
         if outcome.labels is None:
             self.parts.append(np.minimum(np.abs(outcome.truth - outcome.predicted), LIMIT))
         else:
             self.parts.append(cost_of(outcome))
 
-    @property
-    def value(self) -> None:
-        return None
 
-
-def in_time(run: Run, places: np.ndarray) -> dict[str, Any]:
+def in_time(run: Compared, places: np.ndarray) -> dict[str, Any]:
     """Of a run in the order of the file: its recent figure at the places of its curve, and where that changed."""
-    series = np.concatenate(run.followed[0].parts)  # type: ignore[attr-defined]
+    series = np.concatenate(run.parts)
     window = max(1, round(len(series) / WINDOWS))
     sums = np.concatenate([[0.0], np.cumsum(series)])
     before = np.maximum(places - window, 0)
@@ -103,6 +99,10 @@ def heaviest(model: Any) -> list[tuple[Any, int, float]]:
         columns = np.argsort(-np.abs(row), kind="stable")[:each]
         found += [(label, int(j), float(row[j])) for j in columns if row[j]]
     return found
+
+
+def finite_or_none(value: float | None) -> float | None:
+    return None if value is None else finite(float(value))
 
 
 def finite(number: float) -> float | None:

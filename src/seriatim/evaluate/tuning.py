@@ -20,6 +20,7 @@ from seriatim.data.cache import Cache
 from seriatim.data.stream import Generated, Stream, some
 from seriatim.errors import DataError, ParameterError, SeriatimError
 from seriatim.estimator import Estimator
+from seriatim.evaluate.metrics import Metric, metric
 from seriatim.evaluate.progressive import STEP, Run, progressive
 from seriatim.features import Features
 
@@ -92,7 +93,7 @@ def tune(
     prefix: float = 0.2,
     tries: int | None = None,
     over: Mapping[str, Sequence[Any]] | None = None,
-    measure: str | None = None,
+    measure: str | Metric | None = None,
     seed: int = 0,
     like_libol: bool = False,
     jobs: int | None = None,
@@ -112,7 +113,8 @@ def tune(
     tries : how many combinations at most: 200, or 50 at random. Of a larger grid so many are drawn.
     over : the values of each parameter. If None those that the catalogue declares, of the parameters that the model
         has at their defaults: what it was given is not searched.
-    measure : "mistake_rate" or "mean_loss" (by the model's own loss); None: the first for labels, else the second.
+    measure : "mistake_rate", "mean_loss" (by the model's own loss), or another metric, such as "auc" (see
+        `evaluate.metrics`); None: the first for labels, else the second.
     seed : of what is drawn.
     like_libol : as LIBOL and much of the literature does: one parameter after the other, each value over the whole
         stream, the fewest mistakes, of equals the last; and then reported on that very stream. For comparison only.
@@ -146,6 +148,7 @@ def tuned(
     search: str = "grid",
     prefix: float = 0.2,
     tries: int | None = None,
+    measure: str | Metric | None = None,
     seed: int = 0,
     like_libol: bool = False,
     jobs: int | None = None,
@@ -168,7 +171,7 @@ def tuned(
     for model in models:
         base = fresh(model)
         if ranges(base):
-            how = settings(base, search, tries, None, None, seed)
+            how = settings(base, search, tries, None, measure, seed)
             rows = X if isinstance(X, Rows) else base._rows(X)
             with kept(base, *some(rows.check(), np.asarray(y), held), None) as examples:
                 base = searched(how, examples, len(held), like_libol, jobs, watch, held_out=False).model
@@ -198,6 +201,7 @@ class Settings:
     tries: int
     over: Values
     measure: str
+    metric: Metric | None  # where the measure is neither of the two that every run has
     seed: int
 
 
@@ -228,7 +232,7 @@ def settings(
     search: str,
     tries: int | None,
     over: Mapping[str, Sequence[Any]] | None,
-    measure: str | None,
+    measure: str | Metric | None,
     seed: int,
 ) -> Settings:
     """What was asked for, or an error that says what is wrong with it."""
@@ -237,12 +241,15 @@ def settings(
     if tries is not None and tries < 1:
         raise ParameterError(f"tries={tries!r}: must be at least 1")
     measures = ("mistake_rate", "mean_loss") if base.task == "classification" else ("mean_loss",)
-    if measure is not None and measure not in measures:
-        raise ParameterError(f"measure={measure!r}: must be {' or '.join(map(repr, measures))} for {base.task}")
-    measure = measure or measures[0]
+    if isinstance(measure, str) and measure.replace("-", "_") in measures:
+        measure = measure.replace("-", "_")
+    asked = None if measure is None or measure in measures else metric(measure)
+    if asked is not None and asked.task not in ("any", base.task):
+        raise ParameterError(f"measure={measure!r}: {asked} is a figure of {asked.task}, not of {base.task}")
+    measure = str(asked or measure or measures[0])
     values: Values = ranges(base) if over is None else {name: list(tried) for name, tried in over.items()}
     check_values(base, values, measure)
-    return Settings(base, search, tries or TRIES[search], values, measure, seed)
+    return Settings(base, search, tries or TRIES[search], values, measure, asked, seed)
 
 
 def check_values(base: Estimator, values: Values, measure: str) -> None:
@@ -436,16 +443,24 @@ class Candidate:
         self.distance = distance(how.base, how.over, parameters)
         self.model: Estimator | None = None
         self.examples, self.sum = 0, 0.0  # of mistakes or losses
+        self.metric = how.metric
         self.problem: str | None = None
 
     @property
     def value(self) -> float:
-        return math.inf if self.problem else self.sum / max(self.examples, 1)
+        if self.problem or self.metric is None:
+            return math.inf if self.problem else self.sum / max(self.examples, 1)
+        return math.inf if self.metric.value is None else float(self.metric.value)
+
+    @property
+    def cost(self) -> float:
+        """The same as a number of which less is better."""
+        return -self.value if self.metric is not None and self.metric.high and self.value < math.inf else self.value
 
     @property
     def rank(self) -> tuple[Any, ...]:
         """The lower the better. Those that were let go on come before those that were not."""
-        return self.problem is not None, -self.examples, self.value, self.distance
+        return self.problem is not None, -self.examples, self.cost, self.distance
 
     def trial(self) -> Trial:
         return Trial(self.parameters, self.value, self.examples, self.problem)
@@ -460,11 +475,13 @@ class Candidate:
         try:
             self.model = self.model or fresh(self.how.base, **self.parameters)
             blocks = iter(Stream(source, skip=self.examples, limit=until - self.examples))
-            run = progressive(self.model, blocks, watch=look)
+            followed = [] if self.metric is None else [self.metric]
+            run = progressive(self.model, blocks, metrics=followed, at=[until], watch=look)
         except (SeriatimError, ArithmeticError, MemoryError) as error:
             self.problem = str(error) or type(error).__name__
             return
         self.examples += run.examples
+        self.metric = run.followed[0] if followed else None
         self.sum += run.loss if self.how.measure == "mean_loss" else run.mistakes or 0
         if not run.mean_loss <= DIVERGED:
             self.problem = "it diverged"
@@ -576,11 +593,11 @@ def one_after_another(how: Settings, trials: Trials, size: int) -> tuple[list[Ca
     for name, values in how.over.items():
         candidates = [Candidate(how, {**found, name: value}) for value in values]
         trials.run(candidates, size)
-        best = min(reversed(candidates), key=lambda candidate: candidate.value)
+        best = min(reversed(candidates), key=lambda candidate: candidate.cost)
         found = best.parameters
         tried += candidates
     others = [candidate for candidate in reversed(tried) if candidate is not best]
-    return tried, [best, *sorted(others, key=lambda candidate: candidate.value)]
+    return tried, [best, *sorted(others, key=lambda candidate: candidate.cost)]
 
 
 def in_words(how: Settings, tried: int, size: int, examples: Examples, like_libol: bool) -> str:

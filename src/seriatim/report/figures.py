@@ -190,7 +190,7 @@ def settled(axes: Axes, result: Result) -> None:
 
 def curves(result: Result) -> Figure:
     made = blank()
-    axes = axes_of(made, "examples", result["measure"])
+    axes = axes_of(made, "examples", words.followed(result))
     lines(axes, result, "curve", "examples", "mean")
     settled(axes, result)
     thousands(axes)
@@ -199,7 +199,7 @@ def curves(result: Result) -> Figure:
 
 def time(result: Result) -> Figure:
     made = blank()
-    axes = axes_of(made, "seconds", result["measure"])
+    axes = axes_of(made, "seconds", words.followed(result))
     axes.set_xscale("log")
     lines(axes, result, "time", "seconds", "value")
     return made
@@ -294,7 +294,7 @@ def drift(result: Result) -> Figure:
     winner = result["winner"]
     order = winner["file_order"]
     made = blank()
-    axes = axes_of(made, "examples", result["measure"])
+    axes = axes_of(made, "examples", words.followed(result))
     if order.get("recent"):
         axes.plot(
             order["examples"],

@@ -112,7 +112,7 @@ def plotted(result: Mapping[str, Any]) -> dict[str, Any]:
     winner = result.get("winner") or {}
     order = winner.get("file_order")
     return {
-        "measure": str(result["measure"]),
+        "measure": words.followed(result),
         "algorithms": [
             {"label": str(entry["label"])}
             | {name: thin(entry[name]) for name in ("curve", "updates", "time") if entry.get(name)}

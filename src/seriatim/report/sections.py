@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from seriatim.report import words
-from seriatim.report.words import is_alike, number
+from seriatim.report.words import followed, is_alike, number
 
 MATRIX = 40  # classes of a confusion matrix that is still read; of more only the gravest confusions are told
 ROOMY = 8  # classes up to which a cell holds both the count and the share
@@ -136,14 +136,14 @@ def curves(result: Mapping[str, Any]) -> str:
         return ""
     several = any(runs_of(entry) > 1 for entry in result["algorithms"])
     band = ", with one standard deviation around it" if several else ""
-    said = f"The {escape(str(result['measure']))} of all predictions so far{band}."
+    said = f"The {escape(followed(result))} of all predictions so far{band}."
     return section("curves", "Learning curves", plot("curves"), said)
 
 
 def time(result: Mapping[str, Any]) -> str:
     if not drawn(result, "time"):
         return ""
-    measure = escape(str(result["measure"])).capitalize()
+    measure = escape(followed(result)).capitalize()
     return section("time", f"{measure} against time", plot("time"), "How low each had come after how much computing.")
 
 
@@ -293,7 +293,7 @@ def file_order(result: Mapping[str, Any]) -> str:
     said = f"{escape(str(winner['label']))} on the examples as they come in the file: of all so far{recent}."
     body = plot("order")
     if marks:
-        body += drift_table(marks, str(result["measure"]))
+        body += drift_table(marks, followed(result))
     elif marks is not None:
         body += '<p class="note">No change was detected.</p>'
     return section("order", "In the order of the file", body, said)

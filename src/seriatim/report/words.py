@@ -9,7 +9,7 @@ from typing import Any
 
 from seriatim.errors import DataError, SeriatimError
 
-RATES = {"mistake rate", "accuracy", "precision", "recall", "F1", "AUC"}
+RATES = {"mistake rate", "accuracy", "balanced accuracy", "precision", "recall", "f1", "auc"}
 COUNTS = {"updates", "mistakes", "nonzeros", "support vectors", "bytes"}
 ORDER = ("updates", "support vectors", "nonzeros", "seconds")
 NOTHING = "\N{EN DASH}"
@@ -246,13 +246,18 @@ def method_in_words(result: Mapping[str, Any]) -> str:
     return f"{went}{seed}; every example was predicted before it was learned. {chosen}"
 
 
+def followed(result: Mapping[str, Any]) -> str:
+    """What the curves are of: the measure, unless that is one of a whole run."""
+    return str(result.get("followed") or result["measure"])
+
+
 def outcome_in_words(result: Mapping[str, Any]) -> str:
     """The result in one or two sentences."""
     winner, measure = best(result), result["measure"]
     figure = mean_and_deviation(measure, figure_of(winner, measure))
     if len(result["algorithms"]) == 1:
         return f"{winner['label']} has a {measure} of {figure}."
-    text = f"{winner['label']} has the lowest {measure}: {figure}."
+    text = f"{winner['label']} has the {'highest' if result.get('high') else 'lowest'} {measure}: {figure}."
     others = alike(result)
     tested = any(entry.get("p") is not None for entry in result["algorithms"])
     if 0 < len(others) <= 4:
