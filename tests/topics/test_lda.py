@@ -401,3 +401,11 @@ def test_broken_states_are_refused():
         twice[1] = twice[column]
         with pytest.raises(ModelError):
             learner("LDA").__new__(learner("LDA")).__setstate__({**state, "state": {**state["state"], name: twice}})
+
+
+def test_how_many_words_and_topics():
+    model = Ours("LDA", n_topics=3, n_features=30).learn_all(documents(24)).model
+    assert [len(topic) for topic in model.topics(100, 2)] == [30, 30]
+    for wrong in ({"n_words": 0}, {"n_words": -1}, {"n_words": 2.5}, {"n_words": "a"}, {"n_topics": 0}):
+        with pytest.raises(ParameterError, match=next(iter(wrong))):
+            model.topics(**wrong)

@@ -245,7 +245,10 @@ cdef class Subspace:
         for i in range(min(n, self.rank)):
             keep += self.arrow.sigma[i] > self.threshold * self.arrow.sigma[0] and self.arrow.sigma[i] > 1e-150
         rows = self.columns + self.pending.n + (n - self.k)
-        if self.turn(n, rows, keep) < 0 or (self.keep_left and self.turn_left(n, self.k, keep) < 0):
+        if self.keep_left and self.turn_left(n, self.k, keep) < 0:
+            return -1
+        if self.turn(n, rows, keep) < 0:
+            self.turn_back()
             return -1
         self.pending.n += n - self.k
         self.k = keep
@@ -285,14 +288,19 @@ cdef class Subspace:
         """[[R, 0], [0, 1]] times the right vectors."""
         try:
             if n == 0:
-                self.R = np.zeros((len(self.R) + 1, 0))
-                return 0
-            right = np.asarray(<double[:n + 1, :n]> self.arrow.right)
-            self.R = np.vstack([self.R @ right[:k, :keep], right[n:, :keep]])
+                R = np.zeros((len(self.R) + 1, 0))
+            else:
+                right = np.asarray(<double[:n + 1, :n]> self.arrow.right)
+                R = np.vstack([self.R @ right[:k, :keep], right[n:, :keep]])
+            self.R_before, self.R = self.R, R
         except BaseException as error:
             self.error = error
             return -1
         return 0
+
+    cdef void turn_back(self) noexcept with gil:
+        if self.keep_left:
+            self.R = self.R_before
 
     cdef int fold(self) noexcept with gil:
         try:
@@ -355,11 +363,11 @@ cdef class Subspace:
                         add(value[e], self.T + (self.columns + who[e]) * self.stride, k, &out[i - first, 0])
             B[first:stop, :k] = room[:stop - first]
             B[first:stop, k:] = 0
+        self.settle(k, U)    # before what may fail for want of memory
         V = B[:, :k]
         W = orthogonal(V)
         if W is not V:
             V[:] = W
-        self.settle(k, U)
 
     def become(self, V, s, U):
         """Let these be the directions of the features that have been seen, their values, and the left vectors."""
@@ -593,6 +601,20 @@ cdef class Subspace:
         if not x.any():
             U[i] = 0
         self.become(Q @ left[:, :kept], s[:kept], U)
+
+    # ---- features that come with values of all rows
+
+    def widen(self, C, Py_ssize_t first):
+        """A column each of C, of all rows so far, for the features from `first` on, of which no row has had any."""
+        self.collapse()
+        V, s, U = self.directions(), self.values(), self.U
+        Q, R = np.linalg.qr(np.column_stack([U, C]))
+        left, s, right = np.linalg.svd(R * np.append(s, np.ones(C.shape[1])), full_matrices=False)
+        kept = self.kept(s)
+        between = np.zeros((first - len(V), kept))
+        whole = np.vstack([V @ right[:kept, :self.k].T, between, right[:kept, self.k:].T])
+        self.used = first + C.shape[1]
+        self.become(whole, s[:kept], Q @ left[:, :kept])
 
     # ---- state
 
