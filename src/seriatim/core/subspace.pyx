@@ -21,6 +21,10 @@ from seriatim.core.table cimport Table
 
 from seriatim.errors import ModelError
 
+cdef extern from "matrix.h":
+    void add_lines(Py_ssize_t n, Py_ssize_t lines, const double* a, const int* which, const double* X, Py_ssize_t width,
+                   double* out) noexcept nogil
+
 cdef double NEAR = 1e-2          # |rest|^2 / |x|^2 from which on it is what |x|^2 - |V'x|^2 says
 cdef double SMALL = 1e-15        # a rest is rounding
 CHUNK = 512                      # rows of B that are turned at once
@@ -33,7 +37,7 @@ cdef class Subspace:
 
     def __cinit__(self, Py_ssize_t rank, double threshold, Py_ssize_t block=0, bint keep_left=False):
         self.rank, self.threshold, self.keep_left = rank, threshold, keep_left
-        self.most = 2 * rank + 16 if block == 0 else max(4 * block, 12 * rank)
+        self.most = 2 * rank + 16 if block == 0 else max(4 * block, 16 * rank)
         self.stride = rank + 1
         self.basis = Table((("V", 0.0, False),), rank)
         self.pending = Reservoir(self.most + 1)
@@ -350,7 +354,7 @@ cdef class Subspace:
         T = np.array(<double[:rows, :self.stride]> self.T)[:, :k]
         cdef int[::1] start, who
         cdef double[::1] value
-        cdef Py_ssize_t e, i, stop
+        cdef Py_ssize_t i, stop
         cdef double[:, ::1] out = np.empty((CHUNK, k))
         start, who, value = self.by_column(None)
         B, room = self.B(), np.asarray(out)
@@ -359,8 +363,8 @@ cdef class Subspace:
             np.matmul(B[first:stop], T[:self.columns], out=room[:stop - first])
             with nogil:
                 for i in range(first, stop):
-                    for e in range(start[i], start[i + 1]):
-                        add(value[e], self.T + (self.columns + who[e]) * self.stride, k, &out[i - first, 0])
+                    add_lines(k, start[i + 1] - start[i], &value[0] + start[i], &who[0] + start[i],
+                              self.T + self.columns * self.stride, self.stride, &out[i - first, 0])
             B[first:stop, :k] = room[:stop - first]
             B[first:stop, k:] = 0
         self.settle(k, U)    # before what may fail for want of memory
@@ -533,7 +537,7 @@ cdef class Subspace:
 
     def products(self, Reservoir rows):
         """Of rows: with [B, P'], and with one another."""
-        cdef Py_ssize_t i, j, e, n = rows.n, p = self.pending.n, columns = self.columns, used = self.used
+        cdef Py_ssize_t i, j, e, n = rows.n, p = self.pending.n, columns = self.columns
         cdef Kept* z
         cdef int[::1] start, who
         cdef double[::1] value
@@ -541,18 +545,14 @@ cdef class Subspace:
         H, G = np.zeros((n, columns)), np.zeros((n, p + n))
         cdef double[:, ::1] h = H, g = G
         with nogil:
-            for j in range(used if columns else 0):    # a record of B is read once for all rows that have it
-                e = start[j + 1] - 1
-                while e >= start[j] and who[e] >= p:
-                    add(value[e], self.basis.data + (j + 1) * self.rank, columns, &h[who[e] - p, 0])
-                    e -= 1
             for i in range(n):
                 z = &rows.rows[i]
+                if columns:
+                    add_lines(columns, z.n, z.value, z.index, self.basis.data + self.rank, self.rank, &h[i, 0])
                 for j in range(z.n):
                     e = start[z.index[j]]
-                    add_column(&who[0] + e, &value[0] + e, start[z.index[j] + 1] - e, p + i, z.value[j], &g[i, 0])
-        own = np.tril(G[:, p:])
-        return np.hstack([H, G[:, :p]]), own + np.tril(own, -1).T
+                    add_column(&who[0] + e, &value[0] + e, start[z.index[j] + 1] - e, z.value[j], &g[i, 0])
+        return np.hstack([H, G[:, :p]]), G[:, p:]
 
     def dense(self, Reservoir rows):
         cdef Py_ssize_t i, j
@@ -668,20 +668,10 @@ cdef class Subspace:
         self.pending, self.k, self.columns, self.used, self.steps = pending, k, B.shape[1], used, steps
 
 
-cdef inline void add(double v, const double* b, Py_ssize_t n, double* out) noexcept nogil:
-    """out += v b."""
-    cdef Py_ssize_t a
-    for a in range(n):
-        out[a] += v * b[a]
-
-
-cdef inline void add_column(const int* who, const double* value, Py_ssize_t n, Py_ssize_t last, double v,
-                            double* out) noexcept nogil:
-    """out[who] += v value, up to the row `last`."""
+cdef inline void add_column(const int* who, const double* value, Py_ssize_t n, double v, double* out) noexcept nogil:
+    """out[who] += v value."""
     cdef Py_ssize_t e
     for e in range(n):
-        if who[e] > last:
-            break
         out[who[e]] += v * value[e]
 
 
