@@ -29,7 +29,7 @@ def lines(n=300):
 def news(folder) -> Path:  # noqa: F811
     path = folder / "news.txt"
     path.write_text("\n\n".join(lines()) + "\n")
-    (folder / "stop.txt").write_text("the\nof\n")
+    (folder / "stop.txt").write_text("\ufeffThe\nof\n")
     return path
 
 
@@ -153,6 +153,7 @@ def test_codes_of_new_documents(seriatim_, good, news, folder):  # noqa: F811
     [
         ((), "DATA"),
         (("news.txt", "--stop-words", "nothing.txt"), "nothing.txt"),
+        (("news.txt", "--stop-words", "bad.txt"), "bad.txt: expected words in UTF-8"),
         (("--model", "pa.model"), "no topics"),
         (("news.txt", "-p", "kappa=2"), "kappa"),
         (("bad.txt",), "line 2, column 3"),

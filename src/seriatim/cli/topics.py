@@ -97,8 +97,7 @@ def command(
     if sources:
         stream: Any = open_stream(sources, model, **{**options, "labelled": False})
         if stop_words or min_length > 1:
-            stop = set(Path(stop_words).read_text().split()) if stop_words else set()
-            stream = Kept(stream, stop, min_length)
+            stream = Kept(stream, words_of(stop_words) if stop_words else set(), min_length)
         run = learn(model, stream)
         about |= {"documents": run.examples, "seconds": run.seconds, "perplexity": perplexity_of(model)}
         if save:
@@ -110,6 +109,16 @@ def command(
         show(about)
     if run is not None and run.interrupted:
         sys.exit(130)
+
+
+def words_of(path: str) -> set[str]:
+    """The words of a file, in lower case."""
+    from seriatim.errors import DataError
+
+    try:
+        return set(Path(path).read_text("utf-8-sig").lower().split())
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: expected words in UTF-8") from None
 
 
 def is_text(path: str) -> bool:

@@ -192,13 +192,6 @@ cdef class Brand(Representation):
         result[:, :self.space.k] = self.space.left()
         return result
 
-    def fill(self, X):
-        """Rows with their gaps filled."""
-        known = min(self.space.used, X.shape[1])
-        X = X.copy()
-        X[:, :known] = self.space.imputed(np.ascontiguousarray(X[:, :known]))
-        return X
-
     def revise(self, Py_ssize_t i, x):
         """Row i of the stream becomes x."""
         if not 0 <= i < self.t:
