@@ -357,7 +357,7 @@ cdef class Subspace:
         cdef Py_ssize_t i, stop
         cdef double[:, ::1] out = np.empty((CHUNK, k))
         start, who, value = self.by_column(None)
-        B, room = self.B(), np.asarray(out)
+        B, room, signs, squares = self.B(), np.asarray(out), looks(k), 0
         for first in range(0, self.used, CHUNK):    # in place, a piece that fits the cache at a time
             stop = min(first + CHUNK, self.used)
             np.matmul(B[first:stop], T[:self.columns], out=room[:stop - first])
@@ -367,11 +367,10 @@ cdef class Subspace:
                               self.T + self.columns * self.stride, self.stride, &out[i - first, 0])
             B[first:stop, :k] = room[:stop - first]
             B[first:stop, k:] = 0
+            squares = squares + np.sum((room[:stop - first] @ signs) ** 2, axis=0)
         self.settle(k, U)    # before what may fail for want of memory
-        V = B[:, :k]
-        W = orthogonal(V)
-        if W is not V:
-            V[:] = W
+        if crooked(squares, k):
+            B[:, :k] = straightened(B[:, :k])
 
     def become(self, V, s, U):
         """Let these be the directions of the features that have been seen, their values, and the left vectors."""
@@ -691,9 +690,21 @@ def numbers(array):
 
 
 def orthogonal(V):
-    """V, or where it is no longer orthogonal what is nearest to it (a step of Newton and Schulz)."""
+    """V, or where it is no longer orthogonal what is nearest to it."""
     k = V.shape[1]
-    for signs in (np.ones(k), np.resize([1.0, -1.0], k)):    # two looks are far cheaper than all products
-        if abs(np.sum((V @ signs) ** 2) - k) > 1e-13 * k:
-            return V @ (1.5 * np.eye(k) - 0.5 * (V.T @ V))
-    return V
+    return straightened(V) if crooked(np.sum((V @ looks(k)) ** 2, axis=0), k) else V
+
+
+def looks(k):
+    """Two sums of k columns, which are far cheaper than all products of these."""
+    return np.column_stack([np.ones(k), np.resize([1.0, -1.0], k)])
+
+
+def crooked(squares, k):
+    """Whether the squared lengths of these sums say that the columns are no longer orthogonal."""
+    return bool((abs(squares - k) > 1e-13 * k).any())
+
+
+def straightened(V):
+    """What is nearest to V (a step of Newton and Schulz)."""
+    return V @ (1.5 * np.eye(V.shape[1]) - 0.5 * (V.T @ V))

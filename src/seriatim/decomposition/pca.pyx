@@ -603,7 +603,7 @@ class IncrementalPCA(Transformer):
     ----------
     n_components : the most components, at least 1; those not found yet are shown as 0.
     block : rows that are taken in at once, counted from the first; None: one at a time. Blocks are several times as
-        fast.
+        fast; the last bits may change with the number of threads of NumPy's library.
 
     >>> from seriatim import IncrementalPCA, data
     >>> X, _ = data.load("digits")
