@@ -42,7 +42,7 @@ for name, model in models.items():
 mean = np.append(3.0, np.cumsum(rating)[:-1] / np.arange(1, RATINGS))
 above.plot([500, RATINGS], [np.sqrt(np.mean((rating - mean) ** 2))] * 2, ":", color="gray", label="the mean so far")
 above.axvline(RATINGS // 2, color="lightgray", zorder=0)
-above.text(RATINGS // 2, 0.93, " crime films appear", transform=above.get_xaxis_transform(), fontsize=9)
+above.text(RATINGS // 2, 0.85, " crime films appear", transform=above.get_xaxis_transform(), fontsize=9)
 above.set_ylabel("RMSE of the last 1,000")
 above.set_xlabel("ratings")
 above.legend(frameon=False)

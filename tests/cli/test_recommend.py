@@ -97,7 +97,7 @@ BAD = {
     "1\t2\t3\n4\t5\n": (2, 4, "expected the rating, found nothing"),
     "1\t2\t3\n4\t\t5\n": (2, 3, "expected the item, found nothing"),
     "1\t2\t3\n\n1\t2\tx\n": (3, 5, "expected a rating from 1 to 5, found 'x'"),
-    "1\t2\t3\n10\t2\t6\n": (2, 6, "expected a rating from 1 to 5, found '6'"),
+    "1\t2\t3\n10\t2\t6\n": (2, 6, "expected a rating from 1 to 5, found '6'; low and high say the range"),
     "1\t2\t3\n1\t2\tnan\n": (2, 5, "expected a rating from 1 to 5, found 'nan'"),
     "1\t2\t3\n1\t\xff\t3\n": (2, 3, "expected text in UTF-8"),
     "1\t2\n": (1, 1, "expected a user, an item and a rating in each line, found '1', '2'"),
@@ -143,7 +143,9 @@ def test_titles(folder):  # noqa: F811
 
 
 def test_prints_what_it_found(good, table, stream):  # noqa: F811
-    lines = good("recommend", table, "-p", "biases=true", "--user", "3", "--item", "2", "-n", "4").splitlines()
+    lines = good(
+        "recommend", table, "-a", "pmf", "-p", "biases=true", "--user", "3", "--item", "2", "-n", "4"
+    ).splitlines()
     model = PMF(biases=True)
     users, items, told = columns(stream)
     run = evaluate.progressive(model, (users, items), told)
@@ -214,18 +216,23 @@ def test_mistakes_of_users(seriatim_, table, good, folder):  # noqa: F811
     good("recommend", table, "--save", "m")
     good("train", "spam", "-o", "spam.model")
     (folder / "empty.csv").write_text("user,item,rating\n")
+    (folder / "nothing").write_text("")
+    (folder / "endless").write_text("1,2,3," + 3_000_000 * "x")
     for arguments, problem in (
         ((), "expected DATA to learn from, or a saved --model"),
         (("--model", "m", "-p", "eta=1"), "its algorithm and parameters are there"),
         (("--model", "spam.model", "--user", "1"), "does classification"),
+        (("--model", "m"), "what is asked of the model?"),
         ((table, "-a", "pa"), "what recommends is pmf, rmf, svd-recommender"),
-        ((table, "-p", "eta=-1"), "must be a number above 0"),
-        ((table, "-p", "nonsense=1"), "parameter of PMF"),
+        ((table, "-a", "pmf", "-p", "eta=-1"), "must be a number above 0"),
+        ((table, "-p", "nonsense=1"), "parameter of SVDRecommender"),
         ((table, "-p", "high=4"), "expected a rating from 1 to 4"),
         ((table, "--item", "999"), "no rating has named the item 999"),
         ((table, "--columns", "1,2"), "must be those of the user"),
         ((table, "--metric", "accuracy"), "figure of classification"),
         (("empty.csv",), "no examples"),
+        (("nothing",), "no examples"),
+        (("endless",), "a line of more than 1024 kB"),
         (("nowhere.csv",), "No such file"),
     ):
         status, out, err = seriatim_("recommend", *arguments)

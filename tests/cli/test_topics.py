@@ -29,7 +29,7 @@ def lines(n=300):
 def news(folder) -> Path:  # noqa: F811
     path = folder / "news.txt"
     path.write_text("\n\n".join(lines()) + "\n")
-    (folder / "stop.txt").write_text("the\nof\n")
+    (folder / "stop.txt").write_text("\ufeffThe\nof\n")
     return path
 
 
@@ -60,7 +60,7 @@ def test_every_way_in_is_the_same(good, news, folder):  # noqa: F811
     rows = [{"id": i, "body": line} for i, line in enumerate(lines())]
     (folder / "news.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "news.csv").write_text("id,body\n" + "".join(f"{row['id']},{row['body']}\n" for row in rows))
-    columns = ("--text", "body", "--drop", "id")
+    columns = ("--text", "body")  # and nothing else
     ways = [(news,), ("news.txt.gz",), ("news.jsonl", *columns), ("news.csv", *columns)]
     results = [json.loads(good("topics", *way, *SETTING, "--min-length", 4, "--json")) for way in ways]
     piped = [*COMMAND, "topics", "-", "--format", "text", *map(str, SETTING), "--min-length", "4", "--json"]
@@ -102,6 +102,29 @@ def test_counts_and_hdp(good, folder):  # noqa: F811
     assert sorted(map(sorted, heaviest)) == [[1, 2, 3, 4], [5, 6, 7, 8]]
 
 
+def test_columns_that_are_not_texts_are_left_out(good, folder):  # noqa: F811
+    """Whatever they hold, also where words are hashed, and for a saved model."""
+    rows = [{"id": 1000 + i, "group": "a group", "body": line} for i, line in enumerate(lines())]
+    (folder / "news.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    import pyarrow
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.Table.from_pylist(rows), "news.parquet")
+    for file in ("news.jsonl", "news.parquet"):
+        about = json.loads(good("topics", file, *SETTING, "--text", "body", "--save", "news.model", "--json"))
+        assert about["vocabulary"] == 17
+        words = {word for topic in about["topics"] for word, _ in topic["words"]}
+        assert words <= {"the", "of", *" ".join(THEMES).split()}
+        hashed = json.loads(good("topics", file, *SETTING, "--text", "body", "--bits", 20, "--json"))
+        assert hashed["vocabulary"] == 17
+        again = json.loads(good("topics", file, "--model", "news.model", "--json"))
+        assert again["vocabulary"] == 17
+    (folder / "counts.csv").write_text("oil,goal\n1,0\n0,2\n")  # numbers are counts
+    assert json.loads(good("topics", "counts.csv", "-k", 2, "--json"))["vocabulary"] == 2
+    few = json.loads(good("topics", "counts.csv", "-k", 2, "-a", "hdp", "--json"))  # fewer than those of a document
+    assert len(few["topics"]) <= 2
+
+
 def test_a_model_goes_on(good, news):  # noqa: F811
     setting = (*SETTING, "--json")
     twice = json.loads(good("topics", news, *setting, "--passes", 2))
@@ -130,9 +153,12 @@ def test_codes_of_new_documents(seriatim_, good, news, folder):  # noqa: F811
     [
         ((), "DATA"),
         (("news.txt", "--stop-words", "nothing.txt"), "nothing.txt"),
+        (("news.txt", "--stop-words", "bad.txt"), "bad.txt: expected words in UTF-8"),
         (("--model", "pa.model"), "no topics"),
         (("news.txt", "-p", "kappa=2"), "kappa"),
         (("bad.txt",), "line 2, column 3"),
+        (("news.csv",), "the column 'body' holds texts; --text body counts their words"),
+        (("news.csv", "--text", "nothing"), "no column 'nothing'"),
         (("empty.txt",), "no examples"),
         (("counts.svm", "--min-length", "2"), "without names"),
         (("minus.svm",), "Negative"),
@@ -141,6 +167,7 @@ def test_codes_of_new_documents(seriatim_, good, news, folder):  # noqa: F811
 def test_what_is_wrong(seriatim_, news, folder, arguments, words):  # noqa: F811
     (folder / "bad.txt").write_bytes(b"a good line\nab\xffcd\n")
     (folder / "empty.txt").write_text("\n")
+    (folder / "news.csv").write_text("id,body\n7,oil and gas\n")
     (folder / "counts.svm").write_text("0 1:1 2:1\n")
     (folder / "minus.svm").write_text("0 1:1 2:-1\n")
     seriatim.PA().partial_fit([[1.0], [2.0]], [0, 1]).save(folder / "pa.model")

@@ -424,7 +424,7 @@ def test_atoms_that_are_next_to_nothing(coding):
 def test_codes_that_are_none():
     model = learner("DictionaryLearning")(n_atoms=3, batch=20).partial_fit(mixtures(18)[0])
     for bad in (np.zeros((2, 4)), np.zeros(3), [[np.nan, 0, 0]], [["a", "b", "c"]]):
-        with pytest.raises(DataError, match="codes"):
+        with pytest.raises(DataError, match="coordinates"):
             model.inverse_transform(bad)
 
 

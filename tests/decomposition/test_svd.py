@@ -42,7 +42,7 @@ class Paper:
 
     def __init__(self, features, **parameters):
         self.model = papers.OnlineSVD(features, **parameters)
-        self.revise, self.remove = self.model.revise, self.model.remove
+        self.revise, self.remove, self.add_columns = self.model.revise, self.model.remove, self.model.add_columns
 
     def learn_all(self, X):
         for x in X:
@@ -69,7 +69,7 @@ class Ours:
 
     def __init__(self, features, **parameters):
         self.model = learner("OnlineSVD")(**parameters)
-        self.revise, self.remove = self.model.revise, self.model.remove
+        self.revise, self.remove, self.add_columns = self.model.revise, self.model.remove, self.model.add_columns
 
     def learn_all(self, X):
         self.model.partial_fit(X)
@@ -401,13 +401,89 @@ def test_what_rows_that_change_need():
         model.revise(3, np.zeros(8))
     with Unchanged(model), pytest.raises(SeriatimError):
         model.remove(3)
+    with Unchanged(model), pytest.raises(SeriatimError):
+        model.add_columns(np.zeros(60))
     assert not hasattr(model, "left_")
     kept = Ours(8, rank=3, keep_left=True).learn_all(stream(25)).model
-    for i in (60, -1):
+    for i in (60, -1, 1.5, "first"):
         with Unchanged(kept), pytest.raises(SeriatimError):
             kept.remove(i)
+        with Unchanged(kept), pytest.raises(SeriatimError):
+            kept.revise(i, np.zeros(8))
     with Unchanged(kept), pytest.raises(DataError):
         kept.revise(3, np.full(8, np.nan))
+    for C in (np.zeros(59), np.zeros((59, 60)), np.full(60, np.nan), np.full(60, "a"), np.zeros((60, 0))):
+        with Unchanged(kept), pytest.raises(DataError):
+            kept.add_columns(C)
+    named = by_names(stream(25), learner("OnlineSVD")(rank=3, keep_left=True))
+    with Unchanged(named), pytest.raises(DataError, match="names"):
+        named.add_columns(np.zeros(60))
+
+
+def test_a_revised_row_is_as_one_that_is_learned():
+    """Sparse or not, and scaled as all others."""
+    X = stream(25)
+    for features in (None, {"normalize": "unit"}):
+        one, other = (learner("OnlineSVD")(rank=8, keep_left=True, features=features).partial_fit(X) for _ in range(2))
+        whole = np.vstack([X[:3], X[20:21], X[4:]])
+        expected = learner("OnlineSVD")(rank=8, features=features).partial_fit(whole)
+        close(one.revise(3, X[20]).singular_values_, expected.singular_values_)
+        close(other.revise(3, csr_matrix(X[20:21])).singular_values_, expected.singular_values_)
+
+
+# ---- columns
+
+
+@both
+@pytest.mark.parametrize("more", [{}, {"forgetting": 0.97}, {"block": 7}], ids=str)
+def test_columns_one_at_a_time_and_in_blocks(make, more):
+    """And rows between them: where nothing is cut it is the SVD of the whole matrix."""
+    X = of_rank(6, 40, 12, 30)
+    ages = more.get("forgetting", 1.0) ** np.arange(40)[::-1, None]
+    model = make(5, rank=8, keep_left=True, **more).learn_all(X[:25, :5])
+    for j in (5, 6):
+        model.add_columns(X[:25, j : j + 1])
+        equals_svd(model, X[:25, : j + 1] * ages[-25:])
+    model.add_columns(X[:25, 7:])
+    equals_svd(model, X[:25] * ages[-25:])
+    equals_svd(model.learn_all(X[25:]), X * ages)
+
+
+@both
+def test_a_stream_of_columns(make):
+    """From nothing but a row of zeros each, and cut: each column leaves the best of that rank to what there was."""
+    X, table = stream(31, n=12, d=40), np.zeros((12, 1))
+    model = make(1, rank=3, keep_left=True).learn_all(table)
+    for j in range(0, 40, 2):
+        model.add_columns(X[:, j : j + 2])
+        left, s, right = np.linalg.svd(np.column_stack([table, X[:, j : j + 2]]), full_matrices=False)
+        table = (left[:, :3] * s[:3]) @ right[:3]
+        U, s, V = model.read()
+        close((U * s) @ V.T, table, 1.0)
+        orthonormal(U)
+        orthonormal(V)
+
+
+def test_columns_equal_the_paper_where_they_are_cut():
+    X, case = stream(32, n=50, d=12), {"rank": 3, "keep_left": True, "forgetting": 0.98, "block": 8}
+    model, paper = Ours(8, **case), Paper(8, **case)
+    for one in (model, paper):
+        one.learn_all(X[:30, :8])
+        one.add_columns(X[:30, 8:])
+        one.learn_all(X[30:])
+        one.revise(7, X[9])
+    same(model, paper)
+    one = learner("OnlineSVD")(rank=3, keep_left=True).partial_fit(X[:30, :8]).add_columns(X[:30, 8])
+    assert one.components_.shape == (3, 9)
+    close(one.transform(X[:, :9]), X[:, :9] @ one.components_.T)
+
+
+def test_columns_are_saved(tmp_path):
+    X = stream(33, n=40, d=10)
+    model = learner("OnlineSVD")(rank=4, keep_left=True).partial_fit(X[:20, :7]).add_columns(csr_matrix(X[:20, 7:]))
+    model.save(tmp_path / "svd.safetensors")
+    again = seriatim.load(tmp_path / "svd.safetensors").partial_fit(X[20:])
+    assert (again.left_ == model.partial_fit(X[20:]).left_).all()
 
 
 # ---- the face of a transformer

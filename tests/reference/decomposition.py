@@ -39,6 +39,9 @@ class OnlineSVD:
     `revise(i, x)` is Brand's rank-one change of row i, 0 being the first of the stream: X + e_i b', b = f^age x - what
     the model has for row i, U_i diag(s) V'. `remove(i)` revises to 0: the row of U becomes 0, the others keep their
     numbers, t stays. Waiting rows are taken in first.
+
+    `add_columns(C)`, a value for each row so far: what rows do, with U and V exchanged, by the QR of [U, C], each value
+    worth f^age. They are the last features.
     """
 
     CASES = (
@@ -108,6 +111,14 @@ class OnlineSVD:
 
     def remove(self, i):
         self.revise(i, np.zeros(len(self.V)))
+
+    def add_columns(self, C):
+        if self.waiting:
+            self.merge()
+        ages = self.forgetting ** np.arange(self.t)[::-1]
+        Q, R = np.linalg.qr(np.column_stack([self.U, C * ages[:, None]]))
+        K = R * np.append(self.s, np.ones(C.shape[1]))
+        self.rotate(block_diag(self.V, np.eye(C.shape[1])), K.T, Q)
 
     def settled(self):
         model = deepcopy(self)

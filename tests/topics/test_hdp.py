@@ -307,3 +307,9 @@ def test_save_and_load(tmp_path):
         one.partial_fit(X[37:])
     assert (model.components_ == other.components_).all()
     assert (model.transform(X) == other.transform(X)).all()
+
+
+def test_no_more_topics_of_a_document_than_there_are():
+    X = documents(13)
+    one, other = (Ours("HDP", max_topics=4, doc_topics=k).learn_all(X) for k in (4, 15))
+    assert (one.components() == other.components()).all()

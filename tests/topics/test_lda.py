@@ -3,11 +3,16 @@
 Where a property is tested of the `paper` and of `ours`, the first shows that the transcription has it.
 """
 
+import gzip
+import json
+import re
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, lil_matrix
 from scipy.special import digamma
 from scipy.stats import gamma as gamma_law
 from scipy.stats import kstest
@@ -16,6 +21,7 @@ from sklearn.decomposition import LatentDirichletAllocation
 import seriatim
 from seriatim import Features
 from seriatim.errors import DataError, ModelError, ParameterError
+from tests.conftest import shared
 from tests.learners import learner
 from tests.reference import topics as papers
 from tests.test_contract import Unchanged
@@ -401,3 +407,44 @@ def test_broken_states_are_refused():
         twice[1] = twice[column]
         with pytest.raises(ModelError):
             learner("LDA").__new__(learner("LDA")).__setstate__({**state, "state": {**state["state"], name: twice}})
+
+
+def test_how_many_words_and_topics():
+    model = Ours("LDA", n_topics=3, n_features=30).learn_all(documents(24)).model
+    assert [len(topic) for topic in model.topics(100, 2)] == [30, 30]
+    for wrong in ({"n_words": 0}, {"n_words": -1}, {"n_words": 2.5}, {"n_words": "a"}, {"n_topics": 0}):
+        with pytest.raises(ParameterError, match=next(iter(wrong))):
+            model.topics(**wrong)
+
+
+def newsgroups(n, rare=20):
+    """Counts of words in n messages, of those in `rare` of them at least and half of them at most."""
+    with gzip.open(shared("20newsgroups/20news-bydate-train.jsonl.gz"), "rt") as file:
+        texts = [json.loads(line)["text"].lower() for line in file]
+    bags = [Counter(re.findall("[a-z]{3,}", texts[d])) for d in np.random.default_rng(0).permutation(len(texts))[:n]]
+    often = Counter(word for bag in bags for word in bag)
+    place = {word: w for w, word in enumerate(sorted(word for word, c in often.items() if rare <= c <= n / 2))}
+    X = lil_matrix((n, len(place)))
+    for d, bag in enumerate(bags):
+        for word, count in bag.items():
+            if word in place:
+                X[d, place[word]] = count
+    return csr_matrix(X)
+
+
+def test_perplexity_of_newsgroups_beside_scikit_learn():
+    """Each as it comes, in one pass: within 2% of each other, and far below what they began with."""
+    learner("LDA")
+    X = newsgroups(2400)
+    train, probe, n = X[:2000], X[2000:], X.shape[1]
+    case = {"n_topics": 10, "batch": 128, "total": 2000, "iterations": 100, "tolerance": 1e-3}
+    model = learner("LDA")(n_features=n, **case).partial_fit(0 * train[:1])
+    first = model.perplexity(probe)
+    model = learner("LDA")(n_features=n, **case).partial_fit(train)
+    other = theirs(case, Paper("LDA", n_features=n, **case).components(), False)
+    for begin in range(0, 2000, 128):
+        other.partial_fit(train[begin : begin + 128])
+    words = probe.sum()
+    bound = -np.log(model.perplexity(probe)) * words + papers.topics_bound(model.components_, 1 / 10)
+    assert np.exp(-bound / words) == pytest.approx(other.perplexity(probe), rel=0.02)
+    assert model.perplexity(probe) < 0.8 * first

@@ -164,7 +164,11 @@ def stream_options(function: Any) -> Any:
 
 FEATURES: dict[str, dict[str, Any]] = {
     "--label": {"metavar": "COLUMN", "help": "The column of the label, by name or number; -1 is the last."},
-    "--drop": {"metavar": "COLUMN", "multiple": True, "help": "A column to leave out; may be repeated."},
+    "--drop": {
+        "metavar": "COLUMN",
+        "multiple": True,
+        "help": "A column to leave out, or *, all that are not texts; may be repeated.",
+    },
     "--text": {"metavar": "COLUMN", "multiple": True, "help": "A column of words, which are counted."},
     "--ngram": {"type": click.IntRange(1, 10), "help": "Count runs of up to so many words, too."},
     "--lower/--no-lower": {"default": None, "help": "Words in lower case, as is usual, or as they are."},

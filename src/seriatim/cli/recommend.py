@@ -15,7 +15,7 @@ from seriatim.cli import build_recommender, check_folder, report
 
 @click.command("recommend")
 @click.argument("sources", metavar="[DATA]...", nargs=-1)
-@click.option("-a", "--algorithm", default="pmf", show_default=True, help="pmf, rmf or svd-recommender.")
+@click.option("-a", "--algorithm", default="svd-recommender", show_default=True, help="svd-recommender, pmf or rmf.")
 @click.option(
     "-p", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the algorithm; may be repeated."
 )
@@ -56,10 +56,10 @@ def command(
 
     \b
     seriatim recommend u.data --user 196 --titles u.item
-    seriatim recommend ratings.csv.gz -p low=0.5 -p biases=true --passes 5 --shuffle 1 --save films.model
+    seriatim recommend ratings.csv.gz -a pmf -p low=0.5 -p biases=true --passes 5 --shuffle 1 --save films.model
     seriatim recommend --model films.model --user 196 -n 20
     seriatim recommend --model films.model --item 50 --titles movies.csv
-    seriatim recommend reviews.tsv --columns reviewer,book,stars -a svd-recommender -p rank=20 --json
+    seriatim recommend reviews.tsv --columns reviewer,book,stars -p high=10 -p rank=20 --json
     """
     from seriatim import load
     from seriatim.data import ratings
@@ -71,6 +71,8 @@ def command(
         raise click.UsageError("--model is a saved model: its algorithm and parameters are there")
     if not sources and not model_file:
         raise click.UsageError("expected DATA to learn from, or a saved --model")
+    if not (sources or users or items or save):
+        raise click.UsageError("what is asked of the model? Give --user or --item, or DATA to go on with")
     model: Any = load(model_file) if model_file else build_recommender(algorithm, parameters)
     if model.task != "recommendation":
         raise ModelError(f"{model_file}: {model!r} does {model.task}: use `seriatim predict`")

@@ -59,12 +59,13 @@ def command(
     """Learn the topics of the documents in DATA, and print them with their likeliest words.
 
     A .txt file, or any with --format text, is a document a line; of tables and JSON lines, say by --text which column
-    holds the words; LIBSVM and Vowpal Wabbit data are counts of words. The perplexity is that of each document before
-    it was learned. Without DATA the topics of a saved --model are printed.
+    holds the words: all others are left out. LIBSVM and Vowpal Wabbit data, and tables of numbers, are counts of words.
+    The perplexity is that of each document before it was learned, in every pass. Without DATA the topics of a saved
+    --model are printed.
 
     \b
     seriatim topics news.txt -k 20
-    seriatim topics news.jsonl.gz --text body --drop id --stop-words english.txt --min-length 3 --passes 5
+    seriatim topics news.jsonl.gz --text body --stop-words english.txt --min-length 3 --passes 5
     seriatim topics counts.svm -a hdp -p total=10000 --save news.model
     seriatim topics --model news.model --words 20
     zcat news.txt.gz | seriatim topics - --format text -k 50 -p batch=1024 --json
@@ -86,6 +87,8 @@ def command(
             from seriatim.features import Features
 
             features = replace(features or Features(), text=("text",))
+        elif features is not None and features.text:
+            features = replace(features, drop=(*features.drop, "*"))
         name = "n_topics" if algorithm == "lda" else "max_topics"
         given = (f"{name}={count}",) if count else ()
         model = build_model(algorithm, (*parameters, *given), features)
@@ -94,8 +97,7 @@ def command(
     if sources:
         stream: Any = open_stream(sources, model, **{**options, "labelled": False})
         if stop_words or min_length > 1:
-            stop = set(Path(stop_words).read_text().split()) if stop_words else set()
-            stream = Kept(stream, stop, min_length)
+            stream = Kept(stream, words_of(stop_words) if stop_words else set(), min_length)
         run = learn(model, stream)
         about |= {"documents": run.examples, "seconds": run.seconds, "perplexity": perplexity_of(model)}
         if save:
@@ -107,6 +109,16 @@ def command(
         show(about)
     if run is not None and run.interrupted:
         sys.exit(130)
+
+
+def words_of(path: str) -> set[str]:
+    """The words of a file, in lower case."""
+    from seriatim.errors import DataError
+
+    try:
+        return set(Path(path).read_text("utf-8-sig").lower().split())
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: expected words in UTF-8") from None
 
 
 def is_text(path: str) -> bool:
@@ -130,6 +142,19 @@ def learn(model: Any, stream: Any) -> Any:
     return run
 
 
+def expect_words(model: Any, stream: Any) -> None:
+    """Nobody wants a text as one word."""
+    from seriatim.errors import DataError
+    from seriatim.features import Features
+
+    if model._vocabulary is None or Features.of(model.features).text:
+        return
+    for name in model._vocabulary.names:
+        column, _, word = str(name).partition("=")
+        if " " in word:
+            raise DataError(f"{stream.name}: the column {column!r} holds texts; --text {column} counts their words")
+
+
 def perplexity_of(model: Any) -> float | None:
     """Of the documents before they were learned; None if there was no word."""
     learner = model._learner
@@ -138,6 +163,14 @@ def perplexity_of(model: Any) -> float | None:
 
 class Progress(Live):
     """The live line, with the perplexity so far."""
+
+    def __call__(self, run: Any) -> None:
+        if not self.looked:
+            expect_words(run.model, self.stream)
+            self.looked = True
+        super().__call__(run)
+
+    looked = False
 
     def line(self, run: Any, seconds: float) -> str:
         rate = f"{run.examples:,} documents  {run.examples / max(seconds, 1e-9):,.0f}/s"

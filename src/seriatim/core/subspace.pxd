@@ -25,6 +25,7 @@ cdef class Subspace:
     cdef bint keep_left
     cdef object U                        # left vectors are blockdiag(U, 1) R
     cdef object R
+    cdef object R_before                 # the last row
     cdef object error
 
     cdef int grow(self, Py_ssize_t rows) except -1
@@ -41,4 +42,5 @@ cdef class Subspace:
     cdef int turn(self, Py_ssize_t n, Py_ssize_t rows, Py_ssize_t keep) noexcept nogil
     cdef int turn_large(self, Py_ssize_t n, Py_ssize_t rows, Py_ssize_t keep) noexcept with gil
     cdef int turn_left(self, Py_ssize_t n, Py_ssize_t k, Py_ssize_t keep) noexcept with gil
+    cdef void turn_back(self) noexcept with gil
     cdef int fold(self) noexcept with gil

@@ -21,6 +21,10 @@ from seriatim.core.table cimport Table
 
 from seriatim.errors import ModelError
 
+cdef extern from "matrix.h":
+    void add_lines(Py_ssize_t n, Py_ssize_t lines, const double* a, const int* which, const double* X, Py_ssize_t width,
+                   double* out) noexcept nogil
+
 cdef double NEAR = 1e-2          # |rest|^2 / |x|^2 from which on it is what |x|^2 - |V'x|^2 says
 cdef double SMALL = 1e-15        # a rest is rounding
 CHUNK = 512                      # rows of B that are turned at once
@@ -33,7 +37,7 @@ cdef class Subspace:
 
     def __cinit__(self, Py_ssize_t rank, double threshold, Py_ssize_t block=0, bint keep_left=False):
         self.rank, self.threshold, self.keep_left = rank, threshold, keep_left
-        self.most = 2 * rank + 16 if block == 0 else max(4 * block, 12 * rank)
+        self.most = 2 * rank + 16 if block == 0 else max(4 * block, 16 * rank)
         self.stride = rank + 1
         self.basis = Table((("V", 0.0, False),), rank)
         self.pending = Reservoir(self.most + 1)
@@ -245,7 +249,10 @@ cdef class Subspace:
         for i in range(min(n, self.rank)):
             keep += self.arrow.sigma[i] > self.threshold * self.arrow.sigma[0] and self.arrow.sigma[i] > 1e-150
         rows = self.columns + self.pending.n + (n - self.k)
-        if self.turn(n, rows, keep) < 0 or (self.keep_left and self.turn_left(n, self.k, keep) < 0):
+        if self.keep_left and self.turn_left(n, self.k, keep) < 0:
+            return -1
+        if self.turn(n, rows, keep) < 0:
+            self.turn_back()
             return -1
         self.pending.n += n - self.k
         self.k = keep
@@ -285,14 +292,19 @@ cdef class Subspace:
         """[[R, 0], [0, 1]] times the right vectors."""
         try:
             if n == 0:
-                self.R = np.zeros((len(self.R) + 1, 0))
-                return 0
-            right = np.asarray(<double[:n + 1, :n]> self.arrow.right)
-            self.R = np.vstack([self.R @ right[:k, :keep], right[n:, :keep]])
+                R = np.zeros((len(self.R) + 1, 0))
+            else:
+                right = np.asarray(<double[:n + 1, :n]> self.arrow.right)
+                R = np.vstack([self.R @ right[:k, :keep], right[n:, :keep]])
+            self.R_before, self.R = self.R, R
         except BaseException as error:
             self.error = error
             return -1
         return 0
+
+    cdef void turn_back(self) noexcept with gil:
+        if self.keep_left:
+            self.R = self.R_before
 
     cdef int fold(self) noexcept with gil:
         try:
@@ -342,24 +354,23 @@ cdef class Subspace:
         T = np.array(<double[:rows, :self.stride]> self.T)[:, :k]
         cdef int[::1] start, who
         cdef double[::1] value
-        cdef Py_ssize_t e, i, stop
+        cdef Py_ssize_t i, stop
         cdef double[:, ::1] out = np.empty((CHUNK, k))
         start, who, value = self.by_column(None)
-        B, room = self.B(), np.asarray(out)
+        B, room, signs, squares = self.B(), np.asarray(out), looks(k), 0
         for first in range(0, self.used, CHUNK):    # in place, a piece that fits the cache at a time
             stop = min(first + CHUNK, self.used)
             np.matmul(B[first:stop], T[:self.columns], out=room[:stop - first])
             with nogil:
                 for i in range(first, stop):
-                    for e in range(start[i], start[i + 1]):
-                        add(value[e], self.T + (self.columns + who[e]) * self.stride, k, &out[i - first, 0])
+                    add_lines(k, start[i + 1] - start[i], &value[0] + start[i], &who[0] + start[i],
+                              self.T + self.columns * self.stride, self.stride, &out[i - first, 0])
             B[first:stop, :k] = room[:stop - first]
             B[first:stop, k:] = 0
-        V = B[:, :k]
-        W = orthogonal(V)
-        if W is not V:
-            V[:] = W
-        self.settle(k, U)
+            squares = squares + np.sum((room[:stop - first] @ signs) ** 2, axis=0)
+        self.settle(k, U)    # before what may fail for want of memory
+        if crooked(squares, k):
+            B[:, :k] = straightened(B[:, :k])
 
     def become(self, V, s, U):
         """Let these be the directions of the features that have been seen, their values, and the left vectors."""
@@ -525,7 +536,7 @@ cdef class Subspace:
 
     def products(self, Reservoir rows):
         """Of rows: with [B, P'], and with one another."""
-        cdef Py_ssize_t i, j, e, n = rows.n, p = self.pending.n, columns = self.columns, used = self.used
+        cdef Py_ssize_t i, j, e, n = rows.n, p = self.pending.n, columns = self.columns
         cdef Kept* z
         cdef int[::1] start, who
         cdef double[::1] value
@@ -533,18 +544,14 @@ cdef class Subspace:
         H, G = np.zeros((n, columns)), np.zeros((n, p + n))
         cdef double[:, ::1] h = H, g = G
         with nogil:
-            for j in range(used if columns else 0):    # a record of B is read once for all rows that have it
-                e = start[j + 1] - 1
-                while e >= start[j] and who[e] >= p:
-                    add(value[e], self.basis.data + (j + 1) * self.rank, columns, &h[who[e] - p, 0])
-                    e -= 1
             for i in range(n):
                 z = &rows.rows[i]
+                if columns:
+                    add_lines(columns, z.n, z.value, z.index, self.basis.data + self.rank, self.rank, &h[i, 0])
                 for j in range(z.n):
                     e = start[z.index[j]]
-                    add_column(&who[0] + e, &value[0] + e, start[z.index[j] + 1] - e, p + i, z.value[j], &g[i, 0])
-        own = np.tril(G[:, p:])
-        return np.hstack([H, G[:, :p]]), own + np.tril(own, -1).T
+                    add_column(&who[0] + e, &value[0] + e, start[z.index[j] + 1] - e, z.value[j], &g[i, 0])
+        return np.hstack([H, G[:, :p]]), G[:, p:]
 
     def dense(self, Reservoir rows):
         cdef Py_ssize_t i, j
@@ -593,6 +600,20 @@ cdef class Subspace:
         if not x.any():
             U[i] = 0
         self.become(Q @ left[:, :kept], s[:kept], U)
+
+    # ---- features that come with values of all rows
+
+    def widen(self, C, Py_ssize_t first):
+        """A column each of C, of all rows so far, for the features from `first` on, of which no row has had any."""
+        self.collapse()
+        V, s, U = self.directions(), self.values(), self.U
+        Q, R = np.linalg.qr(np.column_stack([U, C]))
+        left, s, right = np.linalg.svd(R * np.append(s, np.ones(C.shape[1])), full_matrices=False)
+        kept = self.kept(s)
+        between = np.zeros((first - len(V), kept))
+        whole = np.vstack([V @ right[:kept, :self.k].T, between, right[:kept, self.k:].T])
+        self.used = first + C.shape[1]
+        self.become(whole, s[:kept], Q @ left[:, :kept])
 
     # ---- state
 
@@ -646,20 +667,10 @@ cdef class Subspace:
         self.pending, self.k, self.columns, self.used, self.steps = pending, k, B.shape[1], used, steps
 
 
-cdef inline void add(double v, const double* b, Py_ssize_t n, double* out) noexcept nogil:
-    """out += v b."""
-    cdef Py_ssize_t a
-    for a in range(n):
-        out[a] += v * b[a]
-
-
-cdef inline void add_column(const int* who, const double* value, Py_ssize_t n, Py_ssize_t last, double v,
-                            double* out) noexcept nogil:
-    """out[who] += v value, up to the row `last`."""
+cdef inline void add_column(const int* who, const double* value, Py_ssize_t n, double v, double* out) noexcept nogil:
+    """out[who] += v value."""
     cdef Py_ssize_t e
     for e in range(n):
-        if who[e] > last:
-            break
         out[who[e]] += v * value[e]
 
 
@@ -679,9 +690,21 @@ def numbers(array):
 
 
 def orthogonal(V):
-    """V, or where it is no longer orthogonal what is nearest to it (a step of Newton and Schulz)."""
+    """V, or where it is no longer orthogonal what is nearest to it."""
     k = V.shape[1]
-    for signs in (np.ones(k), np.resize([1.0, -1.0], k)):    # two looks are far cheaper than all products
-        if abs(np.sum((V @ signs) ** 2) - k) > 1e-13 * k:
-            return V @ (1.5 * np.eye(k) - 0.5 * (V.T @ V))
-    return V
+    return straightened(V) if crooked(np.sum((V @ looks(k)) ** 2, axis=0), k) else V
+
+
+def looks(k):
+    """Two sums of k columns, which are far cheaper than all products of these."""
+    return np.column_stack([np.ones(k), np.resize([1.0, -1.0], k)])
+
+
+def crooked(squares, k):
+    """Whether the squared lengths of these sums say that the columns are no longer orthogonal."""
+    return bool((abs(squares - k) > 1e-13 * k).any())
+
+
+def straightened(V):
+    """What is nearest to V (a step of Newton and Schulz)."""
+    return V @ (1.5 * np.eye(V.shape[1]) - 0.5 * (V.T @ V))

@@ -18,6 +18,7 @@ from seriatim.data.unpack import Unpacked, packing
 from seriatim.errors import DataError, ParameterError, ParseError
 
 CHUNK = 1 << 20  # bytes of lines read at once
+LONGEST = 1 << 20  # bytes of a line
 STEP = 1 << 15  # shuffled ratings in a block
 KINDS = ("user", "item", "rating")
 # What the columns are called in the files that are about, without marks and in lower case.
@@ -160,17 +161,18 @@ class Ratings:
             if packed := packing(head):
                 data = Unpacked(file, packed, name, head)
                 head = look(data)
-            lines = Lines(data, head, self)
+            if not head:
+                return
             parse = Parser(name, head, self)
-            for chunk in lines:
+            for chunk in Lines(data, name, head, self):
                 yield parse(chunk)
 
 
 class Lines:
     """Whole lines of a file of which the head has been read, in chunks."""
 
-    def __init__(self, file: Any, head: bytes, owner: Ratings) -> None:
-        self.file, self.head, self.owner = file, head, owner
+    def __init__(self, file: Any, name: str, head: bytes, owner: Ratings) -> None:
+        self.file, self.name, self.head, self.owner = file, name, head, owner
         self.pipe = isinstance(file, io.FileIO) and not file.seekable()
 
     def __iter__(self) -> Iterator[list[bytes]]:
@@ -182,6 +184,8 @@ class Lines:
                 rest = more[end:]
             else:
                 rest += more
+            if len(rest) > LONGEST:
+                raise DataError(f"{self.name}: a line of more than {LONGEST >> 10} kB is none of ratings")
             try:
                 self.owner.waiting = self.pipe
                 more = self.file.read(CHUNK)
@@ -295,7 +299,8 @@ class Parser:
         value = float(rating) if is_number(rating) else np.nan
         if not self.owner.low <= value <= self.owner.high:
             between = f" from {self.owner.low:g} to {self.owner.high:g}" if np.isfinite(self.owner.low) else ""
-            raise ParseError(self.name, number, column, f"expected a rating{between}, found {rating!r}")
+            hint = "; low and high say the range" if np.isfinite(value) else ""
+            raise ParseError(self.name, number, column, f"expected a rating{between}, found {rating!r}{hint}")
         return label_of_cell(user), label_of_cell(item), value
 
 

@@ -86,7 +86,7 @@ def check_columns(source: str, names: Sequence[str], features: Features, schema:
         raise DataError(f"{source}: expected a name for each column, found {twice!r} twice")
     for what, wanted in (("drop", features.drop), ("text", features.text), ("cross", sum(features.cross, ()))):
         for name in wanted:
-            if name not in names:
+            if name not in names and (what, name) != ("drop", "*"):
                 raise DataError(f"{source}: no column {name!r}, which --{what} names; there are {shown(names)}")
     for name, kind in schema.items():
         if name not in names and kind not in ("label", "dropped"):
@@ -102,7 +102,7 @@ def kinds_of(
     for i, name in enumerate(names):
         if name == label:
             kinds[name] = "label"
-        elif name in features.drop:
+        elif features.drops(name):
             kinds[name] = "dropped"
         elif name in features.text:
             kinds[name] = "text"

@@ -14,7 +14,8 @@ from seriatim.core.reservoir cimport Kept, Reservoir, add_kept
 from seriatim.core.row cimport Row, within
 from seriatim.decomposition.lasso cimport Lasso
 
-from seriatim.errors import DataError, LimitError, ModelError
+from seriatim.decomposition.svd import coordinates
+from seriatim.errors import LimitError, ModelError
 from seriatim.estimator import Transformer
 from seriatim.parameters import Choice, Number
 
@@ -426,10 +427,4 @@ class DictionaryLearning(Transformer):
 
     def inverse_transform(self, Z):
         """The rows that codes stand for: Z D."""
-        atoms = self.components_
-        Z = np.asarray(Z)
-        if Z.ndim != 2 or Z.shape[1] != len(atoms):
-            raise DataError(f"codes of shape {Z.shape}; expected a column for each of {len(atoms)} atoms")
-        if Z.dtype.kind not in "fiub" or not np.isfinite(Z).all():
-            raise DataError("the codes are not all finite numbers")
-        return Z @ atoms
+        return coordinates(Z, self.n_atoms) @ self.components_

@@ -88,12 +88,12 @@ cdef class Density(Representation):
 
     cdef int begin(self) except -1:
         """The number of features is what it is."""
-        self.n = self.given or self.known
-        if (resize(<void**> &self.w, self.n, sizeof(double)) < 0
-                or resize(<void**> &self.room, 2 * self.n, sizeof(double)) < 0
-                or resize(<void**> &self.order, 2 * self.n, sizeof(int)) < 0):
-            raise MemoryError(f"no memory for {self.n} features")
-        self.Q, self.rest = np.zeros((self.n, 0)), -log(self.n)
+        cdef Py_ssize_t n = self.given or self.known
+        if (resize(<void**> &self.w, n, sizeof(double)) < 0
+                or resize(<void**> &self.room, 2 * n, sizeof(double)) < 0
+                or resize(<void**> &self.order, 2 * n, sizeof(int)) < 0):
+            raise MemoryError(f"no memory for {n} features")
+        self.n, self.Q, self.rest = n, np.zeros((n, 0)), -log(n)
         return 0
 
     cdef double[::1] laid(self, const Row* x):
@@ -603,7 +603,7 @@ class IncrementalPCA(Transformer):
     ----------
     n_components : the most components, at least 1; those not found yet are shown as 0.
     block : rows that are taken in at once, counted from the first; None: one at a time. Blocks are several times as
-        fast.
+        fast; the last bits may change with the number of threads of NumPy's library.
 
     >>> from seriatim import IncrementalPCA, data
     >>> X, _ = data.load("digits")

@@ -1,5 +1,6 @@
 """The SVD of a stream of rows."""
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from seriatim.core.subspace cimport Subspace
 
 from seriatim.errors import DataError, ModelError, ParameterError
 from seriatim.estimator import Transformer
+from seriatim.inputs import as_rows
 from seriatim.parameters import REQUIRED, Flag, Number
 
 
@@ -104,8 +106,7 @@ cdef class Brand(Representation):
         """The waiting rows are a block."""
         try:
             PyErr_CheckSignals()
-            self.space.merge(self.waiting, self.forgetting, self.missing)
-            self.waiting.n = 0
+            self.end_block()
         except BaseException as error:
             self.waiting.n -= 1
             self.t -= 1
@@ -169,8 +170,7 @@ cdef class Brand(Representation):
             twin = type(self)(*self.given)
             twin.constant = self.constant
             twin.restore(self.state())
-            twin.space.merge(twin.waiting, twin.forgetting, twin.missing)
-            twin.waiting.n = 0
+            twin.end_block()
             twin.space.collapse()
             self.seen_by_users, self.cached = twin, True
         return self.seen_by_users
@@ -192,26 +192,28 @@ cdef class Brand(Representation):
         result[:, :self.space.k] = self.space.left()
         return result
 
-    def fill(self, X):
-        """Rows with their gaps filled."""
-        known = min(self.space.used, X.shape[1])
-        X = X.copy()
-        X[:, :known] = self.space.imputed(np.ascontiguousarray(X[:, :known]))
-        return X
-
     def revise(self, Py_ssize_t i, x):
         """Row i of the stream becomes x."""
         if not 0 <= i < self.t:
             raise DataError(f"there is no row {i}: rows 0 to {self.t - 1} have come")
         self.grow(len(x) + 1)
-        if self.waiting.n:
-            self.space.merge(self.waiting, self.forgetting, self.missing)
-            self.waiting.n = 0
+        self.end_block()
         self.space.used = max(self.space.used, int(np.max(np.flatnonzero(x), initial=-1)) + 1)
         whole = np.zeros(self.space.used)
         whole[:min(len(x), len(whole))] = x[:len(whole)]
         self.space.revise(i, whole, self.forgetting ** (self.t - 1 - i))
         self.drop()
+
+    def widen(self, C, Py_ssize_t first):
+        """The features from `first` on are these columns, of all rows so far."""
+        self.grow(first + C.shape[1] + 1)
+        self.end_block()
+        self.space.widen(C * (self.forgetting ** np.arange(self.t)[::-1])[:, None], first)
+        self.drop()
+
+    def end_block(self):
+        self.space.merge(self.waiting, self.forgetting, self.missing)
+        self.waiting.n = 0
 
     # ---- state
 
@@ -270,10 +272,11 @@ class OnlineSVD(Transformer):
     rank : the most directions, at least 1. `transform` has so many columns; those of directions not found yet are 0.
     threshold : of a new direction's length to the row's, and of a value to the largest: what is not above it is none.
     forgetting : multiplies s before every row, above 0 and at most 1: old rows count less and less.
-    block : rows that are taken in at once, counted from the first; None: one at a time.
+    block : rows that are taken in at once, counted from the first; None: one at a time. A block is left to NumPy, of
+        which a library with threads of its own may change the last bits with their number.
     missing : values that are NaN are not known; a row is completed by the least squares of what is known of it,
         x_h = V_h diag(s) z, V_o diag(s) z = x_o, which costs the features times the square of the rank.
-    keep_left : keep U, of all rows, for `left_`, `revise` and `remove`. It grows with the stream.
+    keep_left : keep U, of all rows, for `left_`, `revise`, `remove` and `add_columns`. It grows with the stream.
 
     >>> from seriatim import OnlineSVD, data
     >>> X, _ = data.load("digits")
@@ -337,30 +340,66 @@ class OnlineSVD(Transformer):
         """What the model makes of rows: X V V', with gaps filled before."""
         return self.inverse_transform(self.transform(X))
 
-    def revise(self, row: int, x: Any):
+    def revise(self, row: Any, x: Any):
         """Put another row in the place of one of the stream, 0 being the first: a change of rank one."""
         with self._lock:
             self._fitted()
-            if not self.keep_left:
-                raise ParameterError("rows can be changed in OnlineSVD(..., keep_left=True)")
-            x = np.asarray(x)
+            self._expect_left("rows can be changed")
+            x = x.toarray() if hasattr(x, "toarray") else np.asarray(x)
             rows = Transformer._rows(self, x[None, :] if x.ndim == 1 else x).check()
             if rows.n != 1:
                 raise DataError(f"{rows.n} rows for one")
-            x = rows.arrays[0][0]
-            self._learner.revise(row, x)
+            x = self._own(rows, learning=False).arrays[0][0]
+            self._learner.revise(index(row), x)
             self._columns = max(self._columns, 0 if self._vocabulary is not None else len(x))
         return self
 
-    def remove(self, row: int):
+    def remove(self, row: Any):
         """Put a row of zeros in the place of one of the stream; the others keep their numbers."""
-        self._fitted()
-        return self.revise(row, np.zeros(max(self.n_columns, 1)))
+        with self._lock:
+            self._fitted()
+            self._expect_left("rows can be removed")
+            self._learner.revise(index(row), np.zeros(max(self.n_columns, 1)))
+        return self
+
+    def add_columns(self, C: Any):
+        """Features that are new, after all others: a value for each row of the stream so far, or several columns.
+
+        As m = U'c, p = c - U m of a column c: what a row does, with U and V exchanged. Rows that come have these
+        features, too.
+        """
+        with self._lock:
+            self._fitted()
+            self._expect_left("columns can be added")
+            if self._vocabulary is not None or self._scaler is not None:
+                raise DataError("the features of this model have names or a scale, which columns would not have")
+            C = C.toarray() if hasattr(C, "toarray") else np.asarray(C)
+            C = C[:, None] if C.ndim == 1 else C
+            if C.ndim != 2 or len(C) != self.t_:
+                raise DataError(f"columns of shape {C.shape}; they need a value for each of {self.t_} rows")
+            C = as_rows(C).check().arrays[0]
+            self._learner.widen(C, self._columns)
+            self._columns += C.shape[1]
+        return self
+
+    def _expect_left(self, what):
+        if not self.keep_left:
+            raise ParameterError(f"{what} in OnlineSVD(..., keep_left=True)")
 
 
 def coordinates(Z, width):
     """Rows of so many coordinates, checked."""
-    Z = np.asarray(Z, dtype=np.float64)
+    Z = np.asarray(Z)
     if Z.ndim != 2 or Z.shape[1] != width:
         raise DataError(f"coordinates of shape {Z.shape}; they must have shape (rows, {width})")
+    if Z.dtype.kind not in "fiub" or not np.isfinite(Z).all():
+        raise DataError("the coordinates are not all finite numbers")
     return Z
+
+
+def index(row):
+    """The number of a row."""
+    try:
+        return operator.index(row)
+    except TypeError:
+        raise DataError(f"row {row!r}: must be a whole number") from None

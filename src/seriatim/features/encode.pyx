@@ -419,7 +419,7 @@ cdef class Encoder:
             column = self.plan.place.get(key, -1)
             if column < 0:
                 kind = TEXT if key in self.plan.features.text else CATEGORY
-                column = self.plan.add(key, DROPPED if key in self.plan.features.drop else kind)
+                column = self.plan.add(key, DROPPED if self.plan.features.drops(key) else kind)
             if self.plan.columns[column].kind >= LABEL:
                 continue
             if value is None:

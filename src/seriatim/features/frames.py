@@ -82,7 +82,7 @@ def kind_of(name: str, dtype: Any, features: Features) -> str:
     """What becomes of a column."""
     import narwhals.stable.v1 as nw
 
-    if name in features.drop:
+    if features.drops(name):
         return "dropped"
     if dtype.is_numeric():
         return "number"

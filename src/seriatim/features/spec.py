@@ -21,7 +21,7 @@ class Features:
     day, weekday and hour as such categories, a list of strings a bag of them, true and false are 1 and 0.
 
     label : the column of the label; "label", "class", "target" or "y" is found without being told.
-    drop : columns to leave out.
+    drop : columns to leave out; "*" stands for all that are not of words.
     text : columns of words, each a feature "k=word" that counts them.
     ngram : count runs of up to so many words, too.
     lower : in lower case.
@@ -102,6 +102,10 @@ class Features:
         """What is not as it is by default."""
         usual = asdict(Features())
         return {name: value for name, value in asdict(self).items() if value != usual[name]}
+
+    def drops(self, name: str) -> bool:
+        """Whether a column is left out."""
+        return name in self.drop or ("*" in self.drop and name not in self.text)
 
     @property
     def plain(self) -> bool:

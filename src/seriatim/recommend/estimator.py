@@ -81,7 +81,8 @@ class Recommender(Model):
         """Ratings as numbers, checked."""
         try:
             given = np.asarray(ratings)
-            if given.dtype.kind not in "fiuO" or (given.dtype == object and any(isinstance(one, str) for one in given)):
+            words = given.dtype == object and any(one is None or isinstance(one, str) for one in given.flat)
+            if given.dtype.kind not in "fiuO" or words:
                 raise TypeError
             told = np.ascontiguousarray(given, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):

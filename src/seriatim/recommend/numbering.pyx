@@ -44,7 +44,7 @@ cdef class Numbering:
         if isinstance(label, (int, float)) and label == label and abs(label) != float("inf") and int(label) == label:
             return int(label)
         what = f"the {self.kind} {label!r}" if isinstance(label, float) else f"{label!r} of type {type(label).__name__}"
-        raise DataError(f"{what}: a {self.kind} is a whole number or a name")
+        raise DataError(f"{what}: {self.kind}s are whole numbers or names")
 
     cdef Py_ssize_t one(self, object label, bint learning) except -2:
         """The number of a label; what is new gets the next one when learning, else it has -1."""

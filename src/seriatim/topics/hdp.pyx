@@ -12,7 +12,7 @@ from seriatim.core.random cimport random_bits
 from seriatim.core.row cimport Row
 from seriatim.topics.batches cimport Memo, Topics, add_multiple_of, digamma_row
 
-from seriatim.errors import ModelError, ParameterError
+from seriatim.errors import ModelError
 from seriatim.parameters import Choice, Number
 from seriatim.topics.model import TopicModel
 
@@ -426,7 +426,7 @@ class HDP(TopicModel):
     Parameters
     ----------
     max_topics : T.
-    doc_topics : K, at most T.
+    doc_topics : K; T if that is less.
     alpha, gamma : the concentration of documents and of the corpus, above 0: the more, the more topics.
     eta : the prior of words in topics, above 0.
     kappa, tau, scale : as above; kappa from 0 to 1, tau at least 0, scale above 0.
@@ -467,13 +467,11 @@ class HDP(TopicModel):
     initial = Number(None, least=1e-6, below=1e15, optional=True)
 
     def build(self):
-        if self.doc_topics > self.max_topics:
-            raise ParameterError(f"HDP: doc_topics={self.doc_topics}: must be at most max_topics={self.max_topics}")
         both = self.total is not None and self.n_features is not None
         usual = 100 / self.max_topics * (self.total / self.n_features if both else 1)
         return VariationalHDP(
-            self.max_topics, self.doc_topics, self.alpha, self.gamma, self.eta, self.kappa, self.tau, self.scale,
-            self.batch, self.total, self.iterations, self.tolerance, self.n_features,
+            self.max_topics, min(self.doc_topics, self.max_topics), self.alpha, self.gamma, self.eta, self.kappa,
+            self.tau, self.scale, self.batch, self.total, self.iterations, self.tolerance, self.n_features,
             usual if self.initial is None else self.initial, self.start == "best", self.seed
         )
 

@@ -106,6 +106,9 @@ class TopicModel(Transformer):
 
         A word is its name, or its column where columns have no names.
         """
+        for name, count in (("n_words", n_words), ("n_topics", n_topics)):
+            if count is not None and not (isinstance(count, int | np.integer) and count >= 1):
+                raise ParameterError(f"{name}={count!r}: must be a whole number from 1 on")
         with self._lock:
             learner = self._seen()
             columns, rows = learner.vocabulary(), learner.shown_rows()
