@@ -19,7 +19,7 @@ LAYERS = [
     ["errors"],
     ["core"],
     ["features"],
-    ["labels", "parameters", "catalogue", "inputs", "model", "estimator", "modelfile"],
+    ["labels", "parameters", "places", "catalogue", "inputs", "model", "estimator", "modelfile"],
     [family for family in FAMILIES if family != "retrieval"],
     ["retrieval"],  # distances by kernels
     ["data", "evaluate"],
@@ -30,7 +30,7 @@ LAYERS = [
 HEIGHT = {name: height for height, layer in enumerate(LAYERS) for name in layer}
 ALONE = {*FAMILIES}
 # The catalogue and the model files must name an Estimator, which stands on both.
-BASE = {"errors", "labels", "parameters", "catalogue", "inputs", "model", "estimator", "modelfile"}
+BASE = {"errors", "labels", "parameters", "places", "catalogue", "inputs", "model", "estimator", "modelfile"}
 
 IMPORT = re.compile(
     r"^\s*(?:from\s+(seriatim[\w.]*)\s+c?import\s+(\([^)]*\)|.+)|c?import\s+(seriatim[\w.]*))", re.MULTILINE
