@@ -29,7 +29,7 @@ cdef class Support:
     cdef double* spread          # a place for each value of a row; zero between uses
     cdef double* norm2           # |z|^2 of each
     cdef double* norm1           # |z|_1
-    cdef double* pairs           # what x and each z have in common
+    cdef double* pairs           # products of x and each z, or distances, where several kernels are made of them
     cdef Form* forms
     cdef readonly Py_ssize_t kernels
     cdef bint summed             # the forms are terms of one kernel
@@ -50,10 +50,11 @@ cdef class Support:
     cdef double itself(self, const Row* x, Py_ssize_t kernel) noexcept nogil
     cdef Row row(self, Py_ssize_t slot) noexcept nogil
     cdef void against(self, Py_ssize_t slot, double* out, Py_ssize_t stride) noexcept nogil
-    cdef void _pair(self, const Row* x, int pairing) noexcept nogil
-    cdef void _map(self, const Form* form, const Row* x, double norm1, double* out) noexcept nogil
-    cdef void _difference_by_difference(self, const Form* form, const Row* x, double norm, const double* norms,
-                                        double factor, double* out) noexcept nogil
+    cdef void _pair(self, const Row* x, int pairing, double* sums) noexcept nogil
+    cdef double _norm(self, const Row* x, int pairing) noexcept nogil
+    cdef const double* _norms(self, int pairing) noexcept nogil
+    cdef void _map(self, const Form* form, const Row* x, double* sums) noexcept nogil
+    cdef void _sharpen(self, const Form* form, const Row* x, double* distances) noexcept nogil
     cdef void _spread_row(self, const Row* x, double factor) noexcept nogil
     cdef int _set(self, Py_ssize_t j, Py_ssize_t slot, double value) noexcept nogil
     cdef int _set_dense(self, Column* column, Py_ssize_t slot, double value) noexcept nogil

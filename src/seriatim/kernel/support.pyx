@@ -9,7 +9,7 @@ import numpy as np
 
 from libc.math cimport fabs
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from seriatim.core.memory cimport resize
 from seriatim.core.reservoir cimport Kept
@@ -20,19 +20,17 @@ from seriatim.errors import DataError, LimitError, ModelError
 cdef extern from "vector.h":
     double sum_of_products(Py_ssize_t n, const double* a, const double* x) noexcept nogil
     void scale_all(Py_ssize_t n, double factor, double* x) noexcept nogil
+    void add_norms(Py_ssize_t n, double norm, const double* norms, double* out) noexcept nogil
     void add_column(Py_ssize_t n, double a, const double* x, double* out) noexcept nogil
-    void add_eight_columns(Py_ssize_t n, const double* a, const double** x, double* out) noexcept nogil
+    void add_eight_columns(Py_ssize_t n, double norm, const double* norms, const double* a, const double** x,
+                           double* out) noexcept nogil
     void add_apart(Py_ssize_t n, double a, const double* x, double* out) noexcept nogil
     void add_chi_apart(Py_ssize_t n, double a, const double* x, double* out) noexcept nogil
     double apart(double x, double z) noexcept nogil
-    double exponential(double x) noexcept nogil
     double chi_apart(double x, double z) noexcept nogil
-    void gaussian(Py_ssize_t n, double g, double norm2, const double* norms, const double* products,
-                  double* out) noexcept nogil
-    void decaying(Py_ssize_t n, double g, double norm, const double* norms, const double* pairs,
-                  double* out) noexcept nogil
-    void polynomial(Py_ssize_t n, double c, int degree, const double* products, double* out) noexcept nogil
-    void cosine(Py_ssize_t n, double norm2, const double* norms, const double* products, double* out) noexcept nogil
+    void decaying(Py_ssize_t n, double g, double* x) noexcept nogil
+    void polynomial(Py_ssize_t n, double c, int degree, double* x) noexcept nogil
+    void cosine(Py_ssize_t n, double norm2, const double* norms, double* x) noexcept nogil
 
 cdef double INEXACT = 1e4    # times the distance from the origin, from which on the rounding of a sum shows
 
@@ -49,9 +47,10 @@ cdef enum Kind:
     CALLABLE
 
 cdef enum Pairing:
-    PRODUCT
-    APART
-    CHI_APART
+    PRODUCT      # x.z
+    SQUARED      # distances: |x - z|^2
+    APART        # |x - z|_1
+    CHI_APART    # chi-square's
 
 
 cdef double weighted_sum(Py_ssize_t n, const double* a, const double* x) noexcept nogil:
@@ -70,6 +69,8 @@ cdef void add_multiple(Py_ssize_t n, double a, const double* x, double* out) noe
 
 
 cdef inline int pairing_of(int kind) noexcept nogil:
+    if kind == GAUSSIAN:
+        return SQUARED
     return APART if kind == LAPLACIAN else CHI_APART if kind == CHI_SQUARE else PRODUCT
 
 
@@ -321,23 +322,25 @@ cdef class Support:
         """k(x, z) of each support vector z; those of the next kernel follow at a distance of `stride`."""
         cdef Py_ssize_t i
         cdef int pairing, paired = -1
-        cdef double norm1 = 0
+        cdef double* kernel = out
         if self.summed:
             memset(out, 0, self.n * sizeof(double))
         for i in range(self.terms):
+            kernel = self.term if self.summed else out + i * stride
             if self.forms[i].kind == CALLABLE:
-                self._ask(self.forms[i].degree, x, out + i * stride)
+                self._ask(self.forms[i].degree, x, kernel)
                 continue
             pairing = pairing_of(self.forms[i].kind)
-            if pairing != paired:    # kernels of the same sums share them
-                self._pair(x, pairing)
-                paired = pairing
-                norm1 = 0 if pairing == PRODUCT else size(x)
-            if self.summed:
-                self._map(&self.forms[i], x, norm1, self.term)
-                add_column(self.n, 1, self.term, out)
+            if self.terms == 1:
+                self._pair(x, pairing, kernel)
             else:
-                self._map(&self.forms[i], x, norm1, out + i * stride)
+                if pairing != paired:    # kernels of the same sums share them
+                    self._pair(x, pairing, self.pairs)
+                    paired = pairing
+                memcpy(kernel, self.pairs, self.n * sizeof(double))
+            self._map(&self.forms[i], x, kernel)
+            if self.summed:
+                add_column(self.n, 1, kernel, out)
 
     cdef void against(self, Py_ssize_t slot, double* out, Py_ssize_t stride) noexcept nogil:
         """The kernels of a support vector with each of them."""
@@ -350,82 +353,98 @@ cdef class Support:
         x.index, x.value, x.n, x.constant, x.norm2 = z.index, z.value, z.n, 0, z.norm2
         return x
 
-    cdef void _pair(self, const Row* x, int pairing) noexcept nogil:
-        """What x has in common with each support vector, feature by feature."""
+    cdef void _pair(self, const Row* x, int pairing, double* sums) noexcept nogil:
+        """The product of x with each support vector, or the distance, feature by feature."""
         cdef Py_ssize_t i, j, k, shortest, waiting = 0
         cdef const Column* column
         cdef const Column* dense[8]
         cdef const double* columns[8]
         cdef double values[8]
-        cdef double v, taken
-        memset(self.pairs, 0, self.n * sizeof(double))
+        cdef double v, taken, norm = self._norm(x, pairing)
+        cdef const double* norms = self._norms(pairing)
+        cdef bint begun = pairing == PRODUCT
+        if begun:
+            memset(sums, 0, self.n * sizeof(double))
         for i in range(x.n):
             j = i if x.index == NULL else x.index[i]
             v = x.value[i]
             if v == 0 or j >= self.columns:
                 continue
             column = self.column + j
-            if column.slot == NULL and pairing == PRODUCT:
+            if pairing == SQUARED:
+                v *= -2
+            if column.slot == NULL and pairing <= SQUARED:
                 dense[waiting], values[waiting] = column, v
                 waiting += 1
                 if waiting == 8:
-                    shortest = dense[0].n
+                    shortest = self.n
                     for k in range(8):
                         shortest = min(shortest, dense[k].n)
                         columns[k] = dense[k].value
-                    add_eight_columns(shortest, values, columns, self.pairs)
+                    if begun:
+                        add_eight_columns(shortest, 0, sums, values, columns, sums)
+                    else:
+                        add_eight_columns(shortest, norm, norms, values, columns, sums)
+                        add_norms(self.n - shortest, norm, norms + shortest, sums + shortest)
+                        begun = True
                     for k in range(8):
-                        add_column(dense[k].n - shortest, values[k], dense[k].value + shortest, self.pairs + shortest)
+                        add_column(min(dense[k].n, self.n) - shortest, values[k], dense[k].value + shortest,
+                                   sums + shortest)
                     waiting = 0
-            elif column.slot == NULL:
+                continue
+            if not begun:
+                add_norms(self.n, norm, norms, sums)
+                begun = True
+            for k in range(waiting):    # sums run in the order of the features
+                add_column(min(dense[k].n, self.n), values[k], dense[k].value, sums)
+            waiting = 0
+            if column.slot == NULL:
                 if pairing == APART:
-                    add_apart(column.n, v, column.value, self.pairs)
+                    add_apart(min(column.n, self.n), v, column.value, sums)
                 else:
-                    add_chi_apart(column.n, v, column.value, self.pairs)
+                    add_chi_apart(min(column.n, self.n), v, column.value, sums)
+            elif pairing <= SQUARED:
+                for k in range(column.n):
+                    sums[column.slot[k]] += v * column.value[k]
             else:
-                for k in range(waiting):    # sums run in the order of the features
-                    add_column(dense[k].n, values[k], dense[k].value, self.pairs)
-                waiting = 0
-                if pairing == PRODUCT:
-                    for k in range(column.n):
-                        self.pairs[column.slot[k]] += v * column.value[k]
-                else:
-                    for k in range(column.n):
-                        taken = apart(v, column.value[k]) if pairing == APART else chi_apart(v, column.value[k])
-                        self.pairs[column.slot[k]] += taken
+                for k in range(column.n):
+                    taken = apart(v, column.value[k]) if pairing == APART else chi_apart(v, column.value[k])
+                    sums[column.slot[k]] += taken
+        if not begun:
+            add_norms(self.n, norm, norms, sums)
         for k in range(waiting):
-            add_column(dense[k].n, values[k], dense[k].value, self.pairs)
+            add_column(min(dense[k].n, self.n), values[k], dense[k].value, sums)
 
-    cdef void _map(self, const Form* form, const Row* x, double norm1, double* out) noexcept nogil:
-        """The kernel from those sums."""
-        cdef Py_ssize_t s
-        if form.kind == GAUSSIAN:
-            gaussian(self.n, form.g, x.norm2, self.norm2, self.pairs, out)
-            if form.g * x.norm2 > INEXACT:
-                self._difference_by_difference(form, x, x.norm2, self.norm2, -2, out)
-        elif form.kind == POLYNOMIAL:
-            polynomial(self.n, form.g, form.degree, self.pairs, out)
+    cdef double _norm(self, const Row* x, int pairing) noexcept nogil:
+        """The norm of x of which a distance is made."""
+        return x.norm2 if pairing <= SQUARED else size(x)
+
+    cdef const double* _norms(self, int pairing) noexcept nogil:
+        return self.norm2 if pairing <= SQUARED else self.norm1
+
+    cdef void _map(self, const Form* form, const Row* x, double* sums) noexcept nogil:
+        """The kernel from those sums, in their place."""
+        if form.kind == POLYNOMIAL:
+            polynomial(self.n, form.g, form.degree, sums)
         elif form.kind == COSINE:
-            cosine(self.n, x.norm2, self.norm2, self.pairs, out)
-        elif form.kind == LAPLACIAN or form.kind == CHI_SQUARE:
-            decaying(self.n, form.g, norm1, self.norm1, self.pairs, out)
-            if form.g * norm1 > INEXACT:
-                self._difference_by_difference(form, x, norm1, self.norm1, 1, out)
-        else:
-            for s in range(self.n):
-                out[s] = self.pairs[s]
+            cosine(self.n, x.norm2, self.norm2, sums)
+        elif form.kind != LINEAR:
+            self._sharpen(form, x, sums)
+            decaying(self.n, form.g, sums)
 
-    cdef void _difference_by_difference(self, const Form* form, const Row* x, double norm, const double* norms,
-                                        double factor, double* out) noexcept nogil:
-        """Where two rows are much nearer to one another than to the origin, the sums have lost what counts."""
+    cdef void _sharpen(self, const Form* form, const Row* x, double* distances) noexcept nogil:
+        """Where two rows are much nearer to one another than to the origin, the sums have lost what counts: these
+        distances are taken again, difference by difference."""
+        cdef int pairing = pairing_of(form.kind)
+        cdef double distance, norm = self._norm(x, pairing)
+        cdef const double* norms = self._norms(pairing)
         cdef Py_ssize_t i, j, s
         cdef Row z
-        cdef double distance, both
         cdef bint spread = False
+        if not form.g * norm > INEXACT:
+            return
         for s in range(self.n):
-            both = norm + norms[s]
-            distance = both + factor * self.pairs[s]
-            if distance > 1e-9 * both and form.g * distance > 50:
+            if distances[s] > 1e-9 * (norm + norms[s]) and form.g * distances[s] > 50:
                 continue
             if not spread:
                 self._spread_row(x, 1)
@@ -438,7 +457,7 @@ cdef class Support:
             for i in range(x.n):
                 j = i if x.index == NULL else x.index[i]
                 distance += part(form.kind, self.spread[j] if j < self.columns else x.value[i], 0)
-            out[s] = exponential(-form.g * distance)
+            distances[s] = distance
             self._spread_row(x, 1)
         if spread:
             self._spread_row(x, 0)
@@ -540,12 +559,11 @@ cdef class Support:
 
 
 cdef double itself(const Form* form, double norm2) noexcept nogil:
-    cdef double value = 1
     if form.kind == LINEAR:
         return norm2
     if form.kind == POLYNOMIAL:
-        polynomial(1, form.g, form.degree, &norm2, &value)
-        return value
+        polynomial(1, form.g, form.degree, &norm2)
+        return norm2
     return norm2 > 0 if form.kind == COSINE else 1
 
 
@@ -560,14 +578,9 @@ def median_distance(Rows rows, str kind, Py_ssize_t most=500):
         rows.get(i, 0, &x)
         if support.reserve(i + 1) < 0:
             raise MemoryError
-        support._pair(&x, pairing_of(support.forms[0].kind))
-        found = np.empty(i)
-        for s in range(i):
-            if kind == "gaussian":
-                found[s] = max(x.norm2 + support.norm2[s] - 2 * support.pairs[s], 0) ** 0.5
-            else:
-                found[s] = max(size(&x) + support.norm1[s] + support.pairs[s], 0)
-        distances.append(found)
+        support._pair(&x, pairing_of(support.forms[0].kind), support.pairs)
+        found = np.array([max(support.pairs[s], 0) for s in range(i)])
+        distances.append(np.sqrt(found) if kind == "gaussian" else found)
         if support.append(&x) < 0:
             raise MemoryError
     distances = np.concatenate(distances)

@@ -3,19 +3,37 @@
 #include "wide.h"
 #include <math.h>
 
-/* out += a x, one column after another: out is read and written once for eight of them. */
+/* Arrays that are the same or apart: no entry of a loop waits for another. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define ELEMENTWISE _Pragma("GCC ivdep")
+#else
+#define ELEMENTWISE
+#endif
+
+/* What sums of a row of norm `norm` begin with. */
+WIDEST static void add_norms(Py_ssize_t n, double norm, const double *restrict norms, double *restrict out)
+{
+    for (Py_ssize_t s = 0; s < n; s++)
+        out[s] = norm + norms[s];
+}
+
+/* out += a x. */
 WIDEST static void add_column(Py_ssize_t n, double a, const double *restrict x, double *restrict out)
 {
     for (Py_ssize_t s = 0; s < n; s++)
         out[s] += a * x[s];
 }
 
-WIDEST static void add_eight_columns(Py_ssize_t n, const double *a, const double *const *x, double *restrict out)
+/* out = norm + norms, which may be out itself, and eight columns: out is written once for all of them. */
+WIDEST static void add_eight_columns(Py_ssize_t n, double norm, const double *norms, const double *a,
+                                     const double *const *x, double *out)
 {
     const double a0 = a[0], a1 = a[1], a2 = a[2], a3 = a[3], a4 = a[4], a5 = a[5], a6 = a[6], a7 = a[7];
     const double *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3], *x4 = x[4], *x5 = x[5], *x6 = x[6], *x7 = x[7];
+    ELEMENTWISE
     for (Py_ssize_t s = 0; s < n; s++) {
-        double sum = out[s] + a0 * x0[s];
+        double sum = norm + norms[s];
+        sum += a0 * x0[s];
         sum += a1 * x1[s];
         sum += a2 * x2[s];
         sum += a3 * x3[s];
@@ -69,50 +87,38 @@ WIDEST static void scale_all(Py_ssize_t n, double factor, double *restrict x)
         x[s] = factor * x[s] + 0.0; /* a zero has no sign */
 }
 
-/* -g d, where rounding may have left less than 0 of d, for `exponentials`. */
-static inline double decay(double g, double d)
+/* x <- exp(-g |x|), for a distance of which rounding may have left less than 0. Two loops: in one the steps of an
+   entry are too many in a row for the processor to be at work on several. */
+WIDEST static void decaying(Py_ssize_t n, double g, double *restrict x)
 {
-    double z = -g * (d > 0 ? d : 0);
-    return z > -700.0 ? z : -700.0;
+    const double rate = -g * LOG2_E, far = -1023 / rate;
+    for (Py_ssize_t s = 0; s < n; s++) {
+        double d = fabs(x[s]);
+        x[s] = rate * (d < far ? d : far);
+    }
+    for (Py_ssize_t s = 0; s < n; s++)
+        x[s] = power_of_two(x[s]);
 }
 
-/* exp(-g |x - z|^2) from the products x.z and the squared norms. */
-WIDEST static void gaussian(Py_ssize_t n, double g, double norm2, const double *restrict norms,
-                            const double *restrict products, double *restrict out)
+/* x <- (x + c)^degree, at most 1e200 in size. */
+WIDEST static void polynomial(Py_ssize_t n, double c, int degree, double *restrict x)
 {
-    for (Py_ssize_t s = 0; s < n; s++)
-        out[s] = decay(g, norm2 + norms[s] - 2 * products[s]);
-    exponentials(n, out);
-}
-
-/* exp(-g d), d = the sum of the norms and of what each pair of values takes away from it. */
-WIDEST static void decaying(Py_ssize_t n, double g, double norm, const double *restrict norms,
-                            const double *restrict pairs, double *restrict out)
-{
-    for (Py_ssize_t s = 0; s < n; s++)
-        out[s] = decay(g, norm + norms[s] + pairs[s]);
-    exponentials(n, out);
-}
-
-/* (x.z + c)^degree, at most 1e200 in size. */
-WIDEST static void polynomial(Py_ssize_t n, double c, int degree, const double *restrict products, double *restrict out)
-{
-    for (Py_ssize_t s = 0; s < n; s++)
-        out[s] = 1;
-    for (int power = 0; power < degree; power++)
-        for (Py_ssize_t s = 0; s < n; s++) {
-            double value = out[s] * (products[s] + c);
-            out[s] = value > 1e200 ? 1e200 : value < -1e200 ? -1e200 : value;
+    for (Py_ssize_t s = 0; s < n; s++) {
+        double base = x[s] + c, value = 1;
+        for (int power = 0; power < degree; power++) {
+            value *= base;
+            value = value > 1e200 ? 1e200 : value < -1e200 ? -1e200 : value;
         }
+        x[s] = value;
+    }
 }
 
-/* x.z / (|x| |z|), 0 where one of them is 0. */
-WIDEST static void cosine(Py_ssize_t n, double norm2, const double *restrict norms, const double *restrict products,
-                          double *restrict out)
+/* x <- x / (|x| |z|), 0 where one of them is 0. */
+WIDEST static void cosine(Py_ssize_t n, double norm2, const double *restrict norms, double *restrict x)
 {
     double length = sqrt(norm2);
     for (Py_ssize_t s = 0; s < n; s++) {
         double both = length * sqrt(norms[s]);
-        out[s] = both > 0 ? products[s] / both : 0;
+        x[s] = both > 0 ? x[s] / both : 0;
     }
 }
