@@ -12,7 +12,7 @@
 
 /* 2^(k + f), |f| <= 1/2, where `shifted` is k + ROUNDING and -1023, which makes it 0, <= k <= 1023. The polynomial runs
    through (2^f - 1) / f at the eleven Chebyshev points, which leaves less than 2e-17; 1 is added last, so that the error
-   is little more than half a unit of the last place. Its parts do not wait for one another. */
+   of all is below two units of the last place. Its parts do not wait for one another. */
 static inline double two_to(double shifted, double f)
 {
     double f2 = f * f, f4 = f2 * f2, low, middle, high, scale;

@@ -7,11 +7,16 @@ from seriatim.core.memory cimport resize
 from seriatim.core.random cimport random_below, random_uniform
 from seriatim.core.row cimport Row
 from seriatim.kernel.machine cimport Machine
-from seriatim.kernel.support cimport weighted_sum
+from seriatim.kernel.support cimport multiply, weighted_sum
 
 from seriatim.errors import ModelError
 from seriatim.kernel.estimator import BudgetClassifier
 from seriatim.parameters import Choice, Number, powers
+
+cdef extern from "vector.h":
+    double chances(Py_ssize_t n, double factor, const double* size, const double* length, double* p) noexcept nogil
+    void growth(Py_ssize_t n, double most, const double* size, double* p) noexcept nogil
+    void multiply_each(Py_ssize_t n, const double* factor, double* x) noexcept nogil
 
 cdef double MOST = 1e100    # no coefficient is larger, and so no sum of them times kernels of up to 1e200 overflows
 
@@ -268,12 +273,9 @@ cdef class Sampling(Budgeted):
             for s in range(n):
                 p[s] = 1.0 / n
         p[slot] = 0                      # so that no one is divided by 0: with p = 1 it is the one that goes
-        for s in range(n):
-            p[s] = 1 / (1 - p[s])
-            p[s] = most / size[s] if size[s] * p[s] > most else p[s]
+        growth(n, most, size, p)
         for c in range(self.classes):
-            for s in range(n):
-                self.alpha[c * self.slots + s] *= p[s]
+            multiply_each(n, p, self.alpha + c * self.slots)
         return slot
 
     cdef void all_sizes(self, double* out) noexcept nogil:
@@ -288,18 +290,11 @@ cdef class Sampling(Budgeted):
 
     cdef bint weigh_chances(self, const double* size, double* p) noexcept nogil:
         """p_i = 1 - (B - 1) a_i sqrt(k_ii) / sum, at least 0; False where all a_i are 0."""
-        cdef Py_ssize_t s, n = self.support.n
-        cdef double total = weighted_sum(n, size, self.length), factor, chance
+        cdef Py_ssize_t n = self.support.n
+        cdef double total = weighted_sum(n, size, self.length)
         if not total > 0:
             return False
-        factor = (n - 1) / total
-        total = 0
-        for s in range(n):
-            chance = 1 - factor * (size[s] * self.length[s])
-            p[s] = chance if chance > 0 else 0
-            total += p[s]
-        for s in range(n):
-            p[s] /= total
+        multiply(n, 1 / chances(n, (n - 1) / total, size, self.length, p), p)
         return True
 
     cdef Py_ssize_t chosen(self, const double* p) noexcept nogil:

@@ -3,9 +3,9 @@
 import numpy as np
 
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
-from seriatim.core.memory cimport resize
+from seriatim.core.memory cimport resize_aligned
 from seriatim.core.rows cimport Rows
 from seriatim.core.vocabulary cimport Vocabulary
 from seriatim.kernel.support cimport multiply, weighted_sum
@@ -50,15 +50,16 @@ cdef class Machine(Learner):
     cdef int make_room(self, Py_ssize_t n) noexcept nogil:
         """-1 if there is none for so many support vectors."""
         cdef Py_ssize_t c, room, columns = self.fields * self.classes
-        cdef double* alpha
+        cdef double* alpha = NULL
         if n <= self.slots:
             return 0
         room = max(n, 2 * self.slots)
-        alpha = <double*> calloc(room * columns, sizeof(double))
-        if (alpha == NULL or self.support.reserve(room) < 0
-                or resize(<void**> &self.k, room * self.support.kernels, sizeof(double)) < 0):
+        if (resize_aligned(<void**> &alpha, 0, room * columns, sizeof(double)) < 0 or self.support.reserve(room) < 0
+                or resize_aligned(<void**> &self.k, self.slots * self.support.kernels, room * self.support.kernels,
+                                  sizeof(double)) < 0):
             free(alpha)
             return -1
+        memset(alpha, 0, room * columns * sizeof(double))
         for c in range(columns if self.alpha != NULL else 0):
             memcpy(alpha + c * room, self.alpha + c * self.slots, self.support.n * sizeof(double))
         free(self.alpha)

@@ -11,7 +11,7 @@ from libc.math cimport fabs
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from seriatim.core.memory cimport resize
+from seriatim.core.memory cimport resize, resize_aligned
 from seriatim.core.reservoir cimport Kept
 from seriatim.core.rows cimport Rows
 
@@ -165,10 +165,10 @@ cdef class Support:
         """Make room for so many support vectors; -1 if there is none."""
         if room > self.room:
             room = max(room, 2 * self.room)
-            if (resize(<void**> &self.norm2, room, sizeof(double)) < 0
-                    or resize(<void**> &self.norm1, room, sizeof(double)) < 0
-                    or resize(<void**> &self.pairs, room, sizeof(double)) < 0
-                    or resize(<void**> &self.term, room, sizeof(double)) < 0):
+            if (resize_aligned(<void**> &self.norm2, self.n, room, sizeof(double)) < 0
+                    or resize_aligned(<void**> &self.norm1, self.n, room, sizeof(double)) < 0
+                    or resize_aligned(<void**> &self.pairs, 0, room, sizeof(double)) < 0
+                    or resize_aligned(<void**> &self.term, 0, room, sizeof(double)) < 0):
                 return -1
             self.room = room
         return 0
@@ -245,7 +245,7 @@ cdef class Support:
         cdef Py_ssize_t room
         if slot >= column.room:
             room = max(slot + 1, 2 * column.room)
-            if resize(<void**> &column.value, room, sizeof(double)) < 0:
+            if resize_aligned(<void**> &column.value, column.n, room, sizeof(double)) < 0:
                 return -1
             column.room = <int> room
         if slot >= column.n:
@@ -288,13 +288,13 @@ cdef class Support:
     cdef int _spread(self, Column* column, Py_ssize_t room) noexcept nogil:
         """Keep a value for every slot."""
         cdef Py_ssize_t i, n = 0
-        cdef double* value
+        cdef double* value = NULL
         for i in range(column.n):
             n = max(n, column.slot[i] + 1)
         room = max(room, n)
-        value = <double*> calloc(room, sizeof(double))
-        if value == NULL:
+        if resize_aligned(<void**> &value, 0, room, sizeof(double)) < 0:
             return -1
+        memset(value, 0, room * sizeof(double))
         for i in range(column.n):
             value[column.slot[i]] = column.value[i]
         free(column.value)

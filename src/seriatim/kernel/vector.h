@@ -68,6 +68,12 @@ WIDEST static void add_chi_apart(Py_ssize_t n, double a, const double *restrict 
         out[s] += chi_apart(a, x[s]);
 }
 
+/* The sum of eight lanes. */
+static inline double sum_of_lanes(const double *x)
+{
+    return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
+}
+
 /* The sum of a x, in eight lanes. */
 WIDEST static double sum_of_products(Py_ssize_t n, const double *restrict a, const double *restrict x)
 {
@@ -78,7 +84,7 @@ WIDEST static double sum_of_products(Py_ssize_t n, const double *restrict a, con
             lanes[i] += a[s + i] * x[s + i];
     for (int i = 0; s < n; s++, i++)
         lanes[i] += a[s] * x[s];
-    return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+    return sum_of_lanes(lanes);
 }
 
 WIDEST static void scale_all(Py_ssize_t n, double factor, double *restrict x)
@@ -121,4 +127,37 @@ WIDEST static void cosine(Py_ssize_t n, double norm2, const double *restrict nor
         double both = length * sqrt(norms[s]);
         x[s] = both > 0 ? x[s] / both : 0;
     }
+}
+
+/* p <- 1 - factor size length, at least 0; and the sum of them. */
+WIDEST static double chances(Py_ssize_t n, double factor, const double *restrict size, const double *restrict length,
+                             double *restrict p)
+{
+    double lanes[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    Py_ssize_t s = 0;
+    for (; s < n; s++) {
+        double chance = 1 - factor * (size[s] * length[s]);
+        p[s] = chance > 0 ? chance : 0;
+    }
+    for (s = 0; s + 8 <= n; s += 8)
+        for (int i = 0; i < 8; i++)
+            lanes[i] += p[s + i];
+    for (int i = 0; s < n; s++, i++)
+        lanes[i] += p[s];
+    return sum_of_lanes(lanes);
+}
+
+/* p <- 1 / (1 - p), by which a coefficient grows, or less where it would pass the most. */
+WIDEST static void growth(Py_ssize_t n, double most, const double *restrict size, double *restrict p)
+{
+    for (Py_ssize_t s = 0; s < n; s++) {
+        double factor = 1 / (1 - p[s]);
+        p[s] = size[s] * factor > most ? most / size[s] : factor;
+    }
+}
+
+WIDEST static void multiply_each(Py_ssize_t n, const double *restrict factor, double *restrict x)
+{
+    for (Py_ssize_t s = 0; s < n; s++)
+        x[s] *= factor[s];
 }
