@@ -311,6 +311,31 @@ def test_parameters_that_are_refused():
             learner(name)(**case).learn_one([0.0, 1.0])
 
 
+@pytest.mark.parametrize("name", sorted(papers.CLASSES))
+def test_advice_that_is_refused(name):
+    model = learner(name)().learn_one(["a", "b"], "a")
+    for advice, outcome in ((["a", "b"], None), (["a", None], "a"), (["a", 0.5], "a"), ("ab", "a"), (["a"], "a")):
+        with Unchanged(model), pytest.raises(DataError):
+            model.learn_one(advice, outcome)
+    for advice, outcomes in (([["a", "b"]], 3), (3, ["a"]), ([["a", "b"]], ["a", "b"]), ("ab", "ab")):
+        with Unchanged(model), pytest.raises(DataError):
+            model.partial_fit(advice, outcomes)
+
+
+def test_advice_in_a_frame():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"first": ["a", "b", "b"], "second": ["a", "a", "a"]})
+    model = learner("Hedge")().partial_fit(frame, frame["first"])
+    assert model.losses_.tolist() == [0, 2]
+
+
+def test_experts_that_are_no_list():
+    for experts in (seriatim.AROW(), 0.5, "arow"):
+        for call in (lambda m: m.learn_one({"a": 1.0}, 1), lambda m: m.learn_one([0.0, 1.0])):
+            with pytest.raises(ParameterError, match="experts="):
+                call(learner("Hedge")(experts))
+
+
 def test_rows_need_experts():
     model = learner("Hedge")()
     with pytest.raises(ParameterError, match="experts"):

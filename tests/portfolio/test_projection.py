@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from seriatim.errors import DataError
 from tests.learners import learner
 from tests.portfolio.comparison import Ours, Paper, both, generated, market, the_package
 from tests.reference import portfolio as papers
@@ -117,6 +118,19 @@ def test_norm_of_a_in_a_real_market(make):
         g = x / (b @ x)
         A, c = A + np.outer(g, g), c + 2 * g
         assert conditions(after, 0.125 * np.linalg.solve(A, c), A) < 1e-8
+
+
+def test_what_cannot_be_projected():
+    package = the_package()
+    for bad in ([np.nan, 1.0], ["a", "b"], 3.0, [], [[1.0], [1.0, 2.0]], np.ones((2, 2, 2))):
+        with pytest.raises(DataError):
+            package.project(bad)
+    for q, A in (
+        ([0.1, 0.2], [[1.0, 5.0], [0.0, 1.0]]), ([0.1, 0.2], [1.0, 2.0]), (0.1, [[1.0]]), (["a"], [[1.0]]),
+        ([0.1, 0.2], np.eye(3)), ([0.1, 0.2], [[1.0, 2.0], [2.0, 1.0]]), ([np.inf], [[1.0]]),
+    ):  # fmt: skip
+        with pytest.raises(DataError):
+            package.project_norm(q, A)
 
 
 def best_rebalanced(make, X):

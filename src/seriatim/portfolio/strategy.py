@@ -56,8 +56,6 @@ class Strategy(Model):
 
     def _arranged(self, X: np.ndarray, names: list[str] | None) -> np.ndarray:
         """The columns in the order of the first day."""
-        if names is not None and len(set(names)) < len(names):
-            raise DataError(f"two assets have one name: {', '.join(sorted({n for n in names if names.count(n) > 1}))}")
         if self._learner.t == 0:
             return X
         if X.shape[1] != self._learner.m:
