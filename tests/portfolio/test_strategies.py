@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import seriatim
-from seriatim.errors import DataError, LimitError
+from seriatim.errors import DataError, LimitError, ParameterError
 from tests.learners import learner
 from tests.portfolio.comparison import (
     CASES,
@@ -23,6 +23,7 @@ from tests.portfolio.comparison import (
     market,
     name_of,
     on_the_simplex,
+    the_package,
 )
 from tests.reference import portfolio as papers
 from tests.test_contract import Unchanged
@@ -293,6 +294,12 @@ def test_anticor_conserves_and_follows(make):
     held = make.held("Anticor", X, window=3)
     on_the_simplex(held)
     assert np.prod((held * X).sum(axis=1)) > 3 * X.prod(axis=0).max()
+
+
+def test_the_shortest_window_is_no_longer_than_the_longest():
+    for call in (lambda model: model.fit(generated(1)), lambda model: the_package().backtest(model, generated(1))):
+        with pytest.raises(ParameterError, match="shortest=6: must be at most the window, 5"):
+            call(learner("Anticor")(window=5, shortest=6))
 
 
 @both

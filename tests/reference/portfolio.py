@@ -186,7 +186,7 @@ def anticor(X, b, w):
 
 
 class Anticor(Strategy):
-    """The experts of windows 2 to `window`, bought and held; `nested`: Anticor again over the experts' returns.
+    """The experts of windows `shortest` to `window`, bought and held; `nested`: Anticor again over their returns.
 
     An expert's step starts from its last `target`, or from what the prices have `drifted` it to. The paper has the
     latter; the toolbox the former, but for the nested form: None is what the published figures are of. Experts who
@@ -199,12 +199,14 @@ class Anticor(Strategy):
         {"window": 4, "nested": True},
         {"window": 4, "start": "drifted"},
         {"window": 4, "nested": True, "start": "target"},
+        {"window": 5, "shortest": 5},
+        {"window": 5, "shortest": 4, "nested": True},
     )
 
-    def __init__(self, m, window=30, nested=False, start=None):
+    def __init__(self, m, window=30, shortest=2, nested=False, start=None):
         super().__init__(m)
         self.nested, self.drifts = nested, (start or ("drifted" if nested else "target")) == "drifted"
-        self.windows, n = range(2, window + 1), window - 1
+        self.windows, n = range(shortest, window + 1), window - shortest + 1
         self.inner, self.outer, self.returns, self.logs = (
             np.full((n, m), 1 / m),
             np.full((n, n), 1 / n),
