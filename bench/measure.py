@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ Result = TypeVar("Result")
 ROOT = Path(__file__).parent.parent
 LAUNCH = Path(__file__).with_name("launch.py")
 LIMIT = 600  # seconds that a command may take
+REST = 0.2  # seconds before a worker's turn: threads of the last one's linear algebra spin on after its answer
 
 
 class BenchError(Exception):
@@ -105,6 +107,7 @@ class Worker(AbstractContextManager["Worker"]):
         """One measurement."""
         stdin, stdout, stderr = self.process.stdin, self.process.stdout, self.process.stderr
         assert stdin and stdout and stderr
+        time.sleep(REST)
         try:
             stdin.write("\n")
             stdin.flush()

@@ -1,6 +1,7 @@
-"""Writes src/seriatim/__init__.pyi from the catalogue, so that editors and type checkers know what is loaded lazily.
+"""Writes what is known of the catalogue without importing it: src/seriatim/__init__.pyi, for editors and type checkers,
+and src/seriatim/places.py, by which one algorithm is imported without the others.
 
-`make stubs` after adding an algorithm; a test fails while the file is out of date.
+`make stubs` after adding an algorithm; a test fails while a file is out of date.
 """
 
 import sys
@@ -11,7 +12,7 @@ from seriatim.kernel.kernels import Width
 from seriatim.model import Model, signature_of
 from seriatim.parameters import Choice, FeatureChoice, Flag, Labels, Number, Parameter
 
-FILE = Path(__file__).parent.parent / "src" / "seriatim" / "__init__.pyi"
+FOLDER = Path(__file__).parent.parent / "src" / "seriatim"
 
 HEAD = """\
 # Written by `make stubs`.
@@ -80,6 +81,18 @@ def own(cls: type) -> list[str]:
     return lines
 
 
+def ours() -> dict[str, type[Model]]:
+    """The algorithms of the package; a test's own are in the catalogue, too."""
+    return {name: cls for name, cls in catalogue.algorithms().items() if cls.__module__.startswith("seriatim.")}
+
+
+def places() -> str:
+    """The text of the module of places."""
+    lines = (f'    "{name}": "{cls.__module__.removeprefix("seriatim.")}",\n' for name, cls in ours().items())
+    about = "Where each algorithm is. Written by `make stubs`; one that is not here is found by importing them all."
+    return f'"""{about}"""\n\nPLACES = {{\n{"".join(lines)}}}\n'
+
+
 def stub() -> str:
     """The text of the stub file."""
     parts: list[str] = []
@@ -89,9 +102,7 @@ def stub() -> str:
         "modelfile": {"load as load"},
     }
     imports = {f"seriatim.{module}": used for module, used in names.items()}
-    for name, cls in catalogue.algorithms().items():
-        if not cls.__module__.startswith("seriatim."):
-            continue
+    for name, cls in ours().items():
         lines = [f"    {n}: {kind(p)}" for n, p in cls.parameters.items()]
         lines += ["    def __init__(", "        self,"]
         for argument in [*signature_of(cls.parameters).parameters.values()][1:]:
@@ -108,5 +119,8 @@ def stub() -> str:
     return "".join([HEAD, *used, "\n__version__: str\n", *parts])
 
 
+FILES = {"__init__.pyi": stub, "places.py": places}
+
 if __name__ == "__main__":
-    FILE.write_text(stub())
+    for name, text in FILES.items():
+        (FOLDER / name).write_text(text())

@@ -278,7 +278,7 @@ def test_width_of_the_blocks_does_not_matter(cls, parameters):
 
 @swift
 def test_large_blocks_are_learned_like_small_ones(make):
-    """From 2^20 values on a block is learned in parts while later parts are checked."""
+    """From 2^20 values on a block is learned while another thread checks it."""
     X, y = examples(make, n=1100, d=1000)
     assert_same_state(default(make).partial_fit(X, y), learn_in_chunks(default(make), X, y, 100))
 

@@ -10,7 +10,7 @@ import threading
 
 import numpy as np
 import pytest
-from scipy.sparse import isspmatrix_csr
+from scipy.sparse import csr_matrix, isspmatrix_csr
 
 import seriatim
 from seriatim import FOBOS, OGD, PA, OGDRegressor, OneClassPA, SoftSVM, VotedPerceptron, evaluate
@@ -62,6 +62,46 @@ def test_a_name_that_finds_no_room_is_not_known(monkeypatch):
         model.learn_one({f"x{i}": 1.0 for i in range(20)}, 1)
     assert state_of(model) == before
     assert model.predict_one({"a": 1.0}) == 1
+
+
+def large_block():
+    """A CSR matrix that is checked on another thread while it is learned, and its labels."""
+    rng, n = np.random.default_rng(5), LARGE // 40
+    columns = rng.integers(0, 20, (n, 50)) + 20 * np.arange(50)
+    return csr_matrix((rng.standard_normal(n * 50), columns.ravel(), np.arange(n + 1) * 50), (n, 1000)), rng.integers(
+        0, 2, n
+    )
+
+
+@pytest.mark.parametrize("place", [0, 300, -1])
+def test_a_large_block_whose_columns_are_not_in_order(place):
+    X, y = large_block()
+    expected = PA().partial_fit(X, y)
+    mixed = X.copy()
+    row = slice(mixed.indptr[place % len(y)], mixed.indptr[place % len(y) + 1])
+    mixed.indices[row], mixed.data[row] = mixed.indices[row][::-1].copy(), mixed.data[row][::-1].copy()
+    model = PA().partial_fit(mixed, y)
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+    assert model.t_ == len(y)
+
+
+@pytest.mark.parametrize("column", [-1, 1000])
+def test_a_large_block_with_a_column_that_is_not_there(column):
+    X, y = large_block()
+    model = PA().partial_fit(X, y)
+    before = model.coef_.copy()
+    X.indices[X.indptr[-1] - 3] = column
+    with pytest.raises(DataError, match=rf"row {len(y) - 1}: column {column} .* is not in 0..999"):
+        model.partial_fit(X, y)
+    np.testing.assert_array_equal(model.coef_, before)
+
+
+def test_a_large_block_is_the_same_in_pieces():
+    X, y = large_block()
+    model = PA()
+    for begin in range(0, len(y), 997):
+        model.partial_fit(X[begin : begin + 997], y[begin : begin + 997], classes=np.unique(y))
+    np.testing.assert_array_equal(PA().partial_fit(X, y).coef_, model.coef_)
 
 
 def test_a_large_block_with_a_bad_row_is_undone_and_what_others_set_stays():

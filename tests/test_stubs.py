@@ -1,7 +1,23 @@
-"""The stub file says what the catalogue says."""
+"""What is known of the catalogue without importing it says what the catalogue says."""
 
-from tests.stubs import FILE, stub
+import subprocess
+import sys
+
+import pytest
+
+from tests.stubs import FILES, FOLDER
 
 
-def test_the_stub_file_is_up_to_date():
-    assert FILE.read_text() == stub(), "run `make stubs`"
+@pytest.mark.parametrize("name", FILES)
+def test_the_file_is_up_to_date(name):
+    assert (FOLDER / name).read_text() == FILES[name](), "run `make stubs`"
+
+
+def test_an_algorithm_is_imported_without_the_others():
+    code = (
+        "import sys; from seriatim import PA, catalogue; assert catalogue.find('pa') is PA;"
+        "print(*sorted(name for name in sys.modules if name.startswith('seriatim.')))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "seriatim.linear.passive_aggressive" in loaded
+    assert not {"seriatim.linear.mirror", "seriatim.kernel", "seriatim.portfolio", "numpy.random"} & {*loaded}

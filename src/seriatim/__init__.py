@@ -25,7 +25,7 @@ def __getattr__(name: str) -> Any:
     if name[:1].isupper():
         from seriatim import catalogue
 
-        found = catalogue.algorithms().get(name)
+        found = catalogue.named(name)
         if found is not None:
             return found
     raise AttributeError(f"module 'seriatim' has no attribute {name!r}")

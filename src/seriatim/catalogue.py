@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from seriatim.errors import ParameterError
+from seriatim.places import PLACES
 
 if TYPE_CHECKING:
     from seriatim.estimator import Estimator
@@ -55,6 +56,16 @@ def algorithms() -> dict[str, type[Model]]:
     return dict(sorted(_registered.items(), key=lambda item: (item[1].family, item[0].lower())))
 
 
+def named(name: str) -> type[Model] | None:
+    """The algorithm of this class name, if there is one."""
+    return imported(name) if name in PLACES else algorithms().get(name)
+
+
+def imported(name: str) -> type[Model]:
+    """One of ours; only its own module is imported."""
+    return getattr(importlib.import_module(f"seriatim.{PLACES[name]}"), name)
+
+
 def command_name(cls: type[Model]) -> str:
     """The name on the command line.
 
@@ -67,6 +78,9 @@ def command_name(cls: type[Model]) -> str:
 
 def find(name: str) -> type[Model]:
     """The algorithm that a user means: `AROW`, `arow`, `soft-svm`, `SoftSVM`."""
+    for ours in PLACES:
+        if plain(ours) == plain(name):
+            return imported(ours)
     known = {plain(cls.__name__): cls for cls in algorithms().values()}
     if plain(name) in known:
         return known[plain(name)]

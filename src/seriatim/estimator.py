@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from seriatim.core.ahead import ahead
-from seriatim.core.learner import as_dict
-from seriatim.core.rows import LIMIT, Rows, check_weights
+from seriatim.core.ahead import THREADS, checked_ahead
+from seriatim.core.learner import Learner, as_dict
+from seriatim.core.rows import LIMIT, Rows, Unordered, check_weights
 from seriatim.core.scale import Scaler
 from seriatim.core.targets import targets_of
 from seriatim.core.vocabulary import Vocabulary
@@ -236,18 +236,27 @@ class Estimator(Model):
             rows = self._rows(X)
             y = self._targets(y, rows.n)
             rows.weights = sample_weight
-            if rows.nonzeros < max(LARGE, self._columns * len(self._labels)) or rows.names is not None:
-                rows = rows.check()
-                with self._undoing() if self._may_fail(y) else nullcontext():
-                    self._begin(rows, **options)
+            large = rows.nonzeros >= max(LARGE, self._columns * len(self._labels)) and rows.names is None
+            if large and THREADS > 1:
+                with suppress(Unordered):
+                    return self._learn_ahead(rows, y, **options)
+            rows = rows.check()
+            with self._undoing() if self._may_fail(y) else nullcontext():
+                self._begin(rows, **options)
+                self.learn_rows(rows, y)
+        return self
+
+    def _learn_ahead(self, rows: Rows, y: Any, **options: Any) -> Self:
+        """Learn rows that another core checks meanwhile, if nobody but the learner's own loop looks at them."""
+        with self._undoing():
+            self._begin(rows, **options)
+            kind, learner = type(self), self._learner
+            own = kind._own is Estimator._own and kind.learn_rows is Estimator.learn_rows and self._scaler is None
+            if own and type(learner).learn_rows is Learner.learn_rows and not learner.particular:
+                with checked_ahead(rows):
                     self.learn_rows(rows, y)
-            else:  # a large block is checked on another core just ahead of the learning
-                with self._undoing():
-                    self._begin(rows, **options)
-                    start = 0
-                    for part in ahead(Rows.check, rows.parts(LARGE // 2)):
-                        self.learn_rows(part, y[start : start + part.n])
-                        start += part.n
+            else:
+                self.learn_rows(rows.check(), y)
         return self
 
     @contextmanager

@@ -188,15 +188,16 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Model:
     version = manifest["version"]
     expect(type(version) is int, "the version is not a number")
     expect(version == VERSION, f"format version {version!r}; this program reads version {VERSION}")
-    known = catalogue.algorithms()
-    expect(manifest["class"] in known, f"no algorithm is called {manifest['class']!r}")
+    cls = catalogue.named(manifest["class"])
+    if cls is None:
+        raise ModelError(f"no algorithm is called {manifest['class']!r}")
     parameters = manifest["parameters"]
     expect(isinstance(parameters, dict), "the parameters are not an object")
-    for name, parameter in known[manifest["class"]].parameters.items():
+    for name, parameter in cls.parameters.items():
         known_parts = parts_of(parameter, name, tensors)
         arrays = {part: tensors.pop(f"{name}.{part}") for part in known_parts if f"{name}.{part}" in tensors}
         parameters[name] = parameter.restored(parameters[name], arrays)
-    model = known[manifest["class"]](**parameters)
+    model = cls(**parameters)
     model._check_parameters()
     of_rows = hasattr(model, "learn_rows")
     keys = {"version", "class", "parameters", "numbers"}

@@ -3,6 +3,7 @@
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Semaphore, Thread
 from typing import Any, Generic, TypeVar
@@ -111,6 +112,24 @@ def drain(queue: SimpleQueue[Any]) -> None:
             queue.get_nowait()
     except Empty:
         pass
+
+
+@contextmanager
+def checked_ahead(rows: Any) -> Iterator[None]:
+    """Within this, `Rows` are checked on another thread just ahead of a learner, to whom they come from the cache.
+
+    A row that is bad is an error of the learner when it comes to it, and so are columns that are not in order.
+    """
+    rows.begin_ahead()
+    thread = Thread(target=rows.check_ahead, daemon=True)
+    try:
+        thread.start()
+        yield
+    finally:
+        rows.stop_ahead()
+        if thread.ident is not None:
+            thread.join()
+        rows.end_ahead()
 
 
 def prefetched(items: Iterable[Item], depth: int = 2) -> Iterator[Item]:

@@ -165,7 +165,7 @@ cdef class Tally:
         self.labels, self.skip = [], skip
         self.cells = self.counts = np.zeros((0, 0), np.int64)
         self.given, self.thinning = at is not None, at is None and every is None
-        self.at = np.unique(np.asarray([] if at is None else at, np.int64))
+        self.at = np.empty(0, np.int64) if at is None else np.unique(np.asarray(at, np.int64))
         self.spacing = every or 1
         self.next = self.spacing if at is None else self.at[0] if len(self.at) else -1
         self.hold([np.empty(CURVE_POINTS, kind) for kind in (np.int64, float, float, np.int64, float)])

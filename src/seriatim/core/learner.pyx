@@ -158,8 +158,9 @@ cdef class Learner:
         self.grow(rows.features + 1)
         while self.learned < n:
             PyErr_CheckSignals()
-            stop = min(n, self.learned + BETWEEN_SIGNALS)
             with nogil:
+                stop = min(n, self.learned + BETWEEN_SIGNALS)
+                stop = rows.ready(start + self.learned, start + stop) - start
                 for i in range(self.learned, stop):
                     scored = NULL if scores == NULL else scores + i * self.classes
                     if delay and scored != NULL:
@@ -175,6 +176,8 @@ cdef class Learner:
                     self.learned += 1
                 self.weight = 1
             self.check_memory()
+            if self.learned < n and rows.pace != NULL:
+                rows.expect_more(start + self.learned)
 
     def score_rows(self, Rows rows):
         """The scores of each row, in an array of shape (rows, classes)."""

@@ -3,6 +3,16 @@ from seriatim.core.row cimport Row
 cimport cython
 
 
+cdef extern from "pace.h" nogil:
+    ctypedef struct Pace:                  # of one thread that checks rows and another that learns them
+        Py_ssize_t checked                 # so many rows have been
+        Py_ssize_t learned                 # so many are past
+        Py_ssize_t ended                   # no more rows will be checked, or none are wanted
+    Py_ssize_t read_now(const Py_ssize_t* number)
+    void write_now(Py_ssize_t* number, Py_ssize_t value)
+    void wait_a_little(Py_ssize_t turn)
+
+
 @cython.final
 cdef class Rows:
     cdef readonly Py_ssize_t n             # rows
@@ -25,7 +35,13 @@ cdef class Rows:
     cdef bint gone                         # the memory belongs to other rows now
     cdef int expect_here(self) except -1
     cdef Rows sorted(self)
+    cdef Pace* pace                        # NULL unless they are being checked by another thread
+    cdef int expect_more(self, Py_ssize_t i) except -1
     cdef int check_columns(self) except -1
+    cdef Py_ssize_t examine(self, Py_ssize_t begin, Py_ssize_t end, bint* ordered) noexcept nogil
+    cdef Py_ssize_t stretch(self, Py_ssize_t begin) noexcept nogil
+    cdef int refuse_row(self, Py_ssize_t i) except -1
+    cdef Py_ssize_t bad_column(self, Py_ssize_t i) noexcept nogil
     cdef Py_ssize_t bad_value(self, Py_ssize_t i) noexcept nogil
     cdef Rows replaced(self, start, index, value, Py_ssize_t features)
     cdef Rows revalued(self, value, norm2)
@@ -34,6 +50,18 @@ cdef class Rows:
     @staticmethod
     cdef Rows borrow(object owner, Py_ssize_t n, Py_ssize_t features, long long* start, int* index, double* value,
                      double* norm2)
+
+    cdef inline Py_ssize_t ready(self, Py_ssize_t i, Py_ssize_t stop) noexcept nogil:
+        """Where the rows from i on that may be learned end; i if row i was not found good."""
+        cdef Py_ssize_t turn = 0, checked
+        if self.pace == NULL:
+            return stop
+        write_now(&self.pace.learned, i)
+        while read_now(&self.pace.checked) <= i and not read_now(&self.pace.ended):
+            wait_a_little(turn)
+            turn += 1
+        checked = read_now(&self.pace.checked)
+        return max(i, min(checked, stop))
 
     cdef inline void get(self, Py_ssize_t i, double constant, Row* x) noexcept nogil:
         """Row i, as a learner sees it."""

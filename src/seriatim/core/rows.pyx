@@ -3,17 +3,24 @@
 import numpy as np
 
 from libc.math cimport isnan
-from libc.stdlib cimport free, malloc, qsort
+from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memcpy
 
 from seriatim.core.row cimport sum_of_squares
 
-from seriatim.errors import DataError
+from seriatim.errors import DataError, SeriatimError
 
 # A larger value could overflow where it is squared, multiplied by a weight, and squared again.
 LIMIT = 1e50
 cdef double VALUE_LIMIT = LIMIT
 cdef double NORM2_LIMIT = LIMIT * LIMIT    # where it is beyond, a value may be, and the row is looked at
+
+cdef Py_ssize_t STRETCH = 1 << 14    # values that are checked at once: they stay in a core's own cache
+cdef Py_ssize_t LEAD = 1 << 18       # values checked ahead of learning: they stay in the cache that cores share
+
+
+class Unordered(SeriatimError):
+    """Rows that were to be learned as they are checked have columns that are not in order."""
 
 
 def refuse(str where, double value):
@@ -73,6 +80,7 @@ cdef class Rows:
     def __dealloc__(self):
         if self.owns_norm2:
             free(self.norm2)
+        free(self.pace)
 
     def __len__(self):
         return self.n
@@ -319,38 +327,143 @@ cdef class Rows:
 
         Unsorted columns are sorted and duplicates summed, in a copy.
         """
-        cdef Py_ssize_t i, begin, end, bad = -1, n = self.n, features = self.features
-        cdef const double* value = self.value
-        cdef const int* index = self.index
-        cdef const long long* start = self.start
+        cdef Py_ssize_t begin = 0, end, bad = -1
+        cdef bint ordered = True
         self.expect_here()
         if self.norm2 != NULL:
             return self
-        if index != NULL and not self.ascending:
-            self.check_columns()
-        cdef double* norm2 = <double*> malloc(max(n, 1) * sizeof(double))
-        if norm2 == NULL:
-            raise MemoryError(f"no memory for {n} rows")
+        self.make_norms()
         with nogil:
-            for i in range(n):
-                begin = i * features if index == NULL else start[i]
-                end = begin + features if index == NULL else start[i + 1]
-                norm2[i] = sum_of_squares(value + begin, end - begin)
-                if self.gaps and isnan(norm2[i]):
-                    norm2[i] = known_norm2(value + begin, end - begin)
-                if not norm2[i] <= NORM2_LIMIT and not self.summed and self.bad_value(i) >= 0:
-                    bad = i
-                    break
+            while begin < self.n and bad < 0:
+                end = self.stretch(begin)
+                bad = self.examine(begin, end, &ordered)
+                begin = end
+        if bad >= 0 or not ordered:
+            self.drop_norms()
         if bad >= 0:
-            free(norm2)
-            i = self.bad_value(bad)
-            column = i - bad * features if index == NULL else index[i]
-            refuse(f"row {self.first + bad}, column {column}", value[i])
-        if index != NULL and not self.ascending and not ascending(self):
-            free(norm2)
-            return self.sorted().check()
-        self.norm2, self.owns_norm2 = norm2, True    # what has norms counts as checked
-        return self
+            self.refuse_row(bad)
+        return self if ordered else self.sorted().check()
+
+    def make_norms(self):
+        self.norm2 = <double*> malloc(max(self.n, 1) * sizeof(double))
+        if self.norm2 == NULL:
+            raise MemoryError(f"no memory for {self.n} rows")
+        self.owns_norm2 = True
+
+    def drop_norms(self):
+        """What has no norms counts as unchecked."""
+        free(self.norm2)
+        self.norm2, self.owns_norm2 = NULL, False
+
+    # ---- checked by one thread just ahead of another that learns them, which then finds them in the cache
+
+    def begin_ahead(self):
+        """From now on these rows are learned as far as `check_ahead`, on a thread of its own, has come."""
+        self.expect_here()
+        if self.norm2 != NULL:
+            raise ValueError("the rows have been checked already")
+        self.make_norms()
+        self.pace = <Pace*> calloc(1, sizeof(Pace))
+        if self.pace == NULL:
+            raise MemoryError("no memory for a thread")
+
+    def check_ahead(self):
+        """Check these rows, or as many of them as are good and wanted."""
+        cdef Py_ssize_t begin = 0, end, turn, dense = self.features if self.index == NULL else 0
+        cdef Py_ssize_t learned, lead
+        cdef bint ordered = True
+        with nogil:
+            while begin < self.n:
+                end, turn = self.stretch(begin), 0
+                while not read_now(&self.pace.ended):
+                    learned = read_now(&self.pace.learned)
+                    lead = (begin - learned) * dense if dense else self.start[begin] - self.start[learned]
+                    if lead <= LEAD:
+                        break
+                    wait_a_little(turn)
+                    turn += 1
+                if read_now(&self.pace.ended) or self.examine(begin, end, &ordered) >= 0 or not ordered:
+                    break
+                write_now(&self.pace.checked, end)
+                begin = end
+            write_now(&self.pace.ended, 1)
+
+    def stop_ahead(self):
+        """No more rows are wanted."""
+        write_now(&self.pace.ended, 1)
+
+    def end_ahead(self):
+        """The other thread has ended: these are rows like others, checked if all of them have been."""
+        if self.pace.checked < self.n:
+            self.drop_norms()
+        free(self.pace)
+        self.pace = NULL
+
+    cdef int expect_more(self, Py_ssize_t i) except -1:
+        """Say why row i was not checked, if nobody will check it."""
+        cdef bint ordered = True
+        cdef Py_ssize_t bad
+        if read_now(&self.pace.ended) and self.pace.checked <= i:
+            bad = self.examine(self.pace.checked, self.stretch(self.pace.checked), &ordered)
+            if bad >= 0:
+                self.refuse_row(bad)
+            raise Unordered("columns that are not in order")
+        return 0
+
+    cdef Py_ssize_t stretch(self, Py_ssize_t begin) noexcept nogil:
+        """Where the rows end that are checked at once."""
+        cdef Py_ssize_t end = begin + 1
+        if self.index == NULL:
+            end += STRETCH // max(self.features, 1)
+        else:
+            while end < self.n and self.start[end] - self.start[begin] < STRETCH:
+                end += 1
+        return min(end, self.n)
+
+    cdef Py_ssize_t examine(self, Py_ssize_t begin, Py_ssize_t end, bint* ordered) noexcept nogil:
+        """The norms of some rows; returns the first that no learner can take, or -1.
+
+        `ordered` becomes False where columns are not sorted and distinct: where they descend within a row.
+        """
+        cdef Py_ssize_t i, first, last, features = self.features
+        cdef int outside = 0, columns = <int> features
+        cdef unsigned int descents = 0
+        cdef const int* index = self.index
+        cdef const long long* start = self.start
+        if index != NULL and not self.ascending:
+            first, last = start[begin], start[end]
+            for i in range(first, last):
+                outside |= (index[i] < 0) | (index[i] >= columns)
+            for i in range(begin if outside else end, end):
+                if self.bad_column(i) >= 0:
+                    return i
+            for i in range(first + 1, last):
+                descents += index[i] <= index[i - 1]
+            for i in range(begin + 1, end):
+                if first < start[i] < last and start[i] != start[i - 1]:
+                    descents -= index[start[i]] <= index[start[i] - 1]
+            if descents != 0:
+                ordered[0] = False
+        for i in range(begin, end):
+            first = i * features if index == NULL else start[i]
+            last = first + features if index == NULL else start[i + 1]
+            self.norm2[i] = sum_of_squares(self.value + first, last - first)
+            if self.gaps and isnan(self.norm2[i]):
+                self.norm2[i] = known_norm2(self.value + first, last - first)
+            if not self.norm2[i] <= NORM2_LIMIT and not self.summed and self.bad_value(i) >= 0:
+                return i
+        return -1
+
+    cdef int refuse_row(self, Py_ssize_t i) except -1:
+        """Say what is wrong with a row."""
+        cdef Py_ssize_t place = self.bad_column(i)
+        row = f"row {self.first + i}"
+        if place >= 0:
+            raise DataError(f"{row}: column {self.index[place]} of the sparse matrix is not in 0..{self.features - 1}")
+        place = self.bad_value(i)
+        column = place - i * self.features if self.index == NULL else self.index[place]
+        refuse(f"{row}, column {column}", self.value[place])
+        return 0
 
     cdef int expect_here(self) except -1:
         if self.gone:
@@ -365,19 +478,20 @@ cdef class Rows:
         return rows
 
     cdef int check_columns(self) except -1:
-        cdef Py_ssize_t i, j, n = self.nonzeros
-        cdef int outside = 0, features = <int> self.features
-        cdef const int* index = self.index + self.start[0]
-        with nogil:
-            for i in range(n):
-                outside |= (index[i] < 0) | (index[i] >= features)
-        if outside:
-            for i in range(self.n):
-                for j in range(self.start[i], self.start[i + 1]):
-                    if not 0 <= self.index[j] < features:
-                        where = f"row {self.first + i}: column {self.index[j]}"
-                        raise DataError(f"{where} of the sparse matrix is not in 0..{features - 1}")
+        """Refuse columns that are not there, whatever their order."""
+        cdef Py_ssize_t i
+        for i in range(self.n):
+            if self.bad_column(i) >= 0:
+                self.refuse_row(i)
         return 0
+
+    cdef Py_ssize_t bad_column(self, Py_ssize_t i) noexcept nogil:
+        """The place of the first column of row i that is not there; -1 if there is none."""
+        cdef Py_ssize_t j
+        for j in range(0 if self.index == NULL else self.start[i], 0 if self.index == NULL else self.start[i + 1]):
+            if not 0 <= self.index[j] < self.features:
+                return j
+        return -1
 
     cdef Py_ssize_t bad_value(self, Py_ssize_t i) noexcept nogil:
         """The place of the first value of row i that no learner can take; -1 if there is none."""
@@ -396,21 +510,6 @@ cdef double known_norm2(const double* value, Py_ssize_t n) noexcept nogil:
     for i in range(n):
         total += 0 if isnan(value[i]) else value[i] * value[i]
     return total
-
-
-cdef bint ascending(Rows rows) noexcept:
-    """Whether the columns of every row are sorted and distinct: descents occur between rows only."""
-    cdef const long long* start = rows.start
-    cdef Py_ssize_t i, n = rows.n, begin = start[0], end = start[n]
-    cdef unsigned int descents = 0
-    cdef const int* index = rows.index
-    with nogil:
-        for i in range(begin + 1, end):
-            descents += index[i] <= index[i - 1]
-        for i in range(1, n):
-            if begin < start[i] < end and start[i] != start[i - 1]:
-                descents -= index[start[i]] <= index[start[i] - 1]
-    return descents == 0
 
 
 cdef struct Entry:

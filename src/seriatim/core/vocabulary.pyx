@@ -6,10 +6,9 @@ from datetime import date
 import numpy as np
 
 from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next
-from cpython.list cimport PyList_GET_ITEM
 from cpython.long cimport PyLong_AsLong
-from cpython.ref cimport PyObject
-from libc.stdlib cimport free
+from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from libc.stdlib cimport calloc, free
 
 from seriatim.core.memory cimport resize
 from seriatim.core.murmur cimport murmur3
@@ -26,14 +25,17 @@ cdef extern from "Python.h":
     double PyFloat_AS_DOUBLE(PyObject* x)
 
 cdef double LIMIT = LARGEST
+cdef int FEWEST = 7, MOST = 15    # bits of the places where keys are remembered
 
 
 cdef class Vocabulary:
     """Maps names to columns."""
 
+    def __cinit__(self):
+        self.forget(FEWEST)
+
     def __init__(self, names=()):
         self.names = list(names)
-        self.keys = []
         self.stamps = np.zeros(0, np.int64)
         self.number = {name: i for i, name in enumerate(self.names)}
         if len(self.number) != len(self.names):
@@ -42,7 +44,7 @@ cdef class Vocabulary:
     def __dealloc__(self):
         free(self.value)
         free(self.index)
-        free(self.columns)
+        release(self.met, 64 - self.shift)
 
     def __len__(self):
         return len(self.names)
@@ -50,8 +52,7 @@ cdef class Vocabulary:
     cdef int reserve(self, Py_ssize_t n) except -1:
         if n > self.room:
             n = max(n, 2 * self.room, 64)
-            if (resize(<void**> &self.value, n, sizeof(double)) < 0 or resize(<void**> &self.index, n, sizeof(int)) < 0
-                    or resize(<void**> &self.columns, n, sizeof(int)) < 0):
+            if resize(<void**> &self.value, n, sizeof(double)) < 0 or resize(<void**> &self.index, n, sizeof(int)) < 0:
                 raise MemoryError(f"no memory for a row of {n} features")
             self.room = n
         return 0
@@ -66,20 +67,47 @@ cdef class Vocabulary:
                 self.number[name] = len(self.names)
                 self.names.append(name)
             self.fresh = None
+            bits = 64 - self.shift
+            if bits < MOST and len(self.names) > 1 << bits:
+                self.forget(bits + 2)
         return 0
 
-    cdef int column(self, object name, bint learning, Py_ssize_t place) except -2:
+    cdef inline Py_ssize_t recalled(self, void* key) noexcept:
+        """The column of a key that is the very object of an earlier row, without looking at it; -1 if it is not known.
+
+        The keys of dicts are mostly the same objects again and again, and those of a row that is learned after it was
+        predicted always are.
+        """
+        cdef const Met* met = self.met + 2 * ((<unsigned long long> key * 0x9E3779B97F4A7C15ULL) >> self.shift)
+        return met[0].column if met[0].key == key else met[1].column if met[1].key == key else -1
+
+    cdef void remember(self, object name, Py_ssize_t column) noexcept:
+        """The key of a column, which takes the place of the older of two."""
+        cdef Met* met = self.met + 2 * ((<unsigned long long> <void*> name * 0x9E3779B97F4A7C15ULL) >> self.shift)
+        cdef void* gone = met[1].key
+        met[1] = met[0]
+        met[0].key, met[0].column = <void*> name, column
+        Py_INCREF(name)
+        if gone != NULL:
+            Py_DECREF(<object> gone)
+
+    cdef int forget(self, int bits) except -1:
+        """Remember no keys, and have room for more."""
+        cdef Met* met = <Met*> calloc(2 << bits, sizeof(Met))
+        if met == NULL:
+            raise MemoryError("no memory for the keys of rows")
+        release(self.met, 64 - self.shift)
+        self.met, self.shift = met, 64 - bits
+        return 0
+
+    cdef int column(self, object name, bint learning) except -2:
         """The column of a name, -1 if there is none; what is new is only noted until the row is known to be good."""
         cdef PyObject* found = PyDict_GetItemWithError(self.number, name)
         cdef int column
         if found != NULL:
             column = <int> PyLong_AsLong(<object> found)
-            if place < len(self.keys):
-                self.keys[place] = name
-                self.columns[place] = column
-            elif place == len(self.keys):
-                self.keys.append(name)
-                self.columns[place] = column
+            if type(name) is str:
+                self.remember(name, column)
             return column
         if not isinstance(name, str):
             raise DataError(f"the feature name {name!r} is a {type(name).__name__}; names are strings")
@@ -90,23 +118,18 @@ cdef class Vocabulary:
         self.fresh.append(name)
         return <int> (len(self.names) + len(self.fresh) - 1)
 
-    cdef int take(self, object name, double value, bint learning, Py_ssize_t place) except -1:
-        """Append one feature to the row at hand.
-
-        Where a key is the very object that stood in its place in an earlier row, as when a row is learned after it was
-        predicted, its column is known without looking it up.
-        """
-        cdef int column
+    cdef int take(self, object name, double value, bint learning) except -1:
+        """Append one feature to the row at hand."""
+        cdef Py_ssize_t column
         if not -LIMIT <= value <= LIMIT:
             refuse(f"feature {name!r}", value)
-        if place < len(self.keys) and <PyObject*> name == PyList_GET_ITEM(self.keys, place):
-            column = self.columns[place]
-        else:
-            column = self.column(name, learning, place)
+        column = self.recalled(<void*> name)
+        if column < 0:
+            column = self.column(name, learning)
         if column < 0:
             self.outside += value * value
             return 0
-        self.index[self.n] = column
+        self.index[self.n] = <int> column
         self.value[self.n] = value
         self.n += 1
         return 0
@@ -132,7 +155,7 @@ cdef class Vocabulary:
     cdef bint read(self, dict x, bint learning, bint flat) except -1:
         """Take the features of a dict; False if it is not flat, and must be."""
         cdef dict bag = None
-        cdef Py_ssize_t place = -1, position = 0, size = len(x)
+        cdef Py_ssize_t column, count = 0, position = 0, size = len(x)
         cdef PyObject* key
         cdef PyObject* item
         cdef double number_
@@ -141,17 +164,17 @@ cdef class Vocabulary:
         self.outside = 0
         self.fresh = None
         while PyDict_Next(x, &position, &key, &item):
-            place += 1
-            if place == size:
+            count += 1
+            if count > size:
                 raise DataError("the example has changed while it was read")
             if PyFloat_CheckExact(item):
                 number_ = PyFloat_AS_DOUBLE(item)
-                if (place < len(self.keys) and key == PyList_GET_ITEM(self.keys, place)
-                        and -LIMIT <= number_ <= LIMIT):    # as in `take`, without the call
-                    self.index[self.n], self.value[self.n] = self.columns[place], number_
+                column = self.recalled(key)
+                if column >= 0 and -LIMIT <= number_ <= LIMIT:    # as in `take`, without the call
+                    self.index[self.n], self.value[self.n] = <int> column, number_
                     self.n += 1
                 else:
-                    self.take(<object> key, number_, learning, place)
+                    self.take(<object> key, number_, learning)
                 continue
             name, value = <object> key, <object> item
             if isinstance(value, (str, list, tuple, set, frozenset)):
@@ -166,14 +189,13 @@ cdef class Vocabulary:
                     number_ = number(name, value)
                 finally:
                     self.reading = False
-                self.take(name, number_, learning, place)
+                self.take(name, number_, learning)
         if bag is not None:
             self.reserve(len(x) + len(bag))
-            for name, count in bag.items():
+            for name, many in bag.items():
                 if x.get(name) is not None:
                     raise DataError(f"feature {name!r} is there twice: by its own name, and as a word of a bag")
-                place += 1
-                self.take(name, count, learning, place)
+                self.take(name, many, learning)
         return True
 
     cdef int[::1] columns_of(self, Names names, Py_ssize_t n, bint learning):
@@ -256,6 +278,15 @@ cdef class Vocabulary:
                     return True
                 self.stamps[column[j]] = self.stamp
         return False
+
+
+cdef void release(Met* met, int bits) noexcept:
+    """Let go of the keys that are remembered."""
+    cdef Py_ssize_t i
+    for i in range(0 if met == NULL else 2 << bits):
+        if met[i].key != NULL:
+            Py_DECREF(<object> met[i].key)
+    free(met)
 
 
 cdef bint may_be_more(value) except -1:

@@ -84,9 +84,12 @@ class Stream:
 
     def __iter__(self) -> Blocks:
         """(rows, y) in order. The rows of a block are valid until the next one is asked for."""
+        if self.passes == 1 and self.shuffle is None:
+            yield from self.examples()
+            return
         rng = np.random.default_rng(self.shuffle)
-        if self.passes == 1 and (self.shuffle is None or self.buffer is not None):
-            yield from self.examples() if self.shuffle is None else self.stretches(self.examples(), rng)
+        if self.passes == 1 and self.buffer is not None:
+            yield from self.stretches(self.examples(), rng)
             return
         cache = Cache()
         try:
@@ -109,7 +112,7 @@ class Stream:
     def examples(self) -> Blocks:
         """One pass in the order of the source."""
         skip, left = self.skip, self.limit
-        rng = np.random.default_rng(0)
+        rng = None if self.sample is None else np.random.default_rng(0)
         for rows, y in self.source:
             if skip >= rows.n:
                 skip -= rows.n
@@ -117,7 +120,7 @@ class Stream:
             if skip:
                 rows, y = rows.slice(skip, rows.n), y[skip:]
                 skip = 0
-            if self.sample is not None:
+            if rng is not None:
                 rows, y = some(rows, y, np.flatnonzero(rng.random(rows.n) < self.sample))
             if left is not None and rows.n >= left:
                 if left:

@@ -104,10 +104,11 @@ def plain_expert(expert: Any) -> dict[str, Any]:
 
 def restored_expert(plain: Any, arrays: dict[str, np.ndarray], own: str) -> Any:
     """The reverse; its arrays are taken from those of all."""
-    known = catalogue.algorithms()
-    if not isinstance(plain, dict) or set(plain) != {"class", "parameters"} or plain["class"] not in known:
+    if not isinstance(plain, dict) or set(plain) != {"class", "parameters"}:
         raise ModelError("an expert is not an algorithm with its parameters")
-    cls, given = known[plain["class"]], plain["parameters"]
+    cls, given = catalogue.named(plain["class"]), plain["parameters"]
+    if cls is None:
+        raise ModelError(f"no algorithm is called {plain['class']!r}")
     if not isinstance(given, dict) or set(given) != set(cls.parameters):
         raise ModelError(f"the parameters of an expert are not those of {cls.__name__}")
     values = {}
