@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from seriatim import PA
 from seriatim.core.rows import Rows
+from seriatim.core.workspace import stacked
 from seriatim.data.libsvm import format_rows
 from seriatim.errors import DataError
 from seriatim.labels import coded
@@ -67,7 +68,7 @@ def test_text_has_the_digits_of_a_double_at_most(digits):
 @given(st.integers(1, 30), st.integers(1, 9), st.integers(0, 2**32))
 def test_stacked_columns_are_the_dense_rows(n, m, seed):
     X = np.random.default_rng(seed).standard_normal((n, m))
-    rows = Rows.stacked([np.ascontiguousarray(column) for column in X.T])
+    rows = stacked([np.ascontiguousarray(column) for column in X.T])
     assert np.array_equal(rows.arrays[0], X)
     assert np.array_equal(rows.norms, Rows.dense(X).norms)
 
@@ -76,9 +77,9 @@ def test_stacked_columns_are_the_dense_rows(n, m, seed):
 def test_columns_with_a_hole_are_not_stacked(bad):
     columns = [np.arange(20.0), np.arange(20.0)]
     columns[1][13] = bad
-    assert Rows.stacked(columns) is None
+    assert stacked(columns) is None
     with pytest.raises(ValueError, match="column 1 has 19 of 20"):
-        Rows.stacked([columns[0], columns[0][:19]])
+        stacked([columns[0], columns[0][:19]])
 
 
 def test_norms_that_do_not_fit_are_refused():

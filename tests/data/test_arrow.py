@@ -157,6 +157,23 @@ def test_a_run_does_not_depend_on_how_it_is_read(folder, monkeypatch, features):
     assert all(run == runs[0] for run in runs)
 
 
+@pytest.mark.parametrize("features", [{}, {"text": ["s"], "missing": "count"}, {"bits": 8}, {"cross": [("s", "t")]}])
+def test_strings_that_recur_are_read_as_those_that_do_not(folder, features):
+    """A dictionary's strings by their codes, whose places among the names are remembered."""
+    rng = np.random.default_rng(5)
+    some = np.array(["red", "a b a", "b a", "", "2024-02-29", "2024-02-28T07:30:00", None, "s=red"], dtype=object)
+    table = pa.table({k: pa.array(some[rng.integers(0, len(some), 90)]) for k in "st"} | {"label": np.arange(90) % 2})
+    runs = []
+    for coded in (True, False):
+        path = folder / "recurring.parquet"
+        pq.write_table(table, path, use_dictionary=coded, row_group_size=40)
+        with pq.ParquetFile(path) as file:
+            assert arrow.recurring_strings(file) == (["s", "t"] if coded else [])
+        runs.append(outcome(path, features=features))
+    assert runs[0] == runs[1]
+    assert rows_of(path, features={"missing": "count"}) == expected(table, missing="count")
+
+
 # ---- refusals
 
 FAR = {"n": pa.array([0.0] * 250), "label": pa.array([1, 0] * 125)}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from seriatim import PA, OGDRegressor, data, evaluate
-from seriatim.data import generators
+from seriatim.data import cache, generators
 from seriatim.errors import DataError, ParameterError
 
 
@@ -59,6 +59,29 @@ def test_what_is_kept_is_what_was_read(path, block, options):
     assert len(read) == passes * 200 and sorted(read) == sorted(passes * whole)
     assert read == examples(path, block=1 << 12, **options)
     assert (read[:200] == whole) == ("shuffle" not in options)
+
+
+@pytest.mark.parametrize("options", [{"passes": 3}, {"shuffle": 1, "passes": 2}, {"shuffle": 1, "buffer": 50}])
+def test_many_files_are_as_one(path, monkeypatch, options):
+    expected = examples(path, **options)
+    monkeypatch.setattr(cache, "STRETCH", 20)
+    monkeypatch.setattr(cache, "BLOCK", 10)
+    assert examples(path, block=64, **options) == expected
+
+
+def test_the_last_pass_gives_its_files_up(monkeypatch):
+    monkeypatch.setattr(cache, "STRETCH", 4)
+    blocks, kept = list(generators.dense(300, 4, block=10)), cache.Cache()
+    for rows, y in blocks:
+        kept.add(rows, y)
+    kept.ready()
+    monkeypatch.setattr(cache, "BLOCK", 1)
+    for last in (False, False, True):
+        assert sum(rows.n for rows, _ in kept.in_order(last)) == 300
+        closed = [file.closed for stretch in kept.stretches for file in stretch.files.values()]
+        assert any(closed) == last
+    kept.close()
+    assert all(file.closed for stretch in kept.stretches for file in stretch.files.values())
 
 
 def test_a_seed_is_an_order_and_each_pass_has_its_own(path):

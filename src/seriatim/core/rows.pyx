@@ -97,45 +97,6 @@ cdef class Rows:
         return rows
 
     @staticmethod
-    def stacked(list columns):
-        """The rows of a table given column by column, checked; None where a value is NaN or beyond the limit."""
-        cdef Py_ssize_t i = 0, j, k, few, m = len(columns), n = len(columns[0])
-        cdef const double[::1] column
-        cdef const double** values = <const double**> malloc(m * sizeof(void*))
-        cdef double* norm2 = <double*> malloc(max(n, 1) * sizeof(double))
-        cdef bint good = True
-        cdef double* out
-        cdef Rows rows
-        try:
-            if values == NULL or norm2 == NULL:
-                raise MemoryError(f"no memory for {n} rows")
-            for j, one in enumerate(columns):
-                column = one
-                if len(column) != n:
-                    raise ValueError(f"column {j} has {len(column)} of {n} values")
-                values[j] = &column[0] if n else NULL
-            rows = Rows.dense(np.empty((n, m)))
-            out = <double*> rows.value
-            with nogil:
-                while i < n:           # some rows at a time, so that what is read of each column is near
-                    few = min(8, n - i)
-                    for j in range(m):
-                        for k in range(few):
-                            out[k * m + j] = values[j][i + k]
-                    for k in range(few):
-                        norm2[i + k] = sum_of_squares(out + k * m, m)
-                        good = good and norm2[i + k] <= NORM2_LIMIT
-                    out += few * m
-                    i += few
-            if good:
-                rows.norm2, rows.owns_norm2 = norm2, True
-                norm2 = NULL
-        finally:
-            free(values)
-            free(norm2)
-        return rows if good else None
-
-    @staticmethod
     def sparse(start, index, value, Py_ssize_t features):
         """The rows of a CSR matrix."""
         cdef Rows rows = Rows.__new__(Rows)

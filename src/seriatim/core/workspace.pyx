@@ -2,9 +2,15 @@
 
 import numpy as np
 
-from libc.stdlib cimport free
+from libc.stdlib cimport free, malloc
 
 from seriatim.core.memory cimport resize
+
+from seriatim.core.rows import LIMIT
+
+cdef extern from "transpose.h":
+    bint rows_of_columns(Py_ssize_t n, Py_ssize_t m, const double** column, double* out, double* norm2,
+                         double limit) noexcept nogil
 
 
 cdef class Workspace:
@@ -39,6 +45,9 @@ cdef class Workspace:
         return 0
 
 
+cdef enum:
+    MOST_SPARE = 16
+
 cdef list spare = []                   # workspaces that wait for a block
 
 
@@ -49,7 +58,7 @@ cdef class Block:
         """Give the memory of the rows to the next block; they must not be used any more."""
         if self.workspace is not None and not self.rows.shared:
             self.rows.forget()
-            if len(spare) < 16:
+            if len(spare) < MOST_SPARE:
                 spare.append(self.workspace)
         self.workspace = None
 
@@ -61,6 +70,43 @@ cdef Workspace new_workspace(Py_ssize_t length):
         raise MemoryError
     work.start[0] = 0
     return work
+
+
+def stacked(list columns):
+    """The rows of a table given column by column, checked; None where a value is NaN or beyond the limit."""
+    cdef Py_ssize_t j, m = len(columns), n = len(columns[0])
+    cdef double limit = LIMIT * LIMIT
+    cdef const double[::1] column
+    cdef const double** values = <const double**> malloc(m * sizeof(void*))
+    cdef Workspace work = new_workspace(0)
+    cdef Rows rows = Rows.__new__(Rows)
+    cdef bint good
+    try:
+        if values == NULL or work.reserve_rows(n) < 0 or work.reserve_values(n * m) < 0:
+            raise MemoryError(f"no memory for {n} rows")
+        for j, one in enumerate(columns):
+            column = one
+            if len(column) != n:
+                raise ValueError(f"column {j} has {len(column)} of {n} values")
+            values[j] = &column[0] if n else NULL
+        with nogil:
+            good = rows_of_columns(n, m, values, work.value, work.norm2, limit)
+    finally:
+        free(values)
+    rows.owner = work
+    rows.n, rows.features, rows.nonzeros = n, m, n * m
+    rows.value, rows.norm2 = work.value, work.norm2
+    if good:
+        return rows
+    recycle(rows)
+    return None
+
+
+def recycle(Rows rows):
+    """Give the memory of rows that nobody will look at any more to the next block, if it is of the kind."""
+    work = rows.owner
+    if rows.give_up() and isinstance(work, Workspace) and len(spare) < MOST_SPARE:
+        spare.append(work)
 
 
 cdef Block finish(Workspace work, Position* at, list labels, Py_ssize_t lines, list bad, Py_ssize_t bad_count,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from seriatim.core.ahead import prefetched
 from seriatim.core.rows import Rows
+from seriatim.core.workspace import recycle
 from seriatim.data.tables import check_columns, known_label, label_column
 from seriatim.errors import DataError
 from seriatim.features import Features
@@ -18,11 +20,13 @@ from seriatim.features.encode import Crowd
 from seriatim.features.frames import arrow_column, frame_kinds, object_rows, table_rows
 
 BATCH = 1 << 16  # rows of a batch, at most
-CELLS = 1 << 21  # of a batch, about
+CELLS = 1 << 20  # of a batch, about
+BUFFER = 1 << 15  # bytes read at once of a column, where its pages are not larger
+DICTIONARY = 1 << 18  # bytes, up to which that of a column is small
 
 
-def batches(file: Any, format: str, name: str) -> Iterator[Any]:
-    """The record batches of a file that can be read at any place."""
+def batches(file: Any, format: str, name: str, coded: bool = False) -> Iterator[Any]:
+    """The record batches of a file that can be read at any place; `coded`, strings that recur may be dictionaries."""
     try:
         import pyarrow as pa
     except ImportError:
@@ -30,18 +34,40 @@ def batches(file: Any, format: str, name: str) -> Iterator[Any]:
 
     try:
         with pa.OSFile(file) if isinstance(file, str) else nullcontext(file) as opened:
-            for batch in parquet_batches(opened) if format == "parquet" else arrow_batches(opened):
+            for batch in parquet_batches(opened, coded) if format == "parquet" else arrow_batches(opened):
                 batch.validate(full=True)  # as text that is no UTF-8, which pyarrow takes as it is
                 yield batch
     except (pa.ArrowException, OSError, EOFError) as error:  # pyarrow's messages may be long
         raise DataError(f"{name}: damaged {format} data: {str(error).partition(chr(10))[0]}") from None
 
 
-def parquet_batches(file: Any) -> Iterator[Any]:
+def parquet_batches(file: Any, coded: bool) -> Iterator[Any]:
+    """Page by page, one column after another: a row group may be as large as the file, and there is work for the other
+    cores as soon as the first pages are there."""
     import pyarrow.parquet as pq
 
-    opened = pq.ParquetFile(file)
-    return opened.iter_batches(batch_size=max(256, min(BATCH, CELLS // max(opened.metadata.num_columns, 1))))
+    how: dict[str, Any] = {"buffer_size": BUFFER, "pre_buffer": False}
+    opened = pq.ParquetFile(file, **how)
+    if coded and (recurring := recurring_strings(opened)):
+        opened = pq.ParquetFile(file, metadata=opened.metadata, read_dictionary=recurring, **how)
+    size = max(256, min(BATCH, CELLS // max(opened.metadata.num_columns, 1)))
+    return opened.iter_batches(batch_size=size, use_threads=False)
+
+
+def recurring_strings(opened: Any) -> list[str]:
+    """The columns of strings that have a small dictionary, in the first row group at least."""
+    import pyarrow as pa
+
+    if not opened.metadata.num_row_groups:
+        return []
+    names = {field.name for field in opened.schema_arrow if field.type in (pa.string(), pa.large_string())}
+    group = opened.metadata.row_group(0)
+    chunks = [chunk for chunk in map(group.column, range(group.num_columns)) if chunk.path_in_schema in names]
+    return [
+        chunk.path_in_schema
+        for chunk in chunks
+        if chunk.has_dictionary_page and chunk.data_page_offset - chunk.dictionary_page_offset <= DICTIONARY
+    ]
 
 
 def arrow_batches(file: Any) -> Iterator[Any]:
@@ -71,28 +97,29 @@ def blocks(
 
     seen = 0
     label, kinds = None, {}
-    for batch in prefetched(batches(file, format, name)):
-        table = typed(pa.Table.from_batches([batch]), schema)
-        names = table.column_names
+    for batch in map(partial(typed, schema=schema), prefetched(batches(file, format, name, coded=True))):
+        n, names = batch.num_rows, batch.schema.names
         if not seen:  # it is the same for all batches
             label = known_label(names, label_column(name, names, features.label, labelled), schema)
             check_columns(name, names, features, schema)
         try:
             if not seen:
-                inputs = table if label is None else table.drop_columns([label])
+                inputs = pa.Table.from_batches([batch])
+                inputs = inputs if label is None else inputs.drop_columns([label])
                 kinds = frame_kinds(nw.from_native(inputs), features, schema)
                 schema |= {**kinds, **({} if label is None else {label: "label"})}
-            y = np.full(len(table), np.nan) if label is None else labels(table[label], label, labelled)
+            y = np.full(n, np.nan) if label is None else labels(batch.column(label), label, labelled)
             if "objects" in kinds.values():
-                rows = object_rows(table.select(list(kinds)).to_pylist(), features, crowd)
+                rows = object_rows(batch.select(list(kinds)).to_pylist(), features, crowd)
             else:
-                columns = [arrow_column(table[k], kind) for k, kind in kinds.items()]
-                rows = table_rows(columns, kinds, len(table), features, crowd)
+                columns = [arrow_column(batch.column(k), kind) for k, kind in kinds.items()]
+                rows = table_rows(columns, kinds, n, features, crowd)
         except DataError as error:
-            raise DataError(f"{name}: {placed(str(error), seen, len(table))}") from None
+            raise DataError(f"{name}: {placed(str(error), seen, n)}") from None
         rows.schema = schema
-        seen += len(table)
+        seen += n
         yield rows.check(), y
+        recycle(rows)
 
 
 def placed(problem: str, seen: int, n: int) -> str:
@@ -103,15 +130,16 @@ def placed(problem: str, seen: int, n: int) -> str:
     return f"row {seen + int(row[1]) + 1}{problem[row.end() :]}"
 
 
-def typed(table: Any, schema: dict[str, str]) -> Any:
+def typed(batch: Any, schema: dict[str, str]) -> Any:
     """A column of nothing but nulls may have no type: it gets the one it is known by, or that of categories."""
     import pyarrow as pa
 
-    for i, field in enumerate(table.schema):
-        if pa.types.is_null(field.type):
-            kind = pa.float64() if schema.get(field.name) in ("number", "flag") else pa.string()
-            table = table.set_column(i, field.name, table.column(i).cast(kind))
-    return table
+    if pa.null() not in batch.schema.types:
+        return batch
+    known = [pa.float64() if schema.get(name) in ("number", "flag") else pa.string() for name in batch.schema.names]
+    kinds = zip(batch.columns, known, strict=True)
+    columns = [column.cast(kind) if pa.types.is_null(column.type) else column for column, kind in kinds]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 def labels(column: Any, name: str, labelled: bool) -> np.ndarray:
@@ -119,11 +147,12 @@ def labels(column: Any, name: str, labelled: bool) -> np.ndarray:
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+        column = column.dictionary_decode()
     kind, is_a = column.type, pa.types
     if is_a.is_integer(kind) or is_a.is_floating(kind) or is_a.is_decimal(kind) or is_a.is_boolean(kind):
         try:
-            y = (column.cast(pa.string()) if is_a.is_decimal(kind) else column).cast(pa.float64()).to_numpy()
+            y = (column.cast(pa.string()) if is_a.is_decimal(kind) else column).cast(pa.float64())
+            y = y.to_numpy(zero_copy_only=False)
         except pa.ArrowInvalid as error:  # a whole number that is none of those of 64 bits
             raise DataError(f"column {name!r}: no label: {error}") from None
         there = y == y

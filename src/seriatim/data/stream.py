@@ -99,13 +99,13 @@ class Stream:
                 for _ in kept(cache, self.examples()):
                     pass
             cache.ready()
-            for _ in range(self.passes - (self.shuffle is None)):
+            for left in reversed(range(self.passes - (self.shuffle is None))):
                 if self.shuffle is None:
-                    yield from cache
+                    yield from cache.in_order(last=left == 0)
                 elif self.buffer is None:
                     yield from cache.permuted(rng)
                 else:
-                    yield from self.stretches(iter(cache), rng)
+                    yield from self.stretches(cache.in_order(last=left == 0), rng)
         finally:
             cache.close()
 

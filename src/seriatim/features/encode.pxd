@@ -27,6 +27,14 @@ cdef struct Column:
     int slot                           # among the crossed columns; -1: not crossed
     int place                          # among the names of a block, for numbers; -1: must be looked up
 
+cdef struct Cells:                     # of a column, as one of three kinds
+    const double* number               # numbers; NULL: strings
+    const long long* offset            # string i is text[offset[i]:offset[i + 1]] where known[i]
+    const char* text
+    const unsigned char* known
+    const int* code                    # the string of each cell, if they recur; negative: missing
+    int* place                         # by string: 1 + its place among the names of the block, 0 until it is known
+
 cdef enum Trouble:
     FINE = 0
     NO_ROOM = -1
@@ -100,7 +108,10 @@ cdef class Encoder:
     cdef int cross(self) noexcept nogil
     cdef int add(self, const char* prefix, Py_ssize_t before, char mark, const char* name, Py_ssize_t length,
                  uint32_t hash, double x) noexcept nogil
+    cdef void put(self, int place, double x) noexcept nogil
     cdef int number(self, Py_ssize_t column, double x) noexcept nogil
+    cdef int cell_string(self, const Cells* c, Py_ssize_t column, Py_ssize_t i) noexcept nogil
+    cdef bint is_category(self, Py_ssize_t column, const char* text, Py_ssize_t n) noexcept nogil
     cdef int string(self, Py_ssize_t column, const char* text, Py_ssize_t n, bint bag=*) noexcept nogil
     cdef int category(self, const Column* c, const char* text, Py_ssize_t n) noexcept nogil
     cdef int part(self, const Column* c, const char* what, Py_ssize_t what_length, const char* text, Py_ssize_t n) \

@@ -252,6 +252,12 @@ cdef class Encoder:
         self.k = k + 1
         return FINE
 
+    cdef inline void put(self, int place, double x) noexcept nogil:
+        """As `add` does it, for a name that need not be looked up and is not in the row yet; there must be room."""
+        self.names.last[place] = self.k
+        self.work.index[self.k], self.work.value[self.k] = place, x
+        self.k += 1
+
     # ---- cells
 
     cdef int number(self, Py_ssize_t column, double x) noexcept nogil:
@@ -261,9 +267,7 @@ cdef class Encoder:
         if c.slot >= 0:
             self.slot_begin[c.slot] = k
         elif c.place >= 0 and k < self.work.values_room and self.names.last[c.place] < self.at.values:
-            self.names.last[c.place] = k    # as `add` does it, where the name need not be looked up
-            self.work.index[k], self.work.value[k] = c.place, x
-            self.k = k + 1
+            self.put(c.place, x)
             return FINE
         trouble = self.add(NULL, 0, 0, c.name, c.length, c.hash, x)
         if c.slot >= 0:
@@ -463,49 +467,58 @@ cdef class Encoder:
 
     def take_columns(self, list columns, Py_ssize_t n):
         """Append n rows of a table. A column is an array of numbers, of which NaN is missing, or strings as
-        (offsets, bytes, valid): string i is bytes[offsets[i]:offsets[i + 1]] where valid[i]."""
-        cdef Py_ssize_t i, j, m = len(columns)
+        (offsets, bytes, valid): string i is bytes[offsets[i]:offsets[i + 1]] where valid[i]; or strings that recur, as
+        the same of each one and, last, codes: cell i is string codes[i], or missing if that is negative."""
+        cdef Py_ssize_t i, j, strings, m = len(columns)
         cdef const double[::1] numbers
         cdef const long long[::1] offsets
         cdef const unsigned char[::1] text, valid
-        cdef const double** number = <const double**> calloc(m, sizeof(void*))
-        cdef const long long** offset = <const long long**> calloc(m, sizeof(void*))
-        cdef const char** bytes_ = <const char**> calloc(m, sizeof(void*))
-        cdef const unsigned char** known = <const unsigned char**> calloc(m, sizeof(void*))
+        cdef const int[::1] codes
+        cdef Cells* cells = <Cells*> calloc(m, sizeof(Cells))
+        cdef Cells* c
         cdef int trouble = FINE
         cdef double x
         try:
-            if number == NULL or offset == NULL or bytes_ == NULL or known == NULL:
+            if cells == NULL:
                 raise MemoryError
             for j, column in enumerate(columns):
-                if isinstance(column, tuple):
-                    offsets, text, valid = column
-                    if len(offsets) != n + 1 or len(valid) != n or len(text) < offsets[n] + PADDING:
-                        raise ValueError(f"column {j}: its arrays do not fit")
-                    offset[j], bytes_[j], known[j] = &offsets[0], <const char*> &text[0], &valid[0] if n else NULL
-                else:
+                c = &cells[j]
+                if not isinstance(column, tuple):
                     numbers = column
                     if len(numbers) != n:
                         raise ValueError(f"column {j} has {len(numbers)} of {n} values")
-                    number[j] = &numbers[0] if n else NULL
+                    c.number = &numbers[0] if n else NULL
+                    continue
+                offsets, text, valid = column[:3]
+                strings = n
+                if len(column) == 4:
+                    codes = column[3]
+                    strings = len(valid)
+                    c.code, c.place = &codes[0] if n else NULL, <int*> calloc(max(strings, 1), sizeof(int))
+                    if c.place == NULL:
+                        raise MemoryError
+                    if len(codes) != n or np.max(codes, initial=-1) >= strings:
+                        raise ValueError(f"column {j}: its codes do not fit")
+                if len(offsets) != strings + 1 or len(valid) != strings or len(text) < offsets[strings] + PADDING:
+                    raise ValueError(f"column {j}: its arrays do not fit")
+                c.offset, c.text, c.known = &offsets[0], <const char*> &text[0], &valid[0] if strings else NULL
             with nogil:
                 for i in range(n):
                     trouble = self.begin_row()
                     for j in range(m):
                         if trouble:
                             break
-                        if number[j] != NULL:
-                            x = number[j][i]
-                            if x != x:
-                                trouble = self.missing(j)
-                            elif -LIMIT <= x <= LIMIT:
-                                trouble = self.number(j, x)
-                            else:
-                                trouble = TOO_WILD
-                        elif known[j] != NULL and known[j][i]:
-                            trouble = self.string(j, bytes_[j] + offset[j][i], offset[j][i + 1] - offset[j][i])
-                        else:
+                        c = &cells[j]
+                        if c.number == NULL:
+                            trouble = self.cell_string(c, j, i)
+                            continue
+                        x = c.number[i]
+                        if x != x:
                             trouble = self.missing(j)
+                        elif -LIMIT <= x <= LIMIT:
+                            trouble = self.number(j, x)
+                        else:
+                            trouble = TOO_WILD
                     if trouble == FINE:
                         trouble = self.end_row()
                     if trouble:
@@ -513,15 +526,38 @@ cdef class Encoder:
             if trouble == TOO_WILD:
                 where = f"row {self.at.rows}"
                 for j in range(m):
-                    if number[j] != NULL and not -LIMIT <= number[j][self.at.rows] <= LIMIT:
-                        refuse(f"{where}, column {self.plan.names[j]!r}", number[j][self.at.rows])
+                    if cells[j].number != NULL and not -LIMIT <= cells[j].number[self.at.rows] <= LIMIT:
+                        refuse(f"{where}, column {self.plan.names[j]!r}", cells[j].number[self.at.rows])
                 raise DataError(f"{where}: a product of crossed columns is beyond +-{LIMIT:g}")
             expect(trouble)
         finally:
-            free(number)
-            free(offset)
-            free(bytes_)
-            free(known)
+            for j in range(m if cells != NULL else 0):
+                free(cells[j].place)
+            free(cells)
+
+    cdef inline int cell_string(self, const Cells* c, Py_ssize_t column, Py_ssize_t i) noexcept nogil:
+        """Cell i of a column of strings."""
+        cdef Py_ssize_t k = self.k
+        cdef int place, trouble
+        if c.code != NULL:
+            i = c.code[i]
+        if i < 0 or c.known == NULL or not c.known[i]:
+            return self.missing(column)
+        place = 0 if c.code == NULL else c.place[i]
+        if place and k < self.work.values_room and self.names.last[place - 1] < self.at.values:
+            self.put(place - 1, 1)
+            return FINE
+        trouble = self.string(column, c.text + c.offset[i], c.offset[i + 1] - c.offset[i])
+        # A category is one feature wherever it stands, and its place is remembered.
+        if c.code != NULL and self.k == k + 1 and self.is_category(column, c.text + c.offset[i],
+                                                                   c.offset[i + 1] - c.offset[i]):
+            c.place[i] = self.work.index[k] + 1
+        return trouble
+
+    cdef bint is_category(self, Py_ssize_t column, const char* text, Py_ssize_t n) noexcept nogil:
+        """Whether a string is by itself the name of a feature that need not be crossed."""
+        cdef const Column* c = &self.plan.columns[column]
+        return self.plan.bits == 0 and c.kind != TEXT and c.slot < 0 and not is_date(text, n)
 
     cdef Block block(self, list labels, Py_ssize_t lines, list bad, Py_ssize_t bad_count):
         """The rows that are whole."""

@@ -9,12 +9,13 @@ import numpy as np
 
 from seriatim.core.names import Names
 from seriatim.core.rows import Rows
+from seriatim.core.workspace import stacked
 from seriatim.errors import DataError
 from seriatim.features.encode import Crowd, Encoder, Plan
 from seriatim.features.spec import Features
 
 PADDING = 64  # bytes behind the strings of a column
-Strings = tuple[np.ndarray, np.ndarray, np.ndarray]  # offsets, bytes, whether each is there
+Strings = tuple[np.ndarray, ...]  # offsets, bytes, whether each is there; and codes, where they recur
 
 
 def frame_rows(X: Any, features: Features, schema: dict[str, str], crowd: Crowd | None = None) -> Rows:
@@ -55,7 +56,7 @@ def table_rows(
 ) -> Rows:
     """The rows of a table given column by column."""
     if not features.bits and not features.cross and columns and all(isinstance(one, np.ndarray) for one in columns):
-        rows = Rows.stacked(columns)
+        rows = stacked(columns)
         if rows is not None:
             rows.names, rows.schema = Names(kinds), kinds
             return rows
@@ -131,18 +132,32 @@ def strings(name: str, values: list[Any]) -> Strings:
 
 def arrow_column(array: Any, kind: str) -> np.ndarray | Strings:
     """The same of a column of Arrow; numbers without narwhals, which would take longer than reading them."""
+    if kind in ("number", "flag"):
+        return arrow_numbers(array)
     import narwhals.stable.v1 as nw
+    import pyarrow as pa
 
-    return arrow_numbers(array) if kind in ("number", "flag") else column(nw.from_native(array, series_only=True), kind)
+    one = array.chunk(0) if isinstance(array, pa.ChunkedArray) and array.num_chunks == 1 else array
+    if isinstance(one, pa.DictionaryArray) and one.type.value_type in (pa.string(), pa.large_string()):
+        return *arrow_strings(one.dictionary), arrow_codes(one)
+    whole = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+    return column(nw.from_native(whole, series_only=True), kind)
+
+
+def arrow_codes(array: Any) -> np.ndarray:
+    """Which string of its dictionary each value of an Arrow array is, -1 where there is none."""
+    import pyarrow as pa
+
+    return array.indices.cast(pa.int32()).fill_null(-1).to_numpy()
 
 
 def arrow_numbers(array: Any) -> np.ndarray:
     """Numbers of Arrow, NaN where there is none; in its own memory where that is how they are."""
     import pyarrow as pa
 
-    if pa.types.is_decimal(array.type):  # by way of its text: pyarrow's own way is not exact
-        array = array.cast(pa.string())
-    if not pa.types.is_float64(array.type):
+    if array.type != pa.float64():
+        if pa.types.is_decimal(array.type):  # by way of its text: pyarrow's own way is not exact
+            array = array.cast(pa.string())
         array = array.cast(pa.float64(), safe=False)  # whole numbers beyond 2^53 are rounded
     if isinstance(array, pa.ChunkedArray) and array.num_chunks == 1:
         array = array.chunk(0)

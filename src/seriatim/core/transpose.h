@@ -1,0 +1,62 @@
+/* A table given column by column as rows, four rows and four columns at a time. */
+#include "wide.h"
+
+typedef double four __attribute__((vector_size(32)));
+typedef double four_anywhere __attribute__((vector_size(32), aligned(8)));
+
+#if defined(__clang__) || __GNUC__ >= 12
+#define PICK(x, y, a, b, c, d) __builtin_shufflevector(x, y, a, b, c, d)
+#else
+typedef long long which __attribute__((vector_size(32)));
+#define PICK(x, y, a, b, c, d) __builtin_shuffle(x, y, (which) {a, b, c, d})
+#endif
+
+#define SOME(j) (*(const four_anywhere *) (column[j] + i))
+#define PUT(row, x) (*(four_anywhere *) (out + (i + row) * m + j) = x)
+
+/* n rows of m numbers, and of each its norm, as `sum_of_squares` has it to the last bit. Says whether all norms are at
+   most `limit`, and so no number is NaN. */
+WIDE static int rows_of_columns(Py_ssize_t n, Py_ssize_t m, const double *const *column, double *restrict out,
+                                double *restrict norm2, double limit)
+{
+    Py_ssize_t i = 0, j;
+    int good = 1;
+    for (; i + 4 <= n; i += 4) {
+        four s = {0, 0, 0, 0}, t = s, u = s, v = s;
+        for (j = 0; j + 4 <= m; j += 4) {
+            const four a = SOME(j), b = SOME(j + 1), c = SOME(j + 2), d = SOME(j + 3);
+            const four ab = PICK(a, b, 0, 4, 2, 6), cd = PICK(c, d, 0, 4, 2, 6);
+            const four AB = PICK(a, b, 1, 5, 3, 7), CD = PICK(c, d, 1, 5, 3, 7);
+            PUT(0, PICK(ab, cd, 0, 1, 4, 5));
+            PUT(1, PICK(AB, CD, 0, 1, 4, 5));
+            PUT(2, PICK(ab, cd, 2, 3, 6, 7));
+            PUT(3, PICK(AB, CD, 2, 3, 6, 7));
+            s += a * a;
+            t += b * b;
+            u += c * c;
+            v += d * d;
+        }
+        for (; j < m; j++) {
+            const four a = SOME(j);
+            for (int k = 0; k < 4; k++)
+                out[(i + k) * m + j] = a[k];
+            s += a * a;
+        }
+        s = (s + t) + (u + v);
+        for (int k = 0; k < 4; k++) {
+            norm2[i + k] = s[k] < 1e-150 ? 0 : s[k];
+            good &= s[k] <= limit;
+        }
+    }
+    for (; i < n; i++) {
+        double s[4] = {0, 0, 0, 0};
+        for (j = 0; j < m; j++) {
+            const double a = out[i * m + j] = column[j][i];
+            s[j < m - m % 4 ? j % 4 : 0] += a * a;
+        }
+        norm2[i] = (s[0] + s[1]) + (s[2] + s[3]);
+        good &= norm2[i] <= limit;
+        norm2[i] = norm2[i] < 1e-150 ? 0 : norm2[i];
+    }
+    return good;
+}
