@@ -15,12 +15,14 @@ from bench.workers.turns import serve
 
 def ours(name: str, days: int) -> Callable[[], dict[str, Any]]:
     import seriatim
+    from seriatim.cli.portfolio import one_of
     from seriatim.portfolio import backtest, load
 
+    strategy = one_of(name)[1]
     X = load("nyse")[:days]
 
     def run() -> dict[str, Any]:
-        figures = backtest(name, X).as_dict()
+        figures = backtest(strategy, X).as_dict()
         return {"wealth": figures["final_wealth"], "version": seriatim.__version__}
 
     return run

@@ -1212,12 +1212,14 @@ class HalfSpaceTrees(Detector):
 
 class Anticor(Strategy):
     window: int
+    shortest: int
     nested: bool
     start: Literal["target", "drifted"] | None
     def __init__(
         self,
         *,
         window: int = ...,
+        shortest: int = ...,
         nested: bool = ...,
         start: Literal["target", "drifted"] | None = ...,
     ) -> None: ...

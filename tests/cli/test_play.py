@@ -51,7 +51,7 @@ def test_who_has_a_habit_loses(habit):
 
 def figures(shown):
     won, mine, ties = map(int, re.search(r"you won (\d+), I won (\d+), (\d+) tie", shown).groups())
-    regret, bound = map(float, re.search(r"regret is (-?[\d.]+); .* exceed ([\d.]+)", shown).groups())
+    regret, bound = map(float, re.search(r"regret is (-?[\d.]+); .* at most ([\d.]+)", shown).groups())
     return won, mine, ties, regret, bound
 
 

@@ -150,6 +150,99 @@ def test_where_a_file_is_wrong(tmp_path, market):
     path.write_text("\n".join(lines))
     with pytest.raises(ParseError, match=r"line 4, column 5: 'x' is no number"):
         raise run(path, "-a", "ucrp").exception
-    market[7, 2] = -1
-    with pytest.raises(DataError, match="day 7, asset c: -1"):
-        raise run(write(path, market), "-a", "ucrp").exception
+    for bad in (-1, 0, np.inf):
+        market[7, 2] = bad
+        with pytest.raises(ParseError, match=rf"line 9, column 4: {bad}; a price, or a relative, is a number above 0"):
+            raise run(write(path, market), "-a", "ucrp").exception
+
+
+def made(path, rows, header, first, mark=","):
+    """A file whose first column is `first(t)`, and how its numbers are read."""
+    lines = [mark.join([str(first(t)), *map(repr, row)]) for t, row in enumerate(rows.tolist())]
+    path.write_text("\n".join([*([header] if header is not None else []), *lines]))
+    X, names = portfolio.market.read(path)
+    return X.shape == rows.shape and (rows == X).all(), names
+
+
+@pytest.mark.parametrize(
+    ("header", "first", "names"),
+    [
+        ("date,a,b,c,d", lambda t: f"2020-01-{t:02}", ["a", "b", "c", "d"]),
+        (None, lambda t: f"2020-01-{t:02}", None),
+        ("date,a,b,c,d", lambda t: 20200101 + t, ["a", "b", "c", "d"]),
+        (",a,b,c,d", lambda t: t, ["a", "b", "c", "d"]),
+        ("year,a,b,c,d", lambda t: 1960 + t, ["a", "b", "c", "d"]),
+        (",0,1,2,3", lambda t: t, ["0", "1", "2", "3"]),
+        ("date,1,2,3,4", lambda t: f"2020-01-{t:02}", ["1", "2", "3", "4"]),
+        ("date,4711,4712,4713,4714", lambda t: f"2020-01-{t:02}", ["4711", "4712", "4713", "4714"]),
+        ('date,"a\nx","b, c",c,d', lambda t: f"2020-01-{t:02}", ["a\nx", "b, c", "c", "d"]),
+    ],
+)  # fmt: skip
+def test_headings_and_columns_that_are_no_assets(tmp_path, market, header, first, names):
+    """Dates in words or numbers, days that are counted, names that are numbers, none at all."""
+    assert made(tmp_path / "r.csv", market, header, first) == (True, names)
+
+
+def test_a_missing_number_in_the_first_line_is_no_name(tmp_path, market):
+    market[0, 1] = np.nan
+    for word in ("NA", "", "-", "nan"):
+        lines = [",".join(word if value != value else repr(value) for value in row) for row in market.tolist()]
+        (tmp_path / "r.csv").write_text("\n".join(lines))
+        X, names = portfolio.market.read(tmp_path / "r.csv")
+        assert names is None
+        assert np.array_equal(X, market, equal_nan=True)
+
+
+def test_comments_with_commas(tmp_path, market):
+    text = "# a, b, c, d\n\n" + "\n".join(";".join(map(repr, row)) for row in market.tolist())
+    (tmp_path / "r.csv").write_text(text)
+    assert (portfolio.market.read(tmp_path / "r.csv")[0] == market).all()
+
+
+UNREADABLE = {
+    "nothing": ("", "no rows"),
+    "only a heading": ("date,a,b\n", "no rows below the heading"),
+    "currency": ("date,a\n2020-01-01,$5\n", r"line 2, column 2: '\$5' is no number, nor is any other cell"),
+    "commas for points": ("date;a\n2020-01-01;5,1\n", r"line 2, column 2: '5,1' is no number"),
+    "too short a line": ("date,a,b\n2020-01-01,5,6\n2020-01-02,5\n", "line 3, column 3: 2 columns; the first line"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "problem"), UNREADABLE.values(), ids=list(UNREADABLE))
+def test_files_that_cannot_be_read(tmp_path, text, problem):
+    (tmp_path / "r.csv").write_text(text)
+    with pytest.raises(DataError, match=problem):
+        raise run(tmp_path / "r.csv").exception
+
+
+def test_files_that_are_no_tables(tmp_path):
+    for name, raw in (("r.csv", b"\x1f\x8bnonsense"), ("r.csv", b"\xff\xfe\x00"), ("r.parquet", b"nonsense")):
+        (tmp_path / name).write_bytes(raw)
+        with pytest.raises(DataError, match="not a table"):
+            raise run(tmp_path / name).exception
+
+
+@pytest.mark.parametrize("date", [lambda t: f"2020-02-{40 - t:02}", lambda t: 20200240 - t], ids=["words", "numbers"])
+def test_days_that_run_backwards(tmp_path, market, date):
+    with pytest.raises(DataError, match=r"column date runs backwards, from .*40 to .*01; the first day is first"):
+        made(tmp_path / "r.csv", market, "date,a,b,c,d", date)
+
+
+def test_parquet(tmp_path, market):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    columns = {"day": np.arange(40), "when": [f"d{t}" for t in range(40)], "a": market[:, 0], "b": market[:, 1]}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "r.parquet")
+    X, names = portfolio.market.read(tmp_path / "r.parquet")
+    assert names == ["a", "b"]
+    assert (market[:, :2] == X).all()
+
+
+def test_too_little_to_tell(tmp_path, market):
+    """One day of prices is not a day that multiplied everything by fifty."""
+    for rows in (50 * market[:1], market[:2]):
+        done = run(write(tmp_path / "r.csv", rows), "-a", "ucrp")
+        assert done.exit_code == 2
+        assert "too few numbers to tell prices" in done.output
+    assert figures(tmp_path / "r.csv", "-a", "ucrp", "--relatives")["setting"]["days"] == 2

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 import numpy as np
 import pytest
 
@@ -78,10 +81,52 @@ def test_the_last_pass_gives_its_files_up(monkeypatch):
     monkeypatch.setattr(cache, "BLOCK", 1)
     for last in (False, False, True):
         assert sum(rows.n for rows, _ in kept.in_order(last)) == 300
-        closed = [file.closed for stretch in kept.stretches for file in stretch.files.values()]
+        closed = [file.file.closed for stretch in kept.stretches for file in stretch.files.values()]
         assert any(closed) == last
     kept.close()
-    assert all(file.closed for stretch in kept.stretches for file in stretch.files.values())
+    assert all(file.file.closed for stretch in kept.stretches for file in stretch.files.values())
+
+
+def test_examples_that_were_cut_short_are_an_error():
+    kept = cache.Cache()
+    for rows, y in generators.dense(300, 4, block=10):
+        kept.add(rows, y)
+    kept.ready()
+    for name in cache.OF_STRETCH:
+        kept.stretches[-1].files[name].file.truncate(64)
+    with pytest.raises(DataError, match="cut short"):
+        list(kept)
+    kept.close()
+
+
+def test_a_full_disk_is_an_error(monkeypatch):
+    kept, blocks = cache.Cache(), list(generators.dense(300, 4, block=10))
+    monkeypatch.setattr(cache, "PIECE", 1000)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "writev", full)
+    with pytest.raises(DataError, match=r"no room for the examples in .*No space left"):
+        for rows, y in blocks:
+            kept.add(rows, y)
+    kept.close()
+
+
+def test_pieces_that_are_written_in_part(monkeypatch):
+    """A system call may take less than it was given."""
+    blocks, kept = list(generators.dense(300, 4, block=10)), cache.Cache()
+    whole = os.writev
+    monkeypatch.setattr(os, "writev", lambda file, parts: whole(file, [parts[0][: 7 * len(parts[0]) // 10 + 1]]))
+    for rows, y in blocks:
+        kept.add(rows, y)
+    kept.ready()
+    read = [(rows.arrays[2].copy(), y.copy()) for rows, y in kept]
+    kept.close()
+    np.testing.assert_array_equal(
+        np.concatenate([v for v, _ in read]), np.concatenate([r.arrays[0].ravel() for r, _ in blocks])
+    )
+    np.testing.assert_array_equal(np.concatenate([y for _, y in read]), np.concatenate([y for _, y in blocks]))
 
 
 def test_a_seed_is_an_order_and_each_pass_has_its_own(path):

@@ -71,16 +71,17 @@ def test_chunks_rounds_and_files(spec, tmp_path):
 @both
 @pytest.mark.parametrize("spec", CASES, ids=name_of)
 def test_regret_is_under_its_bound(make, spec):
-    """1,000 sequences of 40 rounds for each class, random and adversarial, at every step."""
-    count = 1000 // len([1 for name, _ in CASES if name == spec[0]]) // len(KINDS) + 1
-    case = spec[1] | ({"eta": 0.7} if spec[0] == "Hedge" and spec[1] else {})
+    """1,000 sequences of 40 rounds, random and adversarial, at every step; the transcription's with a hundred."""
     # A round of weighted majority is a mistake or none, so losses are 0 or 1.
-    whole = spec[0] == "WeightedMajority" and not case.get("randomised")
-    for kind in KINDS:
-        for seed in range(count) if not whole or kind not in ("random", "small") else ():
-            model = make(spec[0], 4, **case)
-            for _ in rounds(model, kind, seed):
-                assert model.regret <= model.bound + 1e-9, (kind, seed)
+    whole = spec[0] == "WeightedMajority" and not spec[1].get("randomised")
+    kinds = [kind for kind in KINDS if not whole or kind not in ("random", "small")]
+    nearest = 0.0
+    for n in range(1000 if make is Ours else 100):
+        kind, model = kinds[n % len(kinds)], make(spec[0], 4, **spec[1])
+        for _ in rounds(model, kind, n):
+            assert model.regret <= model.bound + 1e-9, (kind, n)
+        nearest = max(nearest, model.regret / model.bound)
+    assert nearest > 0.2  # the sequences are hard enough that a bound could be broken
 
 
 def test_adahedge_is_within_twice_its_gaps():
@@ -309,6 +310,31 @@ def test_parameters_that_are_refused():
     ):
         with pytest.raises(ParameterError):
             learner(name)(**case).learn_one([0.0, 1.0])
+
+
+@pytest.mark.parametrize("name", sorted(papers.CLASSES))
+def test_advice_that_is_refused(name):
+    model = learner(name)().learn_one(["a", "b"], "a")
+    for advice, outcome in ((["a", "b"], None), (["a", None], "a"), (["a", 0.5], "a"), ("ab", "a"), (["a"], "a")):
+        with Unchanged(model), pytest.raises(DataError):
+            model.learn_one(advice, outcome)
+    for advice, outcomes in (([["a", "b"]], 3), (3, ["a"]), ([["a", "b"]], ["a", "b"]), ("ab", "ab")):
+        with Unchanged(model), pytest.raises(DataError):
+            model.partial_fit(advice, outcomes)
+
+
+def test_advice_in_a_frame():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"first": ["a", "b", "b"], "second": ["a", "a", "a"]})
+    model = learner("Hedge")().partial_fit(frame, frame["first"])
+    assert model.losses_.tolist() == [0, 2]
+
+
+def test_experts_that_are_no_list():
+    for experts in (seriatim.AROW(), 0.5, "arow"):
+        for call in (lambda m: m.learn_one({"a": 1.0}, 1), lambda m: m.learn_one([0.0, 1.0])):
+            with pytest.raises(ParameterError, match="experts="):
+                call(learner("Hedge")(experts))
 
 
 def test_rows_need_experts():

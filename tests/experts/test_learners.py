@@ -211,7 +211,7 @@ def test_broken_files(tmp_path):
         return m["parameters"]["experts"]
 
     refused(lambda m, a: experts(m).append(experts(m)[0]), "expected")
-    refused(lambda m, a: experts(m)[0].update({"class": "os.system"}), "not an algorithm")
+    refused(lambda m, a: experts(m)[0].update({"class": "os.system"}), "no algorithm is called 'os.system'")
     refused(lambda m, a: experts(m)[0]["parameters"].pop("C"), "not those of PA")
     refused(lambda m, a: experts(m)[0]["parameters"].update(C=-1), "C=-1")
     refused(lambda m, a: experts(m)[0].update({"class": "PARegressor"}), "not those of PARegressor")

@@ -163,6 +163,7 @@ def test_what_is_refused():
         lambda: Threshold(OneClassPA(), window=5),
         lambda: detect(seriatim.PA(), X, [0] * 5),
         lambda: detect(OneClassPA(), X, [0] * 5, warm_up=-1),
+        lambda: detect(OneClassPA(), X, [0] * 5, warm_up=1.5),
     ):
         with pytest.raises(ParameterError):
             call()

@@ -111,6 +111,43 @@ def test_a_table_of_pandas():
         backtest("pamr", frame)
 
 
+def test_tables_with_missing_values():
+    """However they are written, of pandas, polars and Arrow."""
+    pandas, polars, arrow = map(pytest.importorskip, ("pandas", "polars", "pyarrow"))
+    X = generated(5, m=3)
+    X[7, 1] = np.nan
+    columns = {name: [None if v != v else v for v in X[:, j].tolist()] for j, name in enumerate(("a", "b", "c"))}
+    expected = backtest("pamr", X).wealth
+    frame = pandas.DataFrame(columns)
+    for one in (frame, frame.convert_dtypes(), polars.DataFrame(columns), arrow.table(columns)):
+        run = backtest("pamr", one)
+        assert (run.wealth == expected).all()
+        assert run.strategy.assets_ == ["a", "b", "c"]
+
+
+def test_tables_that_are_none_of_numbers():
+    pandas, polars = map(pytest.importorskip, ("pandas", "polars"))
+    X = generated(5, m=2)
+    when = np.arange("2020-01-01", 60, dtype="datetime64[D]")
+    for column in (when.astype(str), when):
+        for frame in (pandas.DataFrame, polars.DataFrame):
+            with pytest.raises(DataError, match="column when"):
+                backtest("pamr", frame({"a": X[:, 0], "when": column, "b": X[:, 1]}))
+    with pytest.raises(DataError, match="complex"):
+        backtest("pamr", X + 0j)
+    twice = pandas.DataFrame(X, columns=["a", "a"])
+    for call in (lambda: backtest("pamr", twice), lambda: learner("PAMR")().partial_fit(twice)):
+        with pytest.raises(DataError, match="two assets have one name: a"):
+            call()
+
+
+def test_days_of_pandas_have_names():
+    pandas = pytest.importorskip("pandas")
+    model = learner("PAMR")().learn_one(pandas.Series({"oil": 1.1, "steel": 0.9}))
+    assert model.assets_ == ["oil", "steel"]
+    assert model.learn_one(pandas.Series({"steel": 1.2, "oil": 0.9})).weights_.tolist() == [1.0, 0.0]
+
+
 # ---- prices and relatives
 
 
@@ -143,6 +180,15 @@ def test_prices_for_relatives_and_relatives_for_prices():
         backtest("ucrp", market(name, 300))
         with pytest.raises(DataError, match="relatives"):
             backtest("ucrp", market(name, 300), prices=True)
+
+
+def test_prices_day_by_day_are_found_out():
+    """Of a few assets on one day, too: no market has multiplied everything by ten in a day."""
+    P = priced(generated(7, m=3, volatility=0.02))
+    model = learner("PAMR")()
+    with Unchanged(model), pytest.raises(DataError, match="look like prices"):
+        model.learn_one(P[0])
+    model.learn_one([11.0, 1.0, np.nan]).learn_one([0.1, 0.01, 0.001])
 
 
 def test_missing_prices():
@@ -190,8 +236,10 @@ def test_shapes_that_are_refused():
     for X in (np.ones(5), np.ones((0, 3)), np.ones((4, 0)), [["a", "b"]], np.ones((2, 2, 2))):
         with pytest.raises(DataError):
             backtest("ucrp", X)
-    with pytest.raises((ParameterError, DataError)):
-        backtest("ucrp", generated(11), cost=-0.1)
+    for cost in (-0.1, 1, True, "0.1", np.nan, None):
+        with pytest.raises(ParameterError, match="cost="):
+            backtest("ucrp", generated(11), cost=cost)
+    assert backtest("ucrp", generated(11), cost=np.float32(0.5)).cost == 0.5
 
 
 def test_input_is_not_changed():

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import seriatim
-from seriatim.errors import DataError
+from seriatim.errors import DataError, LimitError, ParameterError
 from tests.learners import learner
 from tests.portfolio.comparison import (
     CASES,
@@ -23,6 +23,7 @@ from tests.portfolio.comparison import (
     market,
     name_of,
     on_the_simplex,
+    the_package,
 )
 from tests.reference import portfolio as papers
 from tests.test_contract import Unchanged
@@ -251,13 +252,37 @@ def test_universal_portfolio_is_the_integral():
     grid = np.linspace(0, 1, 2001)
     wealth = np.prod(X @ np.array([grid, 1 - grid]), axis=0)
     exact = np.trapezoid(wealth * grid, grid) / np.trapezoid(wealth, grid)
-    for held in (Paper.held("UniversalPortfolio", X, samples=3000),):
-        assert held[0] == pytest.approx([0.5, 0.5], abs=1e-15)
     paper = papers.UniversalPortfolio(2, samples=5000)
     for x in X:
         paper.learn(x)
     assert paper.b[0] == pytest.approx(exact, abs=0.01)
     assert learner("UniversalPortfolio")().fit(X).weights_[0] == pytest.approx(exact, abs=0.01)
+
+
+@pytest.mark.parametrize("m", range(1, 10))
+def test_universal_portfolio_of_any_number_of_assets(m):
+    """Fours of assets and what is left over; samples that fill no orbit of four; days of all sizes."""
+    X = generated(30 + m, days=40, m=m, volatility=0.2)
+    X[20] **= 40
+    for samples in (1, 6, 131):
+        compare(("UniversalPortfolio", {"samples": samples, "seed": m}), X)
+
+
+def test_too_many_portfolios():
+    model = learner("UniversalPortfolio")(samples=10_000_000)
+    with Unchanged(model), pytest.raises(LimitError, match="10000000 portfolios of 40 assets"):
+        model.partial_fit(generated(1, days=2, m=40))
+
+
+def test_portfolios_drawn_in_fours_are_uniform():
+    """Each asset has the same share in the mean, and the same mean square: 1/m and 2/(m (m + 1))."""
+    for m in (2, 4, 7):
+        points = papers.UniversalPortfolio(m, samples=20_000).points
+        assert (points > 0).all()
+        assert np.abs(points.sum(axis=1) - 1).max() < 1e-12
+        assert len(np.unique(points, axis=0)) == 20_000
+        assert points.mean(axis=0) == pytest.approx(np.full(m, 1 / m), rel=0.03)
+        assert (points**2).mean(axis=0) == pytest.approx(np.full(m, 2 / (m * (m + 1))), rel=0.06)
 
 
 @both
@@ -269,6 +294,12 @@ def test_anticor_conserves_and_follows(make):
     held = make.held("Anticor", X, window=3)
     on_the_simplex(held)
     assert np.prod((held * X).sum(axis=1)) > 3 * X.prod(axis=0).max()
+
+
+def test_the_shortest_window_is_no_longer_than_the_longest():
+    for call in (lambda model: model.fit(generated(1)), lambda model: the_package().backtest(model, generated(1))):
+        with pytest.raises(ParameterError, match="shortest=6: must be at most the window, 5"):
+            call(learner("Anticor")(window=5, shortest=6))
 
 
 @both

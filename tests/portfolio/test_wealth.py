@@ -3,12 +3,11 @@
 Where it does not hold, and why:
 - CWMR of standard deviations: the toolbox adds 2.2e-16 to each variance before it scales them, whatever they are (its
   test for singularity is always true): 8e-8 apart on DJIA and 8e-7 on NYSE(O). With that added, all digits agree.
-- Anticor on NYSE(O): the toolbox has a correlation for returns that are constant over a window but for the rounding of
-  their mean (three days of the same relative), which is one of rounding errors. Here it is 0: 1.5e-5 apart. A test for
-  exactly 0, as the toolbox's, gives 20410280.6, all digits. On DJIA there is no such window.
 - Anticor of Anticor on NYSE(O): experts that have come to hold the same tie in their mean returns up to rounding, and
-  who claims from whom depends on it. Printed 240991149; 241153689 here (7e-4 apart), 240974654 with the toolbox's test
-  for 0, 240706587 if returns are rounded to 13 digits first. On DJIA all digits agree.
+  who claims from whom depends on it. Printed 240991149; 241087948 here (4e-4 apart), and from 2.407e8 to 2.412e8 by the
+  order of the sums. On DJIA all digits agree. (The transcription takes a correlation of rounding errors, that of
+  returns which are constant over a window, to be 0: 20409982 for Anticor on NYSE(O), where the toolbox and the
+  library, which only know an exact 0, agree in all digits of 20410280.61.)
 - "Market" on MSCI in the manual (0.8986) is another than the toolbox's own uniform buy-and-hold, which gives 0.9064.
   The manual's BCRP is fmincon's, not quite the best one: its drawdown is 0.4080, and that of the best 0.4078.
 - BK and BNN: the toolbox's log files of DJIA were made with fmincon, which stops 1e-6 from the optimum of a product
@@ -43,13 +42,12 @@ NAMES = {
     "olmar2": ("OLMAR", {"variant": 2, "alpha": 0.5, "epsilon": 10.0}),
     "rmr": ("RMR", {"window": 5, "epsilon": 5.0}),
 }
-# A loop in Python takes too long for these; runs outside the suite gave 20409982, 2.41e8 and 1.639431338e17.
+# A loop in Python takes too long for these.
 SLOW = {("anticor", "nyse-o"), ("anticor_anticor", "nyse-o"), ("rmr", "nyse-o"), ("anticor_anticor", "djia")}
 ROUGH = {
     ("cwmr_stdev", "djia"): 2e-7,
     ("cwmr_stdev", "nyse-o"): 2e-6,
-    ("anticor", "nyse-o"): 3e-5,
-    ("anticor_anticor", "nyse-o"): 3e-3,
+    ("anticor_anticor", "nyse-o"): 1e-3,
 }
 TABLE = [(name, where) for name in NAMES for where in ("djia", "nyse-o")]
 

@@ -109,17 +109,23 @@ HINDSIGHT = {"BestStock": best_stock, "BCRP": log_optimal}
 class UniversalPortfolio(Strategy):
     """Cover (1991): the mean of rebalanced portfolios by their wealth, of `samples` drawn uniformly from the simplex.
 
-    Those are -ln u scaled to sum 1, u in (0, 1] of the numbers i m + j + 1 of the seed.
+    In fours: -ln u scaled to sum 1, u in (0, 1] the next m numbers of the seed; and with the shares of the assets
+    4q + k at 4q + (k xor g), g = 1, 2, 3. Those of m mod 4 assets that are left over are split anew for each g, by as
+    many further numbers.
     """
 
-    CASES = ({"samples": 200}, {"samples": 300, "seed": 5})
+    CASES = ({"samples": 200}, {"samples": 303, "seed": 5}, {"samples": 1})
 
     def __init__(self, m, samples=10_000, seed=0):
         super().__init__(m)
-        random = Random(seed)
-        bits = [[random.at(i * m + j + 1) for j in range(m)] for i in range(samples)]
-        e = -np.log(np.array([[((z >> 11) + 1) * 2.0**-53 for z in row] for row in bits]))
-        self.points, self.logs = e / e.sum(axis=1, keepdims=True), np.zeros(samples)
+        random, fours, points = Random(seed), m // 4 * 4, []
+        while len(points) < samples:
+            e = -np.log([((random.bits() >> 11) + 1) * 2.0**-53 for _ in range(m + 3 * (m % 4))])
+            point = e[:m] / e[:m].sum()
+            for g in range(4):
+                rest = e[fours + g * (m % 4) :][: m % 4]
+                points.append([*point[np.arange(fours) ^ g], *(rest / rest.sum() * point[fours:].sum())])
+        self.points, self.logs = np.array(points)[:samples], np.zeros(samples)
 
     def next(self, x):
         self.logs += np.log(self.points @ x)
@@ -180,7 +186,7 @@ def anticor(X, b, w):
 
 
 class Anticor(Strategy):
-    """The experts of windows 2 to `window`, bought and held; `nested`: Anticor again over the experts' returns.
+    """The experts of windows `shortest` to `window`, bought and held; `nested`: Anticor again over their returns.
 
     An expert's step starts from its last `target`, or from what the prices have `drifted` it to. The paper has the
     latter; the toolbox the former, but for the nested form: None is what the published figures are of. Experts who
@@ -193,12 +199,14 @@ class Anticor(Strategy):
         {"window": 4, "nested": True},
         {"window": 4, "start": "drifted"},
         {"window": 4, "nested": True, "start": "target"},
+        {"window": 5, "shortest": 5},
+        {"window": 5, "shortest": 4, "nested": True},
     )
 
-    def __init__(self, m, window=30, nested=False, start=None):
+    def __init__(self, m, window=30, shortest=2, nested=False, start=None):
         super().__init__(m)
         self.nested, self.drifts = nested, (start or ("drifted" if nested else "target")) == "drifted"
-        self.windows, n = range(2, window + 1), window - 1
+        self.windows, n = range(shortest, window + 1), window - shortest + 1
         self.inner, self.outer, self.returns, self.logs = (
             np.full((n, m), 1 / m),
             np.full((n, n), 1 / n),

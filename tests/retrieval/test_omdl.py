@@ -89,6 +89,22 @@ def test_the_step_satisfies_its_constraint():
         model.learn(i, j, k)
 
 
+def test_the_step_of_one_kernel_satisfies_its_constraint():
+    """Of the library: where the step leaves the matrix positive, so that no projection follows, the margin is 1."""
+    Ks, told = some(3)
+    near = seen = 0
+    for K in Ks:
+        model = Ours([K], C1=0.0, C2=1e12)
+        for i, j, k in told:
+            model.learn([(i, j, k)])
+            margin = model.distance(i, k) - model.distance(i, j)
+            seen += 1
+            if np.linalg.eigvalsh(model.W[0])[0] > 1e-9:
+                near += 1
+                assert margin >= 1 - 1e-6
+    assert near > seen / 10
+
+
 def test_the_step_is_the_nearest():
     """min |W - W_t|^2 / 2 + C1 <W, G> + C2 loss, without the cone, has no better point nearby."""
     Ks, told = some(4)

@@ -8,7 +8,7 @@ import pytest
 
 import seriatim
 from seriatim import data
-from seriatim.errors import DataError, ModelError, NotFittedError, ParameterError
+from seriatim.errors import DataError, LimitError, ModelError, NotFittedError, ParameterError
 from seriatim.kernel import ChiSquare, Gaussian, Linear
 from seriatim.retrieval import average_precision, precision_at
 from tests.learners import learner
@@ -104,6 +104,16 @@ def test_bad_parameters():
     with pytest.raises(ParameterError, match="cannot be changed"):
         cls([Linear()]).partial_fit(X, triplets).set_params(rank=3)
     assert cls([Linear()]).partial_fit(X, triplets).set_params(C2=3.0).C2 == 3.0
+
+
+def test_matrices_that_would_be_too_large():
+    """Refused before they are made."""
+    X = np.ones((20_000, 1))
+    for model, rows in ((learner("OMDL")([Linear()]), X), (learner("OMDL")([Linear()], rank=10**7), X[:5])):
+        with Unchanged(model), pytest.raises(LimitError, match="the limit is"):
+            model.partial_fit(rows, [(0, 1, 2)])
+    with pytest.raises(LimitError, match="20000 features"):
+        learner("OASIS")().learn_one(X[:, 0], X[:, 0], X[:, 0])
 
 
 def test_modalities_of_their_own():

@@ -90,5 +90,6 @@ def summary(opponent: Any) -> list[str]:
         f"{count(rounds, 'round')}: you won {lost}, I won {won}, {count(opponent.tied, 'tie')}: {ahead}{luck}",
         f"a defeat costs 1, a tie 1/2: my rounds cost {opponent.paid:g}, by my weights {hedge.loss_:.1f} on average",
         f"my best expert would have paid {best:g}, who expected: {opponent.best}",
-        f"my regret is {hedge.regret_:.1f}; whatever you do, it cannot exceed {hedge.bound_:.1f} after {rounds} rounds",
+        f"my regret is {hedge.regret_:.1f}; whatever you do, it is at most {hedge.bound_:.1f} after "
+        f"{count(rounds, 'round')}",
     ]

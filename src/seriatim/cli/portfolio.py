@@ -73,9 +73,9 @@ def command(
 
     MARKET is a table with a row a day and a column an asset, CSV or Parquet, or the name of a bundled market: djia,
     nyse. Whether it has prices or price relatives is told from the numbers unless it is said. Columns without numbers,
-    such as dates, are left out; a missing number is a day without trade, and an asset that has none until the end is
-    cash. The market that strategies are tested against is all assets in equal parts, bought once and held. Best-stock
-    and bcrp know all days beforehand.
+    such as dates, are left out, and so is a first one that counts the days; a missing number is a day without trade,
+    and an asset that has none until the end is cash. The market that strategies are tested against is all assets in
+    equal parts, bought once and held. Best-stock and bcrp know all days beforehand.
 
     \b
     seriatim portfolio djia
@@ -124,7 +124,7 @@ def opened(market: str, kind: str | None, limit: int | None) -> tuple[Any, list[
         bundled = ", ".join(markets.MARKETS)
         raise DataError(f"{market}: no such file, and no bundled market; those are {bundled}")
     X, names = markets.read(market)
-    kind = kind or told(X)
+    kind = kind or told(X, names)
     if kind == "prices":
         X = markets.relatives_of(X[: None if limit is None else limit + 1], names)
     else:
@@ -132,22 +132,19 @@ def opened(market: str, kind: str | None, limit: int | None) -> tuple[Any, list[
     return X, names, Path(market).name, kind
 
 
-def told(X: Any) -> str:
-    """Prices or relatives: the numbers of which lie about 1 and jump about it are relatives."""
+def told(X: Any, names: list[str] | None) -> str:
+    """Prices or relatives: numbers that lie about 1 and jump about it are relatives."""
     from seriatim.errors import DataError
     from seriatim.portfolio import market as markets
 
+    markets.surveyed(X, names, "a price, or a relative,")
+    if X.size < markets.FEW or len(X) < 2:
+        raise click.UsageError("too few numbers to tell prices from price relatives; say --prices or --relatives")
     try:
         markets.relatives_of(X)
     except DataError:
         return "relatives"
-    try:
-        markets.check(X)
-    except DataError:
-        return "prices"
-    if X.size < markets.FEW:
-        raise click.UsageError("too few numbers to tell prices from price relatives; say --prices or --relatives")
-    return "prices"  # they lie about 1, and wander
+    return "prices"  # also if they lie about 1, and wander
 
 
 def one_of(text: str) -> tuple[str, Any]:
@@ -217,7 +214,8 @@ def show(result: dict[str, Any], seconds: float) -> None:
 
     setting = result["setting"]
     costs = f", costs {setting['cost']:g}" if setting["cost"] else ""
-    said = f"{setting['days']:,} days, {setting['assets']:,} assets, from {setting['numbers']}{costs}"
+    days, assets = (f"{setting[of]:,} {of if setting[of] != 1 else of[:-1]}" for of in ("days", "assets"))
+    said = f"{days}, {assets}, from {setting['numbers']}{costs}"
     click.secho(f"{result['title']}: {said}", bold=True)
     console = Console() if sys.stdout.isatty() else Console(width=160)
     console.print(markets.table(result, console.width), highlight=False)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import chain, islice
-from mmap import mmap
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,10 @@ from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import DataError
 
 PART = 1 << 16  # values of a part of rows in another order
-BLOCK = 1 << 18  # values from which on a block is large enough to be read by itself
+BLOCK = 1 << 20  # values from which on a block is large enough to be read by itself
 STRETCH = 1 << 20  # values of a stretch, at least
+PIECE = 1 << 22  # bytes that are written at once
+MOST = 512  # arrays of a piece; the system takes a thousand
 
 # One file each, flat: of each row where it ends, its norm, its target, the number of a label that is a name, and its
 # weight. Of a stretch of rows their columns and values, which is most of it.
@@ -33,14 +36,53 @@ KINDS = {
     "value": np.float64,
 }
 OF_STRETCH = ("index", "value")
+CUT_SHORT = "the examples kept on disk have been cut short"
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]  # start, index and value of a CSR matrix
 Memory = dict[str, np.ndarray]
 
 
-def temporary() -> Any:
-    """A file without a name, gone when it is closed."""
-    return tempfile.TemporaryFile(prefix="seriatim-")
+class File:
+    """A file without a name, gone when it is closed. It is written in large pieces, of which the system makes large
+    pages: they are mapped in a twentieth of the time."""
+
+    def __init__(self) -> None:
+        self.file = tempfile.TemporaryFile(prefix="seriatim-", buffering=0)  # noqa: SIM115, see close
+        self.waiting: list[memoryview] = []
+        self.size = 0
+
+    def write(self, array: np.ndarray) -> None:
+        """Append an array, which must not change until it is written."""
+        self.waiting.append(memoryview(array.data).cast("B") if len(array) else memoryview(b""))
+        self.size += array.nbytes
+        if self.size >= PIECE:
+            self.flush()
+
+    def flush(self) -> None:
+        while self.waiting:
+            written = os.writev(self.file.fileno(), self.waiting[:MOST])
+            while self.waiting and written >= len(self.waiting[0]):
+                written -= len(self.waiting.pop(0))
+            if written:
+                self.waiting[0] = self.waiting[0][written:]
+        self.size = 0
+
+    def fileno(self) -> int:
+        return self.file.fileno()
+
+    def close(self) -> None:
+        self.file.close()
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """Within this, a disk that is full is told as such."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(
+            f"no room for the examples in {tempfile.gettempdir()}: {error.strerror}; TMPDIR names another folder"
+        ) from None
 
 
 class Stretch:
@@ -51,7 +93,7 @@ class Stretch:
         self.row, self.at = row, at  # where it begins: rows and values before it
         self.rows = self.values = 0
         self.blocks: list[tuple[int, int]] = []  # rows and values of each
-        self.files = {name: temporary() for name in OF_STRETCH}
+        self.files = {name: File() for name in OF_STRETCH}
 
     def add(self, rows: int, values: int) -> None:
         self.rows, self.values = self.rows + rows, self.values + values
@@ -67,9 +109,27 @@ class Stretch:
             yield self, row, n, at, values
             row, at = row + n, at + values
 
-    def mapped(self, name: str) -> np.ndarray:
-        """All of a file; a file of nothing cannot be mapped."""
-        return np.memmap(self.files[name], KINDS[name], "r") if self.values else np.empty(0, KINDS[name])
+    def part(self, name: str, begin: int, n: int) -> np.ndarray:
+        """Numbers begin..begin + n of a file where they lie, without a copy; a part of nothing cannot be mapped."""
+        kind = np.dtype(KINDS[name])
+        if not n:
+            return np.empty(0, kind)
+        page, within = divmod(begin * kind.itemsize, mmap.ALLOCATIONGRANULARITY)
+        flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
+        try:
+            room = mmap.mmap(
+                self.files[name].fileno(),
+                within + n * kind.itemsize,
+                flags=flags,
+                prot=mmap.PROT_READ,
+                offset=page * mmap.ALLOCATIONGRANULARITY,
+            )
+        except ValueError:
+            raise DataError(CUT_SHORT) from None
+        return np.frombuffer(room, kind, n, within)
+
+    def all(self, name: str) -> np.ndarray:
+        return self.part(name, 0, self.values)
 
     def close(self) -> None:
         for file in self.files.values():
@@ -80,7 +140,7 @@ class Cache:
     """Files without a name, gone when it is; 12 bytes a value and 36 a row."""
 
     def __init__(self) -> None:
-        self.files = {name: temporary() for name in KINDS if name not in OF_STRETCH}
+        self.files = {name: File() for name in KINDS if name not in OF_STRETCH}
         self.stretches = [Stretch(0, 0)]
         self.vocabulary: Vocabulary | None = None
         self.names: Names | None = None
@@ -100,18 +160,14 @@ class Cache:
                 [self.labels.setdefault(one, len(self.labels)) if isinstance(one, str) else -1 for one in y], np.int32
             )
             y = np.array([0.0 if isinstance(one, str) else one for one in y], dtype=np.float64)
-        try:
+        with writing():
             # A sixteenth of all before it: so they stay few, and so does what is left at the end.
             if self.stretches[-1].values > max(STRETCH, self.values // 16):
                 self.stretches.append(Stretch(self.n, self.values))
             files = self.files | self.stretches[-1].files
-            arrays = (start[1:] + self.values, rows.check().norms, y, label, rows.weights, index, value)
+            arrays = (start[1:] + self.values, rows.check().norms, y.copy(), label, rows.weights, index, value)
             for name, array in zip(KINDS, arrays, strict=True):
-                files[name].write(np.ascontiguousarray(array, KINDS[name]).data)
-        except OSError as error:
-            raise DataError(
-                f"no room for the examples in {tempfile.gettempdir()}: {error.strerror}; TMPDIR names another folder"
-            ) from None
+                files[name].write(np.ascontiguousarray(array, KINDS[name]))
         self.stretches[-1].add(rows.n, len(index))
         self.n, self.values = self.n + rows.n, self.values + len(index)
         self.weighted |= rows.weighted
@@ -125,22 +181,23 @@ class Cache:
 
     def ready(self) -> None:
         """All has been added."""
-        for files in (self.files, *(stretch.files for stretch in self.stretches)):
-            for file in files.values():
-                file.flush()
+        with writing():
+            for files in (self.files, *(stretch.files for stretch in self.stretches)):
+                for file in files.values():
+                    file.flush()
         if self.vocabulary is not None:
             self.names = Names(self.vocabulary.names)
 
-    def read(self, name: str, begin: int, n: int, memory: Memory | None = None, files: Any = None) -> np.ndarray:
+    def read(self, name: str, begin: int, n: int, memory: Memory | None = None) -> np.ndarray:
         """Numbers begin..begin + n of a file, in memory that is kept for it."""
         if memory is not None and len(memory.get(name, ())) < max(n, 1):
             memory[name] = at_page(n + n // 8, KINDS[name])
         array = np.empty(n, KINDS[name]) if memory is None else memory[name][:n]
         room, offset = memoryview(array.data).cast("B") if n else memoryview(b""), begin * array.itemsize
         while room:
-            got = os.preadv((files or self.files)[name].fileno(), [room], offset)
+            got = os.preadv(self.files[name].fileno(), [room], offset)
             if not got:
-                raise DataError("the examples kept on disk have been cut short")
+                raise DataError(CUT_SHORT)
             room, offset = room[got:], offset + got
         return array
 
@@ -174,7 +231,7 @@ class Cache:
             memory = popped(free) or {}
             before = stretch.at + at
             start = np.concatenate([[before], self.read("end", row, n, memory)]) - before
-            index, value = (self.read(name, at, values, memory, stretch.files) for name in OF_STRETCH)
+            index, value = (stretch.part(name, at, values) for name in OF_STRETCH)
             rows = self.rows(start, index, value, self.read("norm2", row, n, memory))
             rows.weights = self.read("weight", row, n) if self.weighted else None
             label = self.read("label", row, n) if self.labels else start
@@ -194,11 +251,11 @@ class Cache:
         if not self.n:
             return
         start = np.concatenate([[0], self.read("end", 0, self.n)])
-        norms, y, label, weight = (np.memmap(self.files[name], KINDS[name], "r") for name in list(self.files)[1:])
+        norms, y, label, weight = (np.memmap(self.files[name].file, KINDS[name], "r") for name in list(self.files)[1:])
         order = rng.permutation(self.n)
         ends = np.cumsum(np.diff(start)[order])
         stretches: list[Arrays] = [
-            (start[one.row : one.row + one.rows + 1] - one.at, one.mapped("index"), one.mapped("value"))
+            (start[one.row : one.row + one.rows + 1] - one.at, one.all("index"), one.all("value"))
             for one in self.stretches
         ]
         first = np.array([one.row for one in self.stretches])
@@ -226,7 +283,7 @@ def popped(items: list[Any]) -> Any:
 
 def at_page(n: int, kind: Any) -> np.ndarray:
     """An array that begins with a page: the system's copy to just after its start takes up to five times as long."""
-    return np.frombuffer(mmap(-1, max(n, 1) * np.dtype(kind).itemsize), kind)
+    return np.frombuffer(mmap.mmap(-1, max(n, 1) * np.dtype(kind).itemsize), kind)
 
 
 def sparse(rows: Rows) -> Arrays:

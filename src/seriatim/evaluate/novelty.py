@@ -210,8 +210,7 @@ def detect(model: Any, X: Any, anomalous: Any, *, warm_up: int = 0) -> Detection
     rows = detector._rows(X).check()
     if truth.shape != (rows.n,) or not np.isin(truth, (0, 1)).all():
         raise DataError(f"anomalous: expected a truth value for each of {rows.n} rows")
-    if warm_up < 0:
-        raise ParameterError(f"warm_up={warm_up!r}: must be at least 0")
+    Number(least=0, integer=True).check("warm_up", warm_up)
     truth = truth.astype(bool)
     scores, alarms = [np.zeros(0)], [np.zeros(0, dtype=bool)]
 

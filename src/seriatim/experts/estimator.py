@@ -277,6 +277,8 @@ class Experts(Classifier):
             raise DataError("there are no experts: a round has a loss, or a piece of advice, of each")
 
     def _learn_advice(self, advice: list[Any], outcome: Any) -> None:
+        if outcome is None:
+            raise DataError("the outcome is None; it is a label or a number, as the advice")
         told, truth, numbers = told_by(advice, outcome)
         self._expect_experts(len(told))
         losses = np.array([abs(one - truth) if numbers else float(one != truth) for one in told])
@@ -318,6 +320,7 @@ class Experts(Classifier):
             self._expect_learners("a dict of features")
         if self.experts is not None:
             if y is MISSING:
+                self._check_parameters()
                 raise DataError("learners as experts learn from an example and its label: learn_one(x, y)")
             with self._lock, self._careful():
                 return self._kind().learn_one(self, x, y, weight)
@@ -372,8 +375,8 @@ class Experts(Classifier):
                 return self
             self._expect_experts(losses.shape[1])
             return self._without_trace(lambda: self._learn_losses(losses))
-        rounds = [advice_of(one) for one in X]
-        outcomes = [*y]
+        rounds = [advice_of(one) for one in advice_of(X)]
+        outcomes = advice_of(y)
         if len(rounds) != len(outcomes):
             raise DataError(f"the advice of {len(rounds)} rounds, and {len(outcomes)} outcomes")
         fresh = copy.deepcopy(self)
@@ -402,6 +405,8 @@ class Experts(Classifier):
 
     def _asks_python(self) -> bool:
         """Whether an expert has a function of the user's, which may fail at any time."""
+        if self._learner is None:
+            self._check_parameters()  # until then they may be anything
         return any(getattr(one, "_asks_python", bool)() for one in self.experts or ())
 
     def _careful(self) -> Any:
@@ -489,7 +494,9 @@ def losses_of(losses: Any, dimensions: int) -> np.ndarray:
 
 
 def advice_of(advice: Any) -> list[Any]:
-    """A piece of advice of each expert."""
+    """A piece of advice of each expert, or that of rounds."""
+    if hasattr(advice, "to_numpy"):  # a frame, whose rows are rounds
+        advice = advice.to_numpy()
     if isinstance(advice, str | bytes):
         raise DataError("advice is a list, a piece of each expert")
     try:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -141,7 +142,7 @@ def backtest(
     model = build(strategy)
     X, names = market.table(relatives)
     X = market.relatives_of(X, names) if prices else market.check(X, names, whole=True)
-    if not (isinstance(cost, int | float) and 0 <= cost < 1):
+    if not (isinstance(cost, Real) and 0 <= cost < 1):
         raise ParameterError(f"cost={cost!r}: must be a share of what is traded, at least 0 and below 1")
     if model.hindsight:
         model.fit(X)

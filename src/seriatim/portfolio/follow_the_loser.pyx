@@ -8,7 +8,7 @@ import numpy as np
 from seriatim.portfolio.learner cimport Learner, aligned, pointer
 from seriatim.portfolio.projection cimport project_simplex
 
-from seriatim.errors import ModelError
+from seriatim.errors import ModelError, ParameterError
 from seriatim.parameters import Choice, Flag, Number
 from seriatim.portfolio.strategy import Strategy
 
@@ -446,9 +446,9 @@ class RMR(Strategy):
 # ---- anti-correlation
 
 cdef class Layer:
-    """Experts with windows 2 to W over the same assets; log-relatives of the last 2W days, the newest last."""
+    """n experts, the last with window W, over the same assets; log-relatives of the last 2W days, the newest last."""
 
-    cdef Py_ssize_t m, W, wide
+    cdef Py_ssize_t m, W, n, wide
     cdef bint drifts
     cdef double* logs
     cdef double* held
@@ -457,9 +457,9 @@ cdef class Layer:
     cdef double* room
     cdef Py_ssize_t* owned
 
-    def __init__(self, Py_ssize_t m, Py_ssize_t W, bint drifts):
+    def __init__(self, Py_ssize_t m, Py_ssize_t W, Py_ssize_t n, bint drifts):
         cdef Py_ssize_t[::1] owned
-        self.m, self.W, self.drifts = m, W, drifts
+        self.m, self.W, self.n, self.drifts = m, W, n, drifts
         self.wide = (m + ACROSS - 1) // ACROSS * ACROSS
         self.kept, owned = np.zeros((2 * W + 7) * self.wide + 8), np.zeros(m, dtype=np.intp)
         self.room, self.places, self.owned = aligned(pointer(self.kept)), owned, &owned[0]
@@ -471,16 +471,16 @@ cdef class Layer:
         memmove(self.logs, self.logs + m, (2 * self.W - 1) * m * sizeof(double))
         for j in range(m):
             self.logs[(2 * self.W - 1) * m + j] = log(x[j])
-        for k in range(self.W - 1):
+        for k in range(self.n):
             grown = dot(m, self.held + k * m, x)
             self.wealth[k] *= grown
             sum += self.wealth[k]
             if self.drifts:
                 for j in range(m):
                     self.held[k * m + j] *= x[j] / grown
-        for k in range(self.W - 1):
+        for k in range(self.n):
             self.wealth[k] = fmax(self.wealth[k] / sum, 1e-300)
-            w = k + 2
+            w = self.W - self.n + 1 + k
             if days + 1 >= 2 * w:
                 anticor(w, m, self.wide, self.logs + 2 * (self.W - w) * m, self.room, self.owned, self.held + k * m)
 
@@ -489,7 +489,7 @@ cdef class Layer:
         cdef Py_ssize_t k, j
         cdef double sum = 0
         memset(out, 0, self.m * sizeof(double))
-        for k in range(self.W - 1):
+        for k in range(self.n):
             for j in range(self.m):
                 out[j] += self.wealth[k] * self.held[k * self.m + j]
         for j in range(self.m):
@@ -499,19 +499,19 @@ cdef class Layer:
 
 
 cdef class AntiCorrelated(Learner):
-    cdef Py_ssize_t W
+    cdef Py_ssize_t W, n
     cdef bint nested, drifts
     cdef Layer inner, outer
     cdef object spare
     cdef double* returns
     cdef double* shares
 
-    def __init__(self, Py_ssize_t W, bint nested, bint drifts):
-        self.W, self.nested, self.drifts = W, nested, drifts
+    def __init__(self, Py_ssize_t W, Py_ssize_t n, bint nested, bint drifts):
+        self.W, self.n, self.nested, self.drifts = W, n, nested, drifts
         Learner.__init__(self)
 
     def shapes(self, m):
-        experts, known = self.W - 1, m > 0
+        experts, known = self.n, m > 0
         arrays = {"b": (m,), "logs": (2 * self.W, m), "held": (experts, m), "wealth": (experts * known,)}
         if self.nested:
             arrays |= {
@@ -525,13 +525,13 @@ cdef class AntiCorrelated(Learner):
         for name in ("held", "outer_held") if self.nested else ("held",):
             self.arrays[name][:] = 1.0 / self.arrays[name].shape[1]
         for name in ("wealth", "outer_wealth") if self.nested else ("wealth",):
-            self.arrays[name][:] = 1.0 / (self.W - 1)
-        self.inner = Layer(self.m, self.W, self.drifts)
+            self.arrays[name][:] = 1.0 / self.n
+        self.inner = Layer(self.m, self.W, self.n, self.drifts)
         if self.nested:
-            self.outer = Layer(self.W - 1, self.W, self.drifts)
-            self.spare = np.zeros(2 * self.W)
+            self.outer = Layer(self.n, self.W, self.n, self.drifts)
+            self.spare = np.zeros(2 * self.n)
             self.returns = pointer(self.spare)
-            self.shares = self.returns + self.W
+            self.shares = self.returns + self.n
 
     def check(self):
         Learner.check(self)
@@ -558,13 +558,13 @@ cdef class AntiCorrelated(Learner):
             self.inner.learn(x, self.t)
             self.inner.mix(self.b)
             return 0
-        for k in range(self.W - 1):
+        for k in range(self.n):
             self.returns[k] = dot(m, self.inner.held + k * m, x)
         self.inner.learn(x, self.t)
         self.outer.learn(self.returns, self.t)
         self.outer.mix(self.shares)
         memset(self.b, 0, m * sizeof(double))
-        for k in range(self.W - 1):
+        for k in range(self.n):
             for j in range(m):
                 self.b[j] += self.shares[k] * self.inner.held[k * m + j]
         for j in range(m):
@@ -583,7 +583,8 @@ class Anticor(Strategy):
         claim_ij = M_ij + max(0, -M_ii) + max(0, -M_jj)  if i did no worse than j in the second window and M_ij > 0
         b_i gives away b_i claim_ij / sum_j claim_ij to each j
 
-    Every window from 2 to `window` is an expert, and the portfolio is the mean of theirs, weighted by their wealth.
+    Every window from `shortest` to `window` is an expert, and the portfolio is the mean of theirs, weighted by their
+    wealth; if the two are the same there is one expert, whose portfolio it is.
     `nested=True` is Anticor(Anticor): experts over the returns of experts.
 
     The cost of a day is proportional to window^2 assets^2.
@@ -591,6 +592,7 @@ class Anticor(Strategy):
     Parameters
     ----------
     window : the longest, from 2 on; twice as many days are kept, and no more.
+    shortest : from 2 to `window`.
     nested : whether it is Anticor(Anticor).
     start : where an expert's step begins: at its last portfolio ("target"), or at what the day has made of it
         ("drifted", as in the paper). None is as in the toolbox of the published figures: "drifted" only if nested.
@@ -604,10 +606,13 @@ class Anticor(Strategy):
 
     paper = "Borodin, El-Yaniv and Gogan (2004)"
     window = Number(30, least=2, most=1000, integer=True, search=(5, 10, 20, 30))
+    shortest = Number(2, least=2, most=1000, integer=True)
     nested = Flag(False)
     start = Choice(None, options=("target", "drifted"), optional=True)
-    fixed = ("window", "nested")
+    fixed = ("window", "shortest", "nested")
 
     def build(self):
+        if self.shortest > self.window:
+            raise ParameterError(f"Anticor: shortest={self.shortest}: must be at most the window, {self.window}")
         drifts = self.nested if self.start is None else self.start == "drifted"
-        return AntiCorrelated(self.window, self.nested, drifts)
+        return AntiCorrelated(self.window, self.window - self.shortest + 1, self.nested, drifts)

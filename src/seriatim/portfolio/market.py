@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ MARKETS = {
     "nyse": "36 stocks of the New York exchange, July 1962 to December 1984, 5,651 days: NYSE(O) of the literature",
 }
 FAR = ", and between 1e-50 and 1e50 here"
-FEW = 10  # numbers of which it cannot be told whether they are prices
+FEW = 10  # numbers of which it cannot be told whether they are prices, unless all of them are above
 
 
 def load(name: str) -> np.ndarray:
@@ -39,28 +41,52 @@ def load(name: str) -> np.ndarray:
 
 def table(data: Any) -> tuple[np.ndarray, list[str] | None]:
     """Numbers in rows of doubles, and the names of the columns if they have some."""
-    names = getattr(data, "column_names", None)
-    if names is not None:  # Arrow's
-        data = np.column_stack([data.column(name).to_numpy() for name in names])
-    elif (columns := getattr(data, "columns", None)) is not None:
-        names = list(columns)
-        data = data.to_numpy()
+    names = getattr(data, "column_names", getattr(data, "columns", None))
+    if names is not None and len({*names}) < len(names):
+        raise DataError(
+            f"two assets have one name: {', '.join(sorted({str(n) for n in names if [*names].count(n) > 1}))}"
+        )
+    columns = [data] if names is None else [data[name] for name in names]
     try:
-        array = np.ascontiguousarray(data, dtype=np.float64)
-    except TypeError as error:
-        raise DataTypeError(f"a market is a table of numbers: {error}") from None
-    except ValueError as error:
-        raise DataError(f"a market is a table of numbers: {error}") from None
+        arrays = [numbers(one) for one in columns]
+    except (TypeError, ValueError) as error:
+        at = "" if names is None else f"column {names[first_bad(columns)]}: "
+        kind = DataTypeError if isinstance(error, TypeError) else DataError
+        raise kind(f"a market is a table of numbers: {at}{error}") from None
+    array = arrays[0] if names is None else np.ascontiguousarray(np.array(arrays).T)
     if array.ndim != 2 or 0 in array.shape:
-        raise DataError(f"expected a row a day and a column an asset; found an array of shape {np.shape(data)}")
+        raise DataError(f"expected a row a day and a column an asset; found an array of shape {array.shape}")
     if names is not None and not all(isinstance(name, str) for name in names):
         names = None
     return array, None if names is None else list(names)
 
 
+def numbers(data: Any) -> np.ndarray:
+    """As doubles in rows; what is missing as NaN, however it is written."""
+    pandas = hasattr(data, "isna")  # has missing values that are no floats
+    array: Any = data if pandas else np.asarray(data)
+    if array.dtype.kind in "cMm":  # which NumPy would make numbers of
+        raise TypeError(f"{array.dtype} is no kind of number here")
+    if pandas:
+        array = array.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def first_bad(columns: list[Any]) -> int:
+    """The place of the first column that is none of numbers."""
+    for place, column in enumerate(columns):
+        try:
+            numbers(column)
+        except (TypeError, ValueError):
+            return place
+    raise AssertionError
+
+
 def day(data: Any) -> tuple[np.ndarray, list[str] | None]:
     """The same of one day: a sequence, or a dict of names."""
     names = None
+    if hasattr(data, "to_dict"):  # a Series
+        data = data.to_dict()
     if isinstance(data, Mapping):
         names, data = [str(name) for name in data], list(data.values())
     array = np.asarray(data)
@@ -75,23 +101,29 @@ def asset(names: Sequence[str] | None, j: int) -> str:
 
 def check(X: np.ndarray, names: Sequence[str] | None = None, whole: bool = False) -> np.ndarray:
     """Relatives as they can be used: those that are missing are 1. `whole`: there is nothing before and after."""
-    bad, missing, low, high = survey(X)
-    if bad >= 0:
-        t, j = divmod(bad, X.shape[1])
-        raise DataError(f"day {t}, asset {asset(names, j)}: {X[t, j]}; a price relative is a number above 0{FAR}")
+    missing, low, high = surveyed(X, names, "a price relative")
     known = X.size - missing
-    if known >= FEW and 2 * max(low, high) >= known:
+    if 2 * max(low, high) >= known > 1:
         middle = np.nanmedian(X)
-        if not 0.5 <= middle <= 2:
+        if (known >= FEW and not 0.5 <= middle <= 2) or np.nanmin(X) > FEW:
             raise DataError(
                 f"the median is {middle:g}: these look like prices, not like price relatives (close/close before); "
-                "say prices=True, or take seriatim.portfolio.from_prices(prices)"
+                "say that they are, by prices=True or --prices, or take seriatim.portfolio.from_prices(prices)"
             )
     if missing:
         if whole:
             check_columns(X, names)
         X = np.where(np.isnan(X), 1.0, X)
     return X
+
+
+def surveyed(X: np.ndarray, names: Sequence[str] | None, what: str) -> tuple[int, int, int]:
+    """How many are missing, below 1/2 and above 2, of numbers that are all above 0."""
+    bad, *counts = survey(X)
+    if bad >= 0:
+        t, j = divmod(bad, X.shape[1])
+        raise DataError(f"day {t}, asset {asset(names, j)}: {X[t, j]}; {what} is a number above 0{FAR}")
+    return tuple(counts)
 
 
 def check_columns(X: np.ndarray, names: Sequence[str] | None) -> None:
@@ -115,16 +147,16 @@ def from_prices(prices: Any) -> np.ndarray:
 def relatives_of(P: np.ndarray, names: Sequence[str] | None = None) -> np.ndarray:
     if len(P) < 2:
         raise DataError("a single day of prices has no relatives; there must be two")
-    bad = survey(P)[0]
-    if bad >= 0:
-        t, j = divmod(bad, P.shape[1])
-        raise DataError(f"day {t}, asset {asset(names, j)}: {P[t, j]}; a price is a number above 0{FAR}")
+    surveyed(P, names, "a price")
     check_columns(P, names)
     logs = np.log(P)
     if np.isfinite(P).sum() >= FEW and 0.5 <= np.nanmedian(P) <= 2:
         spread, jumps = np.nanvar(logs, axis=0), variance_of_steps(logs)
         if jumps.sum() > spread.sum():
-            raise DataError("these look like price relatives, not like prices: they jump about 1; say prices=False")
+            raise DataError(
+                "these look like price relatives, not like prices: they jump about 1; say that they are, by "
+                "prices=False or --relatives"
+            )
     known = np.where(np.isnan(P), 0, np.arange(len(P))[:, None])
     filled = np.take_along_axis(P, np.maximum.accumulate(known, axis=0), axis=0)
     relatives = filled[1:] / filled[:-1]
@@ -142,40 +174,49 @@ def variance_of_steps(logs: np.ndarray) -> np.ndarray:
 def read(path: str | PathLike[str]) -> tuple[np.ndarray, list[str] | None]:
     """The numbers of a file with a row a day, and the names in its first line if it has some.
 
-    Columns without numbers, such as dates, are left out. Commas, semicolons or tabs; plain or gzip; or Parquet. What is
-    empty, or NaN, is missing.
+    Columns without numbers, such as dates, are left out, and so is a first column that counts the days. Commas,
+    semicolons or tabs; plain or gzip; or Parquet. What is empty, or NaN, is missing.
     """
     if str(path).endswith((".parquet", ".pq")):
-        from pyarrow import parquet, types
+        from pyarrow import ArrowInvalid, parquet, types
 
-        whole = parquet.read_table(path)
-        numbers = [f.name for f in whole.schema if types.is_floating(f.type) or types.is_integer(f.type)]
-        return table(whole.select(numbers))
+        try:
+            whole = parquet.read_table(path)
+        except ArrowInvalid as error:
+            raise DataError(f"{path}: not a table: {error}") from None
+        kept = [f.name for f in whole.schema if types.is_floating(f.type) or types.is_integer(f.type)]
+        X = table(whole.select(kept))[0]
+        start = int(counts_days(str(path), kept[0], X))
+        return np.ascontiguousarray(X[:, start:]), kept[start:]
     raw = Path(path).read_bytes()
     try:
         text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8-sig")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+        first = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
+        mark = max(",;\t", key=first.count)
+        cells = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
+        lines = [(cells.line_num, row) for row in cells if any(map(str.strip, row)) and not row[0].startswith("#")]
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path}: not a table: {error}") from None
-    lines = [(k, line) for k, line in enumerate(text.splitlines(), 1) if line.strip() and not line.startswith("#")]
     if not lines:
         raise DataError(f"{path}: no rows")
-    mark = max(",;\t", key=lines[0][1].count)
-    cells = csv.reader((line for _, line in lines), delimiter=mark)
-    return numbers_of(str(path), [(k, row) for (k, _), row in zip(lines, cells, strict=True)])
+    return numbers_of(str(path), lines)
 
 
 def numbers_of(path: str, lines: list[tuple[int, list[str]]]) -> tuple[np.ndarray, list[str] | None]:
     """The columns that have numbers, of lines with their places in the file."""
     heads = lines[0][1]
-    headed = not any(is_number(cell) for cell in heads)
+    headed = is_heading(heads, lines[1][1] if len(lines) > 1 else [])
     body = lines[headed:]
+    if not body:
+        raise DataError(f"{path}: no rows below the heading")
     for k, row in body:
         if len(row) != len(heads):
             at = min(len(row), len(heads)) + 1
             raise ParseError(path, k, at, f"{len(row)} columns; the first line has {len(heads)}")
     used = [j for j in range(len(heads)) if any(is_number(row[j]) for _, row in body)]
     if not used:
-        raise DataError(f"{path}: no column of numbers")
+        k, row = body[0]
+        raise ParseError(path, k, len(row), f"{row[-1]!r} is no number, nor is any other cell; as in 1234.5")
     rows = np.empty((len(body), len(used)))
     for t, (k, row) in enumerate(body):
         for place, j in enumerate(used):
@@ -183,12 +224,51 @@ def numbers_of(path: str, lines: list[tuple[int, list[str]]]) -> tuple[np.ndarra
                 rows[t, place] = number_of(row[j])
             except ValueError:
                 raise ParseError(path, k, j + 1, f"{row[j]!r} is no number") from None
-    return rows, [heads[j].strip() for j in used] if headed else None
+    titles = [head.strip() if headed else str(j + 1) for j, head in enumerate(heads)]
+    for left in {*range(len(heads))} - {*used}:
+        expect_forwards(path, titles[left], [row[left] for _, row in body])
+    if counts_days(path, titles[used[0]], rows):
+        rows, used = np.ascontiguousarray(rows[:, 1:]), used[1:]
+    bad = survey(rows)[0]
+    if bad >= 0:
+        t, place = divmod(bad, len(used))
+        k, row = body[t]
+        raise ParseError(
+            path, k, used[place] + 1, f"{row[used[place]]}; a price, or a relative, is a number above 0{FAR}"
+        )
+    return rows, [titles[j] for j in used] if headed else None
+
+
+def is_heading(first: list[str], second: list[str]) -> bool:
+    """Whether the first line names the columns: it has no number, or counts them, or has a word above a date."""
+    numbers = [float(cell) for cell in first if is_number(cell)]
+    counted = len(numbers) > 1 and numbers in ([*range(len(numbers))], [*range(1, len(numbers) + 1)])
+    words = [cell.strip() and not is_missing(cell) and not has_digit(cell) for cell in first]
+    dates = [has_digit(cell) for cell in second]
+    return not numbers or counted or any(word and date for word, date in zip(words, dates, strict=False))
+
+
+def expect_forwards(path: str, name: str, cells: Sequence[Any]) -> None:
+    """Of dates, or days by number: the first day comes first."""
+    if len(cells) >= FEW and all(a > b for a, b in pairwise(cells)):
+        raise DataError(f"{path}: column {name} runs backwards, from {cells[0]} to {cells[-1]}; the first day is first")
+
+
+def counts_days(path: str, name: str, rows: np.ndarray) -> bool:
+    """Whether the first column is no asset: whole numbers that only ever rise count the days, or are dates or years."""
+    first = rows[:, 0]
+    if rows.shape[1] == 1 or len(rows) < FEW or not (first == np.floor(first)).all():
+        return False
+    expect_forwards(path, name, first.astype(int).tolist())
+    return bool((np.diff(first) > 0).all())
 
 
 def number_of(cell: str) -> float:
-    cell = cell.strip()
-    return float(cell) if cell and cell.lower() not in ("na", "n/a", "null", "none", "-") else np.nan
+    return np.nan if is_missing(cell) else float(cell)
+
+
+def is_missing(cell: str) -> bool:
+    return cell.strip().lower() in ("", "na", "n/a", "nan", "null", "none", "-")
 
 
 def is_number(cell: str) -> bool:
@@ -196,3 +276,7 @@ def is_number(cell: str) -> bool:
         return bool(np.isfinite(float(cell)))
     except ValueError:
         return False
+
+
+def has_digit(cell: str) -> bool:
+    return any(map(str.isdigit, cell))

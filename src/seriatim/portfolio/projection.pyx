@@ -136,6 +136,17 @@ cdef int quadratic(const double* A, const double* c, double* b, Py_ssize_t m, do
     return 0
 
 
+def numbers(given):
+    """A new array of finite numbers."""
+    try:
+        array = np.array(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise DataError(f"expected numbers: {error}") from None
+    if not np.isfinite(array).all():
+        raise DataError("expected finite numbers")
+    return array
+
+
 def project(v):
     """The portfolio nearest to v, or to each row of it.
 
@@ -145,9 +156,9 @@ def project(v):
     cdef double[:, ::1] rows
     cdef double[::1] work
     cdef Py_ssize_t i
-    given = np.array(v, dtype=np.float64, order="C")
-    if given.ndim not in (1, 2) or 0 in given.shape or not np.isfinite(given).all():
-        raise DataError(f"expected a vector of finite numbers, or rows of them; found shape {given.shape}")
+    given = numbers(v)
+    if given.ndim not in (1, 2) or 0 in given.shape:
+        raise DataError(f"expected a vector of numbers, or rows of them; found shape {given.shape}")
     rows = given.reshape(-1, given.shape[-1])
     work = np.empty(rows.shape[1])
     for i in range(rows.shape[0]):
@@ -161,17 +172,16 @@ def project_norm(q, A):
     >>> project_norm([0.9, 0.5], [[2.0, 0.0], [0.0, 1.0]]).round(6)
     array([0.766667, 0.233333])
     """
-    cdef double[:, ::1] matrix = np.array(A, dtype=np.float64, order="C")
-    q = np.asarray(q, dtype=np.float64)
+    cdef double[:, ::1] matrix
     cdef double[::1] c, b, work
     cdef int[::1] free
-    cdef Py_ssize_t m = len(q)
-    if q.ndim != 1 or not m or matrix.shape[0] != m or matrix.shape[1] != m:
-        raise DataError(f"expected a vector and a square matrix for it; found {q.shape} and {np.shape(A)}")
-    if not (np.isfinite(q).all() and np.isfinite(matrix).all()):
-        raise DataError("expected finite numbers")
-    c = np.asarray(matrix) @ q
-    b = project(q)
+    cdef Py_ssize_t m
+    q, A = numbers(q), numbers(A)
+    if q.ndim != 1 or not q.size or A.shape != (q.size, q.size):
+        raise DataError(f"expected a vector and a square matrix for it; found {q.shape} and {A.shape}")
+    if np.abs(A - A.T).max() > 1e-9 * np.abs(A).max():
+        raise DataError("the matrix is not symmetric")
+    m, matrix, c, b = q.size, A, A @ q, project(q)
     work, free = np.empty(m * (m + 3)), np.empty(m, dtype=np.intc)
     if quadratic(&matrix[0, 0], &c[0], &b[0], m, &work[0], &free[0]):
         raise DataError("the matrix is not positive definite")

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from seriatim.errors import DataError, ModelError
+from seriatim.errors import DataError, ModelError, SeriatimError
 from seriatim.model import Model
 from seriatim.portfolio import market
 
@@ -45,19 +45,18 @@ class Strategy(Model):
             learner = self._learner
             try:
                 X = market.check(self._arranged(X, names), self._lists.get("assets", names), whole)
-            except DataError:
+                if learner.t == 0:
+                    learner.start(X.shape[1])
+            except SeriatimError:
                 self._unstart()
                 raise
             if learner.t == 0:
-                learner.start(X.shape[1])
                 self._lists = {} if names is None else {"assets": names}
             learner.run(X)
         return self
 
     def _arranged(self, X: np.ndarray, names: list[str] | None) -> np.ndarray:
         """The columns in the order of the first day."""
-        if names is not None and len(set(names)) < len(names):
-            raise DataError(f"two assets have one name: {', '.join(sorted({n for n in names if names.count(n) > 1}))}")
         if self._learner.t == 0:
             return X
         if X.shape[1] != self._learner.m:

@@ -7,7 +7,7 @@
 typedef double four __attribute__((vector_size(32), aligned(8)));
 typedef long long mask __attribute__((vector_size(32), aligned(8)));
 
-#define LANES 32 /* sampled portfolios that are gone through together */
+#define LANES 32 /* orbits of four sampled portfolios that are gone through together */
 
 /* The sum of a x, in eight lanes. */
 WIDE static double dot(Py_ssize_t n, const double *a, const double *x)
@@ -220,53 +220,82 @@ WIDE static void anticor(Py_ssize_t w, Py_ssize_t m, Py_ssize_t wide, const doub
         b[j] /= sum;
 }
 
-/* Some days of LANES rebalanced portfolios. points: the portfolios, asset by asset. grown: their wealth
-   since it was last put into logarithms; base: that before. sums: for each day the wealth times the portfolio, asset by
-   asset and last the wealth itself, in four lanes each. */
-WIDE static void rebalanced(Py_ssize_t days, Py_ssize_t m, const double *X, const double *points,
+/* Four numbers of four portfolios, of which each is the first with its assets exchanged in pairs: their sums and
+   differences, by which they are told apart. Twice over it is four times the numbers. */
+static inline void hadamard(four *a, four *b, four *c, four *d)
+{
+    const four p = *a + *b, q = *a - *b, r = *c + *d, s = *c - *d;
+    *a = p + r, *b = q + s, *c = p - r, *d = q - s;
+}
+
+/* Some days of LANES orbits of rebalanced portfolios. points: for each orbit the transforms of four assets and four
+   assets, all firsts, all seconds ...; then, of the assets that are left over, the shares in each of its four. X: the
+   days in the same way, over 4. grown: the wealth of all firsts, all seconds ... since it was last put into logarithms;
+   base: that before. sums: for each day the wealth times the portfolio, in the order of X, and last the wealth itself,
+   in four lanes each. */
+WIDE static void rebalanced(Py_ssize_t days, Py_ssize_t fours, Py_ssize_t rest, const double *X, const double *points,
                             const double *base, double *restrict grown, double *restrict sums)
 {
-    four wealth[LANES / 4], ret[LANES / 4];
-    for (int k = 0; k < LANES / 4; k++)
-        wealth[k] = *(const four *)(grown + 4 * k);
+    enum { EACH = LANES / 4 };
+    const double *left = points + 4 * fours * LANES;
+    four wealth[4 * EACH], now[4 * EACH];
+    memcpy(wealth, grown, sizeof wealth);
     for (Py_ssize_t d = 0; d < days; d++) {
-        const double *x = X + d * m;
-        four a = {0, 0, 0, 0}, b = a, c = a, e = a, f = a, g = a, h = a, l = a;
-        for (Py_ssize_t j = 0; j < m; j++) {
-            const double *p = points + j * LANES;
-            const double xj = x[j];
-            const four v = {xj, xj, xj, xj};
-            a += v * *(const four *)p;
-            b += v * *(const four *)(p + 4);
-            c += v * *(const four *)(p + 8);
-            e += v * *(const four *)(p + 12);
-            f += v * *(const four *)(p + 16);
-            g += v * *(const four *)(p + 20);
-            h += v * *(const four *)(p + 24);
-            l += v * *(const four *)(p + 28);
+        const double *x = X + d * (4 * fours + rest);
+        double *to = sums + d * 4 * (4 * fours + rest + 1);
+        for (int h = 0; h < 4; h++) {
+            four a = {0, 0, 0, 0}, b = a, c = a, e = a, f = a, i = a, j = a, l = a;
+            for (Py_ssize_t q = h * fours; q < (h + 1) * fours; q++) {
+                const double *p = points + q * LANES;
+                const four v = {x[q], x[q], x[q], x[q]};
+                a += v * *(const four *)p;
+                b += v * *(const four *)(p + 4);
+                c += v * *(const four *)(p + 8);
+                e += v * *(const four *)(p + 12);
+                f += v * *(const four *)(p + 16);
+                i += v * *(const four *)(p + 20);
+                j += v * *(const four *)(p + 24);
+                l += v * *(const four *)(p + 28);
+            }
+            four *at = now + h * EACH;
+            at[0] = a, at[1] = b, at[2] = c, at[3] = e, at[4] = f, at[5] = i, at[6] = j, at[7] = l;
         }
-        ret[0] = a, ret[1] = b, ret[2] = c, ret[3] = e, ret[4] = f, ret[5] = g, ret[6] = h, ret[7] = l;
-        for (int k = 0; k < LANES / 4; k++)
-            wealth[k] *= ret[k];
-        a = wealth[0] * *(const four *)base, b = wealth[1] * *(const four *)(base + 4);
-        c = wealth[2] * *(const four *)(base + 8), e = wealth[3] * *(const four *)(base + 12);
-        f = wealth[4] * *(const four *)(base + 16), g = wealth[5] * *(const four *)(base + 20);
-        h = wealth[6] * *(const four *)(base + 24), l = wealth[7] * *(const four *)(base + 28);
-        double *to = sums + d * 4 * (m + 1);
-        for (Py_ssize_t j = 0; j < m; j++) {
-            const double *p = points + j * LANES;
-            four lanes = a * *(const four *)p;
-            four more = b * *(const four *)(p + 4);
-            lanes += c * *(const four *)(p + 8);
-            more += e * *(const four *)(p + 12);
-            lanes += f * *(const four *)(p + 16);
-            more += g * *(const four *)(p + 20);
-            lanes += h * *(const four *)(p + 24);
-            more += l * *(const four *)(p + 28);
-            *(four *)(to + 4 * j) += lanes + more;
+        for (int k = 0; k < EACH; k++)
+            hadamard(now + k, now + EACH + k, now + 2 * EACH + k, now + 3 * EACH + k);
+        for (Py_ssize_t j = 0; j < rest; j++)
+            for (int k = 0; k < 4 * EACH; k++)
+                now[k] += x[4 * fours + j] * *(const four *)(left + 4 * (j * LANES + k));
+        for (int k = 0; k < 4 * EACH; k++) {
+            wealth[k] *= now[k];
+            now[k] = wealth[k] * *(const four *)(base + 4 * k);
         }
-        *(four *)(to + 4 * m) += ((a + b) + (c + e)) + ((f + g) + (h + l));
+        for (Py_ssize_t j = 0; j < rest; j++) {
+            four lanes = {0, 0, 0, 0};
+            for (int k = 0; k < 4 * EACH; k++)
+                lanes += now[k] * *(const four *)(left + 4 * (j * LANES + k));
+            *(four *)(to + 4 * (4 * fours + j)) += lanes;
+        }
+        for (int k = 0; k < EACH; k++)
+            hadamard(now + k, now + EACH + k, now + 2 * EACH + k, now + 3 * EACH + k);
+        for (int h = 0; h < 4; h++) {
+            const four *at = now + h * EACH;
+            const four a = at[0], b = at[1], c = at[2], e = at[3], f = at[4], i = at[5], j = at[6], l = at[7];
+            for (Py_ssize_t q = h * fours; q < (h + 1) * fours; q++) {
+                const double *p = points + q * LANES;
+                four lanes = a * *(const four *)p, more = b * *(const four *)(p + 4);
+                lanes += c * *(const four *)(p + 8);
+                more += e * *(const four *)(p + 12);
+                lanes += f * *(const four *)(p + 16);
+                more += i * *(const four *)(p + 20);
+                lanes += j * *(const four *)(p + 24);
+                more += l * *(const four *)(p + 28);
+                *(four *)(to + 4 * q) += lanes + more;
+            }
+        }
+        four total = now[0];
+        for (int k = 1; k < EACH; k++)
+            total += now[k];
+        *(four *)(to + 4 * (4 * fours + rest)) += total;
     }
-    for (int k = 0; k < LANES / 4; k++)
-        *(four *)(grown + 4 * k) = wealth[k];
+    memcpy(grown, wealth, sizeof wealth);
 }

@@ -229,15 +229,20 @@ class OMDL(Model):
                 raise DataError(f"{len(parts)} modalities for {len(self.kernels)} kernels")
             if len({len(one) for one in parts}) > 1:
                 raise DataError(f"the modalities have {', '.join(str(len(one)) for one in parts)} rows")
+            self._expect_room(len(parts), len(parts[0]))
             matrices = [np.asarray(kernel(one, one)) for kernel, one in zip(self.kernels, parts, strict=True)]
         if not matrices or any(K.ndim != 2 or K.shape != (len(matrices[0]),) * 2 or not len(K) for K in matrices):
             raise DataError("expected square kernel matrices of the same rows")
         for p, K in enumerate(matrices):
             if not np.isfinite(K).all() or np.abs(K - K.T).max() > 1e-8 * np.abs(K).max():
                 raise DataError(f"modality {p}: the kernel matrix is not finite, or not symmetric")
-        if len(matrices) * len(matrices[0]) ** 2 > MOST:
-            raise LimitError(f"{len(matrices)} kernels of {len(matrices[0])} rows; the limit is {MOST} numbers")
+        self._expect_room(len(matrices), len(matrices[0]))
         return [scaled((K + K.T) / 2) for K in matrices]
+
+    def _expect_room(self, kernels: int, rows: int) -> None:
+        if kernels * max(rows, self.rank or 0) ** 2 > MOST:
+            rank = f", rank={self.rank}" if self.rank else ""
+            raise LimitError(f"{kernels} kernels of {rows} rows{rank}; the limit is {MOST} numbers")
 
     def _take_rows(self, X: Any) -> Distances:
         """The learner, for these rows: those of the first call."""
@@ -304,7 +309,7 @@ class OMDL(Model):
             places = np.arange(learner.rows) if others is None else np.asarray(others)
             if places.size and (places.ndim != 1 or places.dtype.kind not in "iu"):
                 raise DataError("expected a list of row numbers")
-            for row in (query, *([places.min(), places.max()] if places.size else ())):
+            for row in (query, *([int(places.min()), int(places.max())] if places.size else ())):
                 if not isinstance(row, int | np.integer) or not 0 <= row < learner.rows:
                     raise DataError(f"row {row!r} is not one of 0 to {learner.rows - 1}")
             return learner.weights() @ learner.distances(int(query), places.astype(np.intp))
