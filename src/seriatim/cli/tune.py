@@ -54,9 +54,10 @@ def command(
 ) -> None:
     """Find good parameters of an algorithm on the first examples of DATA, and show how it does on the others.
 
-    Every trial predicts each example of the prefix before it learns it; the parameters with the fewest mistakes, or
-    with the least mean loss of a regression, are run over the rest, which had no say in the choice, and so are the
-    defaults. What is tried are the values that `seriatim algorithms NAME` shows, but of no parameter given by -p.
+    Every trial predicts each example of the prefix before it learns it; the parameters with the fewest mistakes, with
+    the least mean loss of a regression, or with the best --metric, are run over the rest, which had no say in the
+    choice, and so are the defaults. What is tried are the values that `seriatim algorithms NAME` shows, but of no
+    parameter given by -p.
 
     \b
     seriatim tune spam -a scw

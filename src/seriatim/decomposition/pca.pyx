@@ -314,7 +314,8 @@ class OnlinePCA(Transformer):
     sqrt(2 L d ln(n/d)) + d ln(n/d). The loss of given rows is the expected one.
 
     The components, for use, are the eigenvectors of the least eigenvalues: no draw is needed for them. A row costs
-    the features times the square of the directions that rows have shown.
+    the features times the square of the directions that rows have shown. The last bits may change with the number of
+    threads of NumPy's library.
 
     Parameters
     ----------

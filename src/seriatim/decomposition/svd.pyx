@@ -272,8 +272,8 @@ class OnlineSVD(Transformer):
     rank : the most directions, at least 1. `transform` has so many columns; those of directions not found yet are 0.
     threshold : of a new direction's length to the row's, and of a value to the largest: what is not above it is none.
     forgetting : multiplies s before every row, above 0 and at most 1: old rows count less and less.
-    block : rows that are taken in at once, counted from the first; None: one at a time. A block is left to NumPy, of
-        which a library with threads of its own may change the last bits with their number.
+    block : rows that are taken in at once, counted from the first; None: one at a time. Blocks, and the large matrices
+        of a high rank, are left to NumPy, whose library may change the last bits with the number of its threads.
     missing : values that are NaN are not known; a row is completed by the least squares of what is known of it,
         x_h = V_h diag(s) z, V_o diag(s) z = x_o, which costs the features times the square of the rank.
     keep_left : keep U, of all rows, for `left_`, `revise`, `remove` and `add_columns`. It grows with the stream.

@@ -127,6 +127,7 @@ class NOGD(BudgetClassifier):
     their kernel matrix and only its `rank` largest eigenvalues, z(x) = D^-1/2 V' k and w += eta y z(x); w begins with
     what is nearest to f. With several classes w_y += eta z(x) and w_s -= eta z(x), s being the strongest wrong class.
     An example costs B kernels, one with a loss B times the rank more. The importance of an example multiplies its step.
+    V is found by NumPy: where B is large its last bits may change with the number of threads of NumPy's library.
 
     Parameters
     ----------

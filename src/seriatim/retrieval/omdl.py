@@ -172,7 +172,8 @@ class OMDL(Model):
     Kernels are divided by sqrt(n) and their mean diagonal beforehand, so that C1 and C2 need not know their size.
 
     A triplet costs O(n^2) numbers a modality, and O(n^3) for the positive matrix. With `rank=r` the columns are P'K_a
-    and W is r x r, P being n x r, normal of variance 1 / r: O(r^3).
+    and W is r x r, P being n x r, normal of variance 1 / r: O(r^3). The last bits may change with the number of threads
+    of NumPy's library.
 
     All rows are known beforehand, and triplets are of their numbers: `partial_fit(X, triplets)` with X an array, or a
     list of arrays, one a modality, or of kernel matrices with kernels="precomputed"; then `partial_fit(None, triplets)`
