@@ -18,7 +18,19 @@ from safetensors.numpy import save as pack
 from scipy.sparse import csr_matrix
 
 import seriatim
-from seriatim import PA, RBP, SOFS, OGDRegressor, Perceptron, SoftSVM, VotedPerceptron, modelfile
+from seriatim import (
+    PA,
+    RBP,
+    SOFS,
+    BayesianSparse,
+    GroupRDA,
+    OGDRegressor,
+    Perceptron,
+    SoftSVM,
+    TruncatedGradient,
+    VotedPerceptron,
+    modelfile,
+)
 from seriatim.errors import ModelError, SeriatimError
 from tests.learners import of_rows
 from tests.test_contract import answer_one, answers, default, most_labels, same
@@ -278,6 +290,20 @@ def refused(path: Path) -> str:
     return message
 
 
+def lazily(cls, **parameters):
+    """A model whose file has the numbers of its records."""
+
+    def learned():
+        return cls(**parameters).partial_fit(rows(), np.array(["ham", "spam"] * 30))
+
+    return learned
+
+
+def far(places):
+    """Numbers of which the differences, as 64 bits can hold them, are all above 0."""
+    return np.concatenate([places[:1], [2**62, -(2**62) - 2], places[3:]])
+
+
 def binary() -> PA:
     return PA().partial_fit(rows(), np.array(["ham", "spam"] * 30))
 
@@ -398,6 +424,14 @@ DAMAGE = {
     "a shape that is too large": (mostly_zeros, put("sparse", "w", [2**20, 2**20]), "limit"),
     "a shape for which there is no memory": (mostly_zeros, put("sparse", "w", [2**28, 2]), "memory"),
     "a shape of an array that is not there": (mostly_zeros, put("sparse", "v", [5]), "v.index"),
+    "records so far apart that differences overflow": (lazily(TruncatedGradient), array("index", far), "ascend"),
+    "variances so far apart that differences overflow": (lazily(SOFS, k=4), array("index", far), "ascend"),
+    "groups so far apart that differences overflow": (lazily(GroupRDA, groups=2), array("groups", far), "ascend"),
+    "features so far apart that differences overflow": (
+        lazily(BayesianSparse, memory=5),
+        array("active", far),
+        "ascend",
+    ),
     # the manifest
     "an unknown version": (binary, put("version", 2), "version 2"),
     "version 0": (binary, put("version", 0), "version 0"),

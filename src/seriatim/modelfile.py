@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seriatim import catalogue
+from seriatim.core.table import ascend
 from seriatim.errors import LimitError, ModelError
 from seriatim.features import Features
 from seriatim.features.encode import KINDS
@@ -100,8 +101,7 @@ def restored(shapes: Any, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarra
         expect(name not in tensors, f"{name} is there twice")
         expect(index.dtype == np.int32 and value.dtype == np.float64, f"{name}: {index.dtype} and {value.dtype}")
         expect(index.ndim == 1 and index.shape == value.shape, f"{name}: {index.shape} places of {value.shape} values")
-        ascending = not len(index) or (index[0] >= 0 and index[-1] < size and (index[1:] > index[:-1]).all())
-        expect(ascending, f"{name}: the places of its numbers do not ascend from 0 to less than {size}")
+        expect(ascend(index, size), f"{name}: the places of its numbers do not ascend from 0 to less than {size}")
         try:
             arrays[name] = np.zeros(shape)
         except MemoryError:

@@ -9,6 +9,17 @@ from seriatim.errors import LimitError
 MAX_BYTES = 1 << 32
 
 
+def ascend(index, n):
+    """Whether the numbers of an array ascend from 0 on to less than n; of numbers in a file a difference could overflow.
+
+    >>> ascend(np.array([0, 2, 3]), 4), ascend(np.array([0, 2**62, -2**63, 3]), 4)
+    (True, False)
+    """
+    if index.ndim != 1 or index.dtype.kind not in "iu":
+        return False
+    return not len(index) or bool(0 <= index[0] and index[-1] < n and (index[1:] > index[:-1]).all())
+
+
 cdef class Table:
     """Records of `fields` x `classes` numbers that grow with the stream; record 0 belongs to the constant.
 

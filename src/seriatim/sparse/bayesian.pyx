@@ -14,6 +14,7 @@ from seriatim.core.row cimport Row, dot, record, value
 from seriatim.sparse.lazy cimport soft
 
 from seriatim.core.normal import standard_normal
+from seriatim.core.table import ascend
 from seriatim.errors import LimitError, ModelError
 from seriatim.estimator import Classifier
 from seriatim.parameters import Choice, Number, powers
@@ -335,10 +336,10 @@ cdef class Posterior(Linear):
             raise ModelError(f"passing is {self.passing}; expected 0 or 1")
         if self.memory:
             active = state["active"]
-            if not (0 < len(active) <= self.capacity and active[0] == 0 and active[-1] < records):
+            if not ascend(active, records):
+                raise ModelError(f"the active features do not ascend from 0 to less than {records}")
+            if not 0 < len(active) <= self.capacity or active[0] != 0:
                 raise ModelError(f"{len(active)} active features of {records} records; memory={self.memory}")
-            if not (np.diff(active) > 0).all():
-                raise ModelError("the active features do not ascend")
             for row in active[1:].tolist():
                 self.enter(row, self.active)
         if psi.shape[0] != self.active * (self.active + 1) // 2:

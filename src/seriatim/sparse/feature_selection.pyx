@@ -14,6 +14,7 @@ from seriatim.core.random cimport random_below, random_uniform
 from seriatim.core.row cimport Row, dot, record, sum_of_squares, value
 from seriatim.sparse.strongest cimport Entry, Strongest
 
+from seriatim.core.table import ascend
 from seriatim.errors import ModelError, ParameterError
 from seriatim.estimator import Classifier
 from seriatim.parameters import Flag, Number, powers
@@ -483,7 +484,7 @@ cdef class SecondOrder(Selection):
 
     def restore(self, state):
         index, told = state["index"], state["sigma"]
-        if len(index) and not (index[0] >= 0 and index[-1] < state["records"] and (np.diff(index) > 0).all()):
+        if not ascend(index, state["records"]):
             raise ModelError(f"the numbers of the records do not ascend from 0 to less than {state['records']}")
         if told.shape != (len(index), self.classes) or not (told > 0).all():
             raise ModelError("there is not a variance above 0 for each record and class")

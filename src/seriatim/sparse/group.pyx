@@ -15,6 +15,7 @@ from seriatim.core.table cimport Table
 from seriatim.sparse.lazy cimport BATCH, Lazy, soft
 
 from seriatim.core.loss import LOSSES
+from seriatim.core.table import ascend
 from seriatim.errors import ModelError
 from seriatim.parameters import Choice, Number, powers
 from seriatim.sparse.groups import Grouped
@@ -277,7 +278,7 @@ cdef class GroupDual(Lazy):
         index, norms = state["groups"], state["norms"]
         if norms.shape != (len(index), 2 * self.classes):
             raise ModelError("the norms of the groups differ in shape from their numbers")
-        if len(index) and not (index[0] >= 0 and index[-1] < self.norms.rows and (np.diff(index) > 0).all()):
+        if not ascend(index, self.norms.rows):
             raise ModelError(f"the numbers of the groups do not ascend from 0 to less than {self.norms.rows}")
         for name, values in zip(("norm2", "rest"), np.hsplit(norms, 2)):
             all_values = self.norms.get(name)

@@ -6,6 +6,7 @@ from seriatim.core.learner cimport Learner
 from seriatim.core.row cimport record, within
 from seriatim.core.table cimport Table
 
+from seriatim.core.table import ascend
 from seriatim.errors import ModelError
 
 cdef extern from *:
@@ -134,7 +135,7 @@ cdef class Lazy(Linear):
         cdef Py_ssize_t f, i, k, columns = self.table.classes
         cdef const double[:, ::1] values
         index, records, told = state["index"], state["records"], self.fields()
-        if len(index) and not (index[0] >= 0 and index[-1] < records and (np.diff(index) > 0).all()):
+        if not ascend(index, records):
             raise ModelError(f"the numbers of the records do not ascend from 0 to less than {records}")
         if any(state[name].shape != (len(index), columns) for name in told):
             raise ModelError("the fields of the feature table differ in shape")
