@@ -10,7 +10,7 @@ MAX_BYTES = 1 << 32
 
 
 def ascend(index, n):
-    """Whether the numbers of an array ascend from 0 on to less than n; of numbers in a file a difference could overflow.
+    """Whether the numbers of an array ascend from 0 on to less than n. Of those in a file a difference could overflow.
 
     >>> ascend(np.array([0, 2, 3]), 4), ascend(np.array([0, 2**62, -2**63, 3]), 4)
     (True, False)
