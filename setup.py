@@ -11,6 +11,9 @@ from setuptools.command.build_ext import build_ext
 # No -ffast-math (it changes the floating-point mode of the whole process and removes NaN checks), and no contraction:
 # the same source then gives the same bits on every machine. No -g: it takes a quarter of the compiler's time.
 FLAGS = ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]
+# gcc puts only as much of its own accord into the functions that call it as with -O2, a tenth of its time less. What
+# inner loops need is declared inline, and that is as with -O3.
+FLAGS += [] if sys.platform == "darwin" else ["--param=max-inline-insns-auto=15"]
 
 
 class ParallelBuild(build_ext):
@@ -42,7 +45,8 @@ setup(
         ]
         + [Extension(SHARED, [], extra_compile_args=FLAGS)],
         shared_utility_qualified_name=SHARED,
-        compiler_directives={"cdivision": True, "show_performance_hints": False},
+        # Nothing is pickled: state is data, and without the code for it a twentieth of the time is saved.
+        compiler_directives={"cdivision": True, "show_performance_hints": False, "auto_pickle": False},
         include_path=["src"],
         build_dir="build",
         nthreads=(os.cpu_count() or 1) if sys.platform == "linux" else 0,  # elsewhere a process cannot be forked

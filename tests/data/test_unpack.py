@@ -9,6 +9,7 @@ import lzma
 import os
 import random
 import sys
+import tempfile
 import threading
 import zlib
 from unittest.mock import patch
@@ -83,7 +84,15 @@ def read(file: Unpacked, sizes: list[int] | None = None) -> tuple[bytes, str]:
 
 
 def unpacked(kind: str, data: bytes) -> tuple[bytes, str]:
-    return read(Unpacked(io.BytesIO(data), kind, "rows"))
+    """The same from memory and from disk, where more may be given of data before they are found damaged."""
+    content, problem = read(Unpacked(io.BytesIO(data), kind, "rows"))
+    with tempfile.TemporaryFile(buffering=0) as file:
+        file.write(data)
+        file.seek(0)
+        from_disk = read(Unpacked(file, kind, "rows"))
+    assert from_disk[0].startswith(content) and from_disk[1] == problem
+    assert from_disk[0] == content or "damaged" in problem
+    return content, problem
 
 
 @pytest.fixture(params=["isal", "zlib"])
@@ -91,6 +100,7 @@ def inflate(request, monkeypatch) -> None:
     """Both ways to read gzip."""
     if request.param == "zlib":
         monkeypatch.setitem(sys.modules, "isal.isal_zlib", None)
+        monkeypatch.setitem(sys.modules, "isal.igzip", None)
     else:
         pytest.importorskip("isal")
 

@@ -103,6 +103,18 @@ class Frame:
         return self.frame.unused_data + self.rest
 
 
+def whole(file: Any, kind: str, start: int) -> Any:
+    """A reader of all members of a gzip file on disk, in 0.8 of the time, or None; of errors it does not say where."""
+    if kind != "gzip" or not isinstance(file, io.FileIO) or not file.seekable():
+        return None
+    try:
+        from isal.igzip import IGzipFile
+    except ImportError:
+        return None
+    file.seek(start)
+    return IGzipFile(fileobj=file, mode="rb")
+
+
 def members(kind: str, name: str) -> Callable[[], Any]:
     """What makes a decompressor for the next member, frame or stream of such a file."""
     if kind == "gzip":
@@ -150,7 +162,10 @@ class Unpacked(io.RawIOBase):
         """
         self.kind, self.name = kind, name
         self.begin = members(kind, name)
+        self.file = file
         self.read_some = getattr(file, "read1", file.read)  # what a pipe holds, without waiting for all
+        self.start = file.tell() - len(head) if file.seekable() else 0
+        self.whole = whole(file, kind, self.start)
         self.member: Any = None
         self.step = 0  # packed bytes that the member gets next
         self.chunk, self.at, self.offset = head, 0, 0  # packed bytes, how many are used, and where these begin
@@ -165,6 +180,26 @@ class Unpacked(io.RawIOBase):
         """Put what comes next into the room, as much as is there and fits; returns its length, 0 at the end."""
         if self.closed:
             raise ValueError("I/O operation on closed file")
+        if self.whole is not None:
+            try:
+                length = self.whole.readinto(room)
+                self.unpacked += length
+                return length
+            except MemoryError:
+                raise
+            except Exception:  # it has several of its own
+                self.begin_again()
+        return self.next_into(room)
+
+    def begin_again(self) -> None:
+        """Unpack member by member what has been given already, to find what is wrong with the rest."""
+        length, self.unpacked, self.whole, self.chunk = self.unpacked, 0, None, b""
+        self.file.seek(self.start)
+        while length and (got := self.next_into(bytearray(min(length, PIECE)))):
+            length -= got
+
+    def next_into(self, room: Any) -> int:
+        """The same, member by member."""
         while not self.piece:
             if self.error is not None:  # a decompressor must not be used after an error
                 raise self.error
