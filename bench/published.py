@@ -223,6 +223,7 @@ class SOL(Protocol):
         phi = [0.25 * k for k in range(1, 9)]  # SOL's grid begins at 0, where the step is 0/0
         gaussian = (each("a", powers(-4, 0)), [{"eta": NormalDist().cdf(value)} for value in phi])
         alpha = [k / 10 for k in range(1, 11)]
+        adaptive = (each("eta", powers(-5, 5)), each("delta", powers(-5, 5)))
         self.methods = {
             "perceptron": Method("Perceptron"),
             "ogd": Method("OGD", {"schedule": "sqrt"}, (each("eta", powers(-2, 8)),)),
@@ -234,6 +235,10 @@ class SOL(Protocol):
             "cw": Method("CW", {"variant": "variance"}, gaussian),
             "eccw": Method("CW", {"variant": "stdev"}, gaussian),
             "arow": Method("AROW", {}, (each("r", r),)),
+            "ada-fobos": Method("AdaFOBOS", {"lam": 0}, adaptive),
+            "ada-rda": Method("AdaRDA", {"lam": 0}, adaptive),
+            "rda": Method("SoftSVM", {"lam": 1, "variant": "mirror", "average": False}),  # SOL's penalty is |w|^2 / 2
+            "erda": Method("RDA", {"lam": 0, "gamma": 1}),
         }
 
     def method(self, algorithm: str, dataset: str) -> Method | None:

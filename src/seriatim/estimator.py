@@ -17,7 +17,7 @@ from seriatim.core.targets import first_place, targets_of
 from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import DataError, ParameterError, SeriatimError
 from seriatim.features import Features
-from seriatim.inputs import as_rows, check_kind, check_targets, is_frame, plain_target, plain_weight
+from seriatim.inputs import as_rows, check_kind, check_targets, is_frame, no_number, plain_target, plain_weight
 from seriatim.labels import Coded, coded, label_array, label_order, plain_label
 from seriatim.model import Model
 from seriatim.parameters import FeatureChoice, Flag, Labels
@@ -400,7 +400,9 @@ class Estimator(Model):
         rows = self._encoded(x)
         if rows is not None:
             rows.weights = None if weight == 1 else [weight]
-            self.learn_rows(rows, self._targets([y], 1))
+            target = self._targets([y], 1)
+            with self._undoing() if self._may_fail(target) else nullcontext():
+                self.learn_rows(rows, target)
         return rows is not None
 
     def _learn_number(self, x: dict[str, Any], y: float, weight: float) -> Self:
@@ -690,7 +692,7 @@ class Regressor(Estimator):
             check_kind(y.dtype)
             y = np.ascontiguousarray(y, dtype=np.float64)
         except (TypeError, ValueError):
-            raise DataError("the targets of a regression must be numbers") from None
+            raise no_number(y) from None
         bad = np.flatnonzero(~(np.abs(y) <= LIMIT))
         if len(bad):
             raise DataError(f"row {bad[0]}: the target {y[bad[0]]} is NaN, inf, or beyond +-{LIMIT:g}")
@@ -710,7 +712,7 @@ class Regressor(Estimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2: 1 less the squared error over that of the mean; for equal targets 1 or, with any error, 0."""
         predicted = self.predict(X)
-        y = check_targets(y, len(predicted)).astype(np.float64)
+        y = self._targets(y, len(predicted))
         error = mean((y - predicted) ** 2, sample_weight)
         spread = mean((y - mean(y, sample_weight)) ** 2, sample_weight)
         return 1 - error / spread if spread else float(error == 0)

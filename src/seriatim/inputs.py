@@ -63,6 +63,16 @@ def plain_target(y: Any) -> float:
     return target
 
 
+def no_number(y: np.ndarray) -> DataError:
+    """Which of the targets is no number."""
+    for row, target in enumerate(y.tolist()):
+        try:
+            plain_target(target)
+        except DataError:
+            return DataError(f"row {row}: the targets of a regression must be numbers, found {target!r}")
+    return DataError("the targets of a regression must be numbers")
+
+
 def plain_weight(weight: Any) -> float:
     """The weight of one example as a float."""
     try:

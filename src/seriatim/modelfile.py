@@ -116,17 +116,19 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     A link is followed, and what is no file, a device or a pipe, is not replaced by one.
     """
-    target = Path(path).resolve()
+    device = Path(path).exists() and not Path(path).is_file()
+    target = Path(path) if device else Path(path).resolve()
     if not target.parent.is_dir():
         raise FileNotFoundError(2, f"there is no folder {target.parent}", str(path))
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    folder = tempfile.gettempdir() if device else target.parent
+    handle, name = tempfile.mkstemp(dir=folder, prefix=f".{target.name}.", suffix=".part")
     os.close(handle)
     temporary = Path(name)
     try:
         yield temporary
-        if target.exists() and not target.is_file():
-            with temporary.open("rb") as file, target.open("wb") as device:
-                shutil.copyfileobj(file, device)
+        if device:
+            with temporary.open("rb") as file, target.open("wb") as out:
+                shutil.copyfileobj(file, out)
             temporary.unlink()
             return
         with temporary.open("rb") as file:

@@ -702,3 +702,20 @@ def test_run_with_a_metric_that_is_not_there(seriatim_, name, message):
     status, out, err = seriatim_("run", "spam", "--metric", name)
     assert (status, out) == (2, "")
     assert message in err
+
+
+def test_a_label_that_is_not_there_is_not_described(seriatim_, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,lab\n1,x\n2,y\n")
+    assert seriatim_("describe", path, "--label", "lab")[0] == 0
+    code, _, problem = seriatim_("describe", path, "--label", "nope")
+    assert code == 2 and "no label under 'nope'" in problem
+
+
+def test_output_to_a_pipe(tmp_path):
+    """A pipe behind /dev/stdout is no file that could be replaced."""
+    model, rows = str(tmp_path / "m.model"), tmp_path / "rows.svm"
+    rows.write_text("a 1:1\nb 1:2\n")
+    subprocess.run([*COMMAND, "train", rows, "-o", model], capture_output=True, check=True)
+    done = subprocess.run([*COMMAND, "predict", model, rows, "-o", "/dev/stdout"], capture_output=True, check=True)
+    assert {*done.stdout.decode().split()} <= {"a", "b"}

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seriatim import data
+from seriatim import PA, data, evaluate
 from seriatim.errors import DataError, ParseError
 from tests.conftest import shared
 from tests.data.reading import WAYS, outcome, refusal, rows_of, through_pipe
@@ -218,3 +218,11 @@ def test_files_without_objects(tmp_path, text):
     assert rows_of(path) == []
     with pytest.raises(DataError, match=r"lines\.jsonl: no examples"):
         data.load(path)
+
+
+def test_a_label_within_an_object(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"m": {"y": "a", "z": 1}, "u": 1}\n{"m": {"y": "b"}, "u": 2}\n{"m.y": "a", "u": 3}\n')
+    model = PA()
+    run = evaluate.progressive(model, data.stream(path, features={"label": "m.y"}))
+    assert run.examples == 3 and [*model.feature_names_in_] == ["m.z", "u"]

@@ -18,7 +18,7 @@ from seriatim import PA, AveragedPerceptron, VotedPerceptron, data, evaluate
 from seriatim.core.ahead import ahead
 from seriatim.data import generators, lines
 from seriatim.data.libsvm import format_rows
-from seriatim.errors import DataError, ParseError
+from seriatim.errors import DataError, ParameterError, ParseError
 from seriatim.labels import coded
 
 
@@ -482,3 +482,15 @@ def test_written_rows_are_read_as_they_were(tmp_path):
     ((back, labels),) = [(part.arrays, labels) for part, labels in data.stream(path)]
     assert all(np.array_equal(ours, theirs) for ours, theirs in zip(back, rows.arrays, strict=True))
     assert labels.tolist() == y.tolist()
+
+
+def test_what_cannot_be_asked_of_a_stream():
+    for source, options in (("spam", {"limit": -1}), ([], {})):
+        with pytest.raises(ParameterError):
+            data.stream(source, **options)
+    with pytest.raises(ParameterError):
+        data.stream("spam").split(-5)
+    for reading in ({"features": {"label": "y"}}, {"features": {"bits": 4}}, {"format": "csv"}):
+        with pytest.raises(ParameterError, match="of no use for a generated stream"):
+            data.stream("sea", **reading)
+    assert next(iter(data.stream("sea", features={"normalize": "max"})))[0].n

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seriatim import PA, Features, Perceptron, load
+from seriatim import CSOGD, PA, Features, Perceptron, load
 from seriatim.core.flatten import flatten
 from seriatim.errors import DataError, LimitError, ParameterError
 from seriatim.features.encode import Encoder, Plan
@@ -198,3 +198,65 @@ def test_lists_in_a_frame():
     frame = pl.DataFrame({"tags": [["a", "b"], ["b"]], "v": [[1.0, 2.0], [3.0, 4.0]]})
     model = PA().partial_fit(frame, [0, 1])
     assert model.feature_names_in_.tolist() == ["tags=a", "tags=b", "v.0", "v.1"]
+
+
+@pytest.mark.parametrize("make", [pl.DataFrame, pa.table])
+def test_a_model_of_lists_is_saved_and_knows_the_columns(make, tmp_path):
+    table = {"n": [1.0, 2.0], "l": [["p"], ["q", "p"]]}
+    model = PA().partial_fit(make(table), ["a", "b"])
+    model.save(tmp_path / "m.model")
+    again = load(tmp_path / "m.model")
+    assert (again.decision_function(make(table)) == model.decision_function(make(table))).all()
+    with pytest.raises(DataError, match="no column 'n'"):
+        again.predict(make({"l": table["l"]}))
+
+
+@pytest.mark.parametrize(
+    "values, names",
+    [
+        ([["p"], ["q"]], ["b=p", "b=q"]),
+        ([True, None], ["b"]),
+        ([1, None], ["b"]),
+        ([{"u": 1}, {"u": 2}], ["b.u"]),
+        ([np.array([1.0, 2.0]), None], ["b.0", "b.1"]),
+        (["x", pd.NA], ["b=x"]),
+    ],
+)
+def test_what_is_in_a_column_of_objects_shows_its_kind(values, names):
+    frame = pd.DataFrame({"b": pd.Series(values, dtype=object)})
+    assert [*PA().partial_fit(frame, [0, 1]).feature_names_in_] == names
+
+
+def test_a_frame_has_the_columns_that_are_spoken_of():
+    for options in ({"text": ["zz"]}, {"cross": [("a", "zz")]}):
+        with pytest.raises(DataError, match="no column 'zz'"):
+            PA(features=options).partial_fit(pd.DataFrame({"a": [1.0, 2.0]}), [0, 1])
+
+
+@pytest.mark.parametrize("options", [{"normalize": "max"}, {"missing": "count"}])
+def test_a_label_that_is_refused_leaves_no_feature_behind(options):
+    model = CSOGD(features=options).learn_one({"a": 1.0}, "x").learn_one({"a": 2.0}, "y")
+    before = model.score_one({"a": 3.0})
+    with pytest.raises(DataError, match="third"):
+        model.learn_one({"a": 9.0, "new": 5.0}, "z")
+    assert [*model.feature_names_in_] == ["a"] and model.score_one({"a": 3.0}) == before
+
+
+def test_words_of_a_set_come_in_one_order():
+    words = [f"w{i}" for i in range(50)]
+    for options in ({}, {"features": {"missing": "count"}}):
+        model = PA(**options).learn_one({"t": {*words}}, 1)
+        assert [*model.feature_names_in_] == sorted(f"t={word}" for word in words)
+        with pytest.raises(DataError, match="1 in a bag"):
+            model.learn_one({"t": {1, "a"}}, 1)
+
+
+def test_keys_beyond_those_that_are_remembered():
+    """Whatever the number of keys that were met, an example is the same, and few of them are kept."""
+    plan = Plan(Features(missing="count"))
+    for i in range(700):
+        Encoder(plan).take({f"{i}.{j}": 1.0 for j in range(100)})
+    assert plan.n < 70_000
+    encoder = Encoder(plan)
+    encoder.take({"new": "red", "0.1": None, "other": 2})
+    assert [*encoder.rows().names] == ["new=red", "0.1?", "other"]

@@ -219,9 +219,6 @@ def open_stream(sources: tuple[str, ...], model: Any, **options: Any) -> Any:
         skip, delay = options.pop("skip"), options.pop("delay")
         return data.stream(open_stream(sources, model, **options), skip=skip, delay=delay)
     source = sources[0] if len(sources) == 1 else list(sources)
-    if len(sources) == 1 and data.drift.generated(sources[0]) is not None:
-        options = {name: value for name, value in options.items() if name not in ("skip_bad", "header", "format")}
-        return data.stream(source, **options)
     options = {"labelled": model.labelled, **options}
     return data.stream(source, features=model.features, schema=dict(model._schema or {}), **options)
 

@@ -145,8 +145,6 @@ def open_data(sources: tuple[str, ...], features: Any, options: dict[str, Any]) 
     from seriatim import data
 
     source = sources[0] if len(sources) == 1 else list(sources)
-    if len(sources) == 1 and data.drift.generated(sources[0]) is not None:
-        return data.stream(source, limit=options["limit"], sample=options["sample"])
     return data.stream(source, features=features, **options)
 
 

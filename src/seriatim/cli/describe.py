@@ -17,6 +17,7 @@ from seriatim.cli import (
     report_skipped,
 )
 from seriatim.cli.live import Live
+from seriatim.errors import DataError
 
 
 @click.command("describe")
@@ -42,9 +43,12 @@ def command(sources: tuple[str, ...], as_json: bool, **options: Any) -> None:
     from seriatim.data.describe import describe
 
     source = sources[0] if len(sources) == 1 else list(sources)
-    stream = data.stream(source, features=features_of(options), labelled=False, **options)  # type: ignore[arg-type]
+    features = features_of(options)
+    stream = data.stream(source, features=features, labelled=False, **options)  # type: ignore[arg-type]
     with Progress(stream) as progress:
         about = describe(stream, watch=progress)
+    if features is not None and features.label is not None and not (about.labels or about.targets):
+        raise DataError(f"{stream.name}: no label under {features.label!r}")
     report_skipped(stream)
     collisions = collisions_of(stream)
     if as_json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from seriatim.errors import DataError
@@ -47,6 +47,18 @@ def flatten(x: Mapping[str, Any], dates: bool = True, before: str = "", depth: i
             raise DataError(f"feature {again!r} is there twice: by its own name, and within an object or a list")
         flat |= new
     return flat
+
+
+def bag_of(name: str, words: Collection[Any]) -> Collection[str]:
+    """The words of a list or set; those of a set, which has no order of its own, sorted.
+
+    >>> bag_of("tags", {"b", "a"})
+    ['a', 'b']
+    """
+    for word in words:
+        if not isinstance(word, str):
+            raise DataError(f"feature {name!r}: {word!r} in a bag; a bag holds strings")
+    return sorted(words) if isinstance(words, set | frozenset) else words
 
 
 def parts(name: str, text: str) -> dict[str, str] | None:

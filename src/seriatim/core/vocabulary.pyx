@@ -16,7 +16,7 @@ from seriatim.core.names cimport Names
 from seriatim.core.row cimport sum_of_squares
 from seriatim.core.rows cimport Rows
 
-from seriatim.core.flatten import DATE, flatten
+from seriatim.core.flatten import DATE, bag_of, flatten
 from seriatim.core.rows import LIMIT as LARGEST, refuse
 from seriatim.errors import DataError
 
@@ -310,8 +310,6 @@ cdef dict words(name, value, dict bag):
     """Count the words of a string (one), list or set into a bag, each as "name=word"."""
     if not isinstance(name, str):
         raise DataError(f"the feature name {name!r} is a {type(name).__name__}; names are strings")
-    for word in (value,) if isinstance(value, str) else value:
-        if not isinstance(word, str):
-            raise DataError(f"feature {name!r}: {word!r} in a bag; a bag holds strings")
+    for word in (value,) if isinstance(value, str) else bag_of(name, value):
         bag[f"{name}={word}"] = bag.get(f"{name}={word}", 0) + 1
     return bag

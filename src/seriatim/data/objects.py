@@ -37,7 +37,7 @@ def parse(
             one = decode(text)
             if not isinstance(one, dict):
                 raise DataError(f"expected an object, found {shortened(text)}")
-            target = label_of(None if label is None else one.pop(label, None), label, labelled, one)
+            target = label_of(None if label is None else popped(one, label), label, labelled, one)
             encoder.take(one)
             y.append(target)
         except msgspec.MsgspecError as error:
@@ -91,6 +91,16 @@ def label_key(head: bytes) -> str | None:
         for usual in LABELS:
             if isinstance(one, dict) and usual in one:
                 return usual
+    return None
+
+
+def popped(one: dict[str, Any], name: str) -> Any:
+    """What an object has under a name, or under one such as "user.age" within another object; it is taken out."""
+    if name in one:
+        return one.pop(name)
+    for i, letter in enumerate(name):
+        if letter == "." and isinstance(one.get(name[:i]), dict):
+            return popped(one[name[:i]], name[i + 1 :])
     return None
 
 

@@ -180,6 +180,7 @@ class Source:
         """What makes a block of lines: a function of a buffer and where in it they begin and end."""
         if format in ("libsvm", "vw"):
             allowed = {"normalize"} if format == "libsvm" else {"normalize", "bits"}
+            allowed |= set() if self.labelled else {"label"}  # of the data that a model was learned from
             for option in self.features.as_dict().keys() - allowed:
                 there = "only numbers" if format == "libsvm" else "no columns"
                 raise DataError(f"{self.name}: {option} is of no use for {format} data, where features have {there}")

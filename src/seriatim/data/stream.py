@@ -17,6 +17,7 @@ from seriatim.data.cache import Arrays, Cache, joined, sparse
 from seriatim.data.drift import generated
 from seriatim.data.source import Blocks, Source
 from seriatim.errors import DataError, ParameterError
+from seriatim.features import Features
 
 
 class Stream:
@@ -59,8 +60,9 @@ class Stream:
         skip_bad : pass over lines that cannot be read, and count them in `skipped_count`.
         threads, block : how to read; what is read does not depend on them.
         """
-        for name, value, least in (("skip", skip, 0), ("passes", passes, 1), ("delay", delay, 0)):
-            if value < least:
+        least_of = (("skip", skip, 0), ("limit", limit, 0), ("passes", passes, 1), ("delay", delay, 0))
+        for name, value, least in least_of:
+            if value is not None and value < least:
                 raise ParameterError(f"{name}={value!r}: must be at least {least}")
         if sample is not None and not 0 < sample <= 1:
             raise ParameterError(f"sample={sample!r}: must be above 0 and at most 1")
@@ -71,7 +73,9 @@ class Stream:
         self.source: Any = source
         if isinstance(source, str | os.PathLike) or is_paths(source):
             blocks = generated(source) if isinstance(source, str) and not Path(source).exists() else None
-            self.source = Generated(source, blocks) if blocks else Source(source, **reading)  # type: ignore[arg-type]
+            self.source = Generated(source, blocks, **reading) if blocks else Source(source, **reading)
+        elif isinstance(source, list | tuple) and not source:
+            raise ParameterError("no files: the list is empty")
         elif reading:
             raise ParameterError(f"{', '.join(reading)}: of no use where blocks are given")
         self.name = getattr(self.source, "name", "the stream")
@@ -176,6 +180,8 @@ class Stream:
         >>> [sum(len(y) for rows, y in part) for part in (prefix, rest)]
         [100, 1697]
         """
+        if n < 0:
+            raise ParameterError(f"n={n!r}: must be at least 0")
         if getattr(self.source, "once_only", False):
             raise DataError(f"{self.name} can be read once only, and so cannot be split; save it to a file")
         if self.sample is not None:
@@ -210,8 +216,13 @@ def is_paths(source: Any) -> bool:
 class Generated:
     """A generated stream, from its beginning each time."""
 
-    def __init__(self, name: Any, blocks: Any) -> None:
+    def __init__(self, name: Any, blocks: Any, features: Any = None, **reading: Any) -> None:
+        """`reading` is for files; what would change the examples is refused."""
         self.name, self.blocks = str(name), blocks
+        given = {key: reading[key] for key in ("format", "header") if reading.get(key) is not None}
+        given |= {key: value for key, value in Features.of(features).as_dict().items() if key != "normalize"}
+        if given:
+            raise ParameterError(f"{name}: {', '.join(given)}: of no use for a generated stream, which is not read")
 
     waiting, once_only, skipped_count = False, False, 0
 

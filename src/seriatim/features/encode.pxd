@@ -67,6 +67,7 @@ cdef class Plan:
     cdef dict place
     cdef Column* columns
     cdef readonly Py_ssize_t n
+    cdef Py_ssize_t given              # of them were told; the others were met in objects
     cdef Py_ssize_t room
     cdef readonly int bits
     cdef uint32_t mask

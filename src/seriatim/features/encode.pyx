@@ -19,19 +19,21 @@ from seriatim.core.murmur cimport murmur3
 from seriatim.core.names cimport Names
 from seriatim.features.row_sums cimport RowSums
 
-from seriatim.core.flatten import flatten
+from seriatim.core.flatten import bag_of, flatten
 from seriatim.core.rows import LIMIT as LARGEST, refuse
 from seriatim.errors import DataError, LimitError
 from seriatim.features.spec import TOKEN
 
 KINDS = {
-    "number": NUMBER, "flag": FLAG, "category": CATEGORY, "text": TEXT, "any": ANY, "label": LABEL, "dropped": DROPPED
+    "number": NUMBER, "flag": FLAG, "category": CATEGORY, "text": TEXT, "any": ANY, "objects": ANY, "label": LABEL,
+    "dropped": DROPPED,
 }
 
 cdef double LIMIT = LARGEST
 cdef Py_ssize_t MOST_PRODUCTS = 1 << 20    # features of a cross in one row
 cdef enum:
     PADDING = 64                       # readable bytes behind a text
+    MOST_MET = 1 << 16                 # columns that are remembered without having been told
 
 
 cdef class Crowd:
@@ -77,6 +79,7 @@ cdef class Plan:
             self.crosses += 1
         for name, kind in self.columns_given:
             self.add(name, KINDS[kind])
+        self.given = self.n
 
     def __dealloc__(self):
         free(self.columns)
@@ -114,7 +117,7 @@ cdef class Encoder:
             self.at.features = 1 << plan.bits
             return
         self.names = Names()
-        for i in range(plan.n):        # all numbers first, in the order of the table
+        for i in range(plan.given):    # all numbers first, in the order of the table
             c = &plan.columns[i]
             if c.kind == NUMBER or c.kind == FLAG:
                 c.place = self.names.number(NULL, 0, 0, c.name, c.length, c.hash)
@@ -276,7 +279,8 @@ cdef class Encoder:
 
     cdef int string(self, Py_ssize_t column, const char* text, Py_ssize_t n, bint bag=False) noexcept nogil:
         """A category, a date or, in a column of texts, words; PADDING bytes behind it must be readable."""
-        cdef const Column* c = &self.plan.columns[column]
+        cdef Column own = self.plan.columns[column]    # words may let another thread add columns, and move them all
+        cdef const Column* c = &own
         cdef int trouble
         if c.slot >= 0 and self.slot_end[c.slot] <= self.slot_begin[c.slot]:
             self.slot_begin[c.slot] = self.k
@@ -418,6 +422,8 @@ cdef class Encoder:
                 raise DataError(f"the feature name {key!r} is a {type(key).__name__}; names are strings")
             column = self.plan.place.get(key, -1)
             if column < 0:
+                if self.plan.n - self.plan.given >= MOST_MET:    # others may be using it
+                    self.plan = Plan(self.plan.features, self.plan.columns_given, self.plan.crowd)
                 kind = TEXT if key in self.plan.features.text else CATEGORY
                 column = self.plan.add(key, DROPPED if self.plan.features.drops(key) else kind)
             if self.plan.columns[column].kind >= LABEL:
@@ -427,9 +433,7 @@ cdef class Encoder:
             elif isinstance(value, str):
                 self.take_string(column, value, False)
             elif isinstance(value, (list, tuple, set, frozenset)):
-                for word in sorted(value) if isinstance(value, (set, frozenset)) else value:
-                    if not isinstance(word, str):
-                        raise DataError(f"feature {key!r}: {word!r} in a bag; a bag holds strings")
+                for word in bag_of(key, value):
                     self.take_string(column, word, True)
             else:
                 self.take_number(column, value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,9 @@ def frame_rows(X: Any, features: Features, schema: dict[str, str], crowd: Crowd 
             f"Found array with 0 sample(s) or feature(s) (shape={frame.shape}); a minimum of 1 is required."
         )
     if "objects" in kinds.values():
-        return object_rows(frame.rows(named=True), features, crowd)
+        rows = object_rows(frame.select(*kinds).rows(named=True), features, crowd)
+        rows.schema = kinds
+        return rows
     if type(frame.to_native()).__module__.partition(".")[0] == "pyarrow":
         columns = [arrow_column(frame[name].to_native(), kind) for name, kind in kinds.items()]
     else:
@@ -46,7 +49,11 @@ def frame_rows(X: Any, features: Features, schema: dict[str, str], crowd: Crowd 
 
 def frame_kinds(frame: Any, features: Features, schema: dict[str, str]) -> dict[str, str]:
     """The kind of each column that is not dropped."""
-    kinds = {name: kind_of(name, dtype, features) for name, dtype in frame.schema.items()}
+    for what, wanted in (("text", features.text), ("cross", sum(features.cross, ()))):
+        for name in wanted:
+            if name not in frame.schema:
+                raise DataError(f"no column {name!r}, which `{what}` names; there are {', '.join(frame.columns)}")
+    kinds = {name: kind_of(frame, name, dtype, features) for name, dtype in frame.schema.items()}
     check_schema(kinds, schema)
     return {name: kind for name, kind in kinds.items() if kind != "dropped"}
 
@@ -78,7 +85,7 @@ def check_schema(kinds: dict[str, str], schema: dict[str, str]) -> None:
             raise DataError(f"column {name!r} is of kind {kind}; the model has learned it as {known}")
 
 
-def kind_of(name: str, dtype: Any, features: Features) -> str:
+def kind_of(frame: Any, name: str, dtype: Any, features: Features) -> str:
     """What becomes of a column."""
     import narwhals.stable.v1 as nw
 
@@ -88,6 +95,14 @@ def kind_of(name: str, dtype: Any, features: Features) -> str:
         return "number"
     if dtype == nw.Boolean:
         return "flag"
+    if dtype == nw.Object:  # whatever Python has: it is what the values are that shows
+        values = [value for value in frame[name].to_list() if not missing(value)]
+        if any(isinstance(value, dict | list | tuple | set | frozenset | np.ndarray) for value in values):
+            return "objects"
+        if values and all(isinstance(value, bool) for value in values):
+            return "flag"
+        if values and all(isinstance(value, Number) and not isinstance(value, complex) for value in values):
+            return "number"
     if dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Date, nw.Datetime):
         return "text" if name in features.text else "category"
     if dtype in (nw.List, nw.Array, nw.Struct):
@@ -101,6 +116,8 @@ def column(series: Any, kind: str) -> np.ndarray | Strings:
     """The values of a column as the encoder takes them."""
     import narwhals.stable.v1 as nw
 
+    if kind in ("number", "flag") and series.dtype == nw.Object:
+        return np.array([np.nan if missing(value) else float(value) for value in series.to_list()])
     if kind in ("number", "flag"):
         return np.ascontiguousarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     if series.dtype in (nw.Date, nw.Datetime):
@@ -113,12 +130,18 @@ def column(series: Any, kind: str) -> np.ndarray | Strings:
     return strings(series.name, series.to_list())
 
 
+def missing(value: Any) -> bool:
+    """Whether it is None, NaN, or what pandas has for nothing."""
+    nothing = value is None or type(value).__name__ in ("NAType", "NaTType")
+    return nothing or (isinstance(value, Number) and bool(value != value))
+
+
 def strings(name: str, values: list[Any]) -> Strings:
     """Strings one after another in one piece of memory; None and NaN are missing."""
     valid = np.ones(len(values), dtype=np.uint8)
     texts = []
     for i, value in enumerate(values):
-        if value is None or value != value:
+        if missing(value):
             valid[i] = 0
             texts.append(b"")
         elif isinstance(value, str | date):
@@ -186,7 +209,12 @@ def object_rows(objects: Any, features: Features, crowd: Crowd | None) -> Rows:
     encoder = Encoder(Plan(features, (), crowd))
     for number, one in enumerate(objects):
         try:
-            encoder.take({name: None if value != value else value for name, value in one.items()})
+            encoder.take({name: None if missing(value) else listed(value) for name, value in one.items()})
         except DataError as error:
             raise DataError(f"row {number}: {error}") from None
     return encoder.rows()
+
+
+def listed(value: Any) -> Any:
+    """An array, as pandas has them in cells, as a list."""
+    return value.tolist() if isinstance(value, np.ndarray) else value

@@ -440,7 +440,7 @@ class GaussianClassifier(Classifier):
 
         For two labels that is Phi(mu.x / sqrt(x' Sigma x)). It tells how sure the model is of its weights, not how
         noisy the labels are; with more labels the likeliest may not be the one of the highest mean, which `predict`
-        gives. To about 0.001, at a cost that grows with the square of the number of labels.
+        gives. To about 0.003, at a cost that grows with the square of the number of labels.
         """
         self._fitted()
         rows = self._rows(X).check()
@@ -479,7 +479,7 @@ class CW(GaussianClassifier):
     eta : the confidence, above 0.5 and below 1.
     a : Sigma = a I at first, above 0.
     variant : stdev or variance.
-    covariance : diagonal, or full at O(d^2) time and memory.
+    covariance : diagonal, or full at O(d^2) time and memory, of which it may take 1 GiB.
     average : predict with the average of mu_1..mu_T.
 
     >>> from seriatim import CW, data, evaluate
@@ -513,7 +513,7 @@ class AROW(GaussianClassifier):
     Parameters
     ----------
     r : regularisation, above 0: the larger, the smaller the steps. An example of importance g has r / g.
-    covariance : diagonal, or full at O(d^2) time and memory.
+    covariance : diagonal, or full at O(d^2) time and memory, of which it may take 1 GiB.
     average : predict with the average of mu_1..mu_T.
 
     >>> from seriatim import AROW, data, evaluate
@@ -541,7 +541,7 @@ class AROWRegressor(Regressor):
     Parameters
     ----------
     r : regularisation, above 0. An example of importance g has r / g.
-    covariance : diagonal, or full at O(d^2) time and memory.
+    covariance : diagonal, or full at O(d^2) time and memory, of which it may take 1 GiB.
     average : predict with the average of mu_1..mu_T.
 
     >>> from seriatim import AROWRegressor
@@ -578,7 +578,7 @@ class SCW(GaussianClassifier):
     eta : the confidence, above 0.5 and below 1; phi = Phi^-1(eta).
     a : Sigma = a I at first, above 0.
     variant : I or II.
-    covariance : diagonal, or full at O(d^2) time and memory.
+    covariance : diagonal, or full at O(d^2) time and memory, of which it may take 1 GiB.
     average : predict with the average of mu_1..mu_T.
 
     >>> from seriatim import SCW, data, evaluate
@@ -612,7 +612,7 @@ class NHERD(Classifier):
     Parameters
     ----------
     C : aggressiveness, above 0. An example of importance g has g C.
-    covariance : diagonal, or full at O(d^2) time and memory.
+    covariance : diagonal, or full at O(d^2) time and memory, of which it may take 1 GiB.
     average : predict with the average of mu_1..mu_T.
 
     >>> from seriatim import NHERD, data, evaluate
@@ -647,7 +647,7 @@ class IELLIP(Classifier):
     ----------
     b : decay of the cuts, above 0 and below 1.
     c : depth of the first cut, above 0 and below 1.
-    covariance : diagonal, or full at O(d^2) time and memory.
+    covariance : diagonal, or full at O(d^2) time and memory, of which it may take 1 GiB.
     average : predict with the average of w_1..w_T.
 
     >>> from seriatim import IELLIP, data, evaluate
@@ -680,7 +680,7 @@ class SOP(Classifier):
     Parameters
     ----------
     a : A = a I at first, above 0.
-    covariance : diagonal, or full at O(d^2) time and memory.
+    covariance : diagonal, or full at O(d^2) time and memory, of which it may take 1 GiB.
     average : predict with the average of A^-1 theta over the rounds.
 
     >>> from seriatim import SOP, data, evaluate
@@ -714,7 +714,7 @@ class NAROW(Classifier):
     Parameters
     ----------
     b : above 0: the larger, the sooner A grows.
-    covariance : diagonal, or full at O(d^2) time and memory.
+    covariance : diagonal, or full at O(d^2) time and memory, of which it may take 1 GiB.
     average : predict with the average of A^-1 theta over the rounds.
 
     >>> from seriatim import NAROW, data, evaluate
