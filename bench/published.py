@@ -213,7 +213,7 @@ class SOL(Protocol):
 
     folds = 5
     permutations = 10
-    summary = "one pass; parameters by five folds; no intercept, diagonal covariances"
+    summary = "one pass; parameters by five folds; no intercept, as SOL's has a rate of 0; diagonal covariances"
     others = ("vw", "liblinear")
 
     def __init__(self, r: Sequence[float], times: int) -> None:
@@ -672,6 +672,9 @@ REASONS: dict[tuple[str, ...], str] = {
     ("sol-readme-a1a", "eccw"): (
         "SOL updates where m < phi v instead of phi sqrt(v), and multiplies by sqrt(u) where the paper divides; with "
         "both 0.7960 and 0.8018"
+    ),
+    ("sol-readme-a1a", "ada-fobos"): (
+        "the step is the same, and the search found others there: eta = 1/2 and delta = 1/32 give 0.8050 and 0.8250"
     ),
     ("sol-readme-mnist", "sop"): (
         "SOL has one matrix for all classes, here each class has its own; with one 0.8552 and 0.8721"

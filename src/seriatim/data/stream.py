@@ -73,7 +73,10 @@ class Stream:
         self.source: Any = source
         if isinstance(source, str | os.PathLike) or is_paths(source):
             blocks = generated(source) if isinstance(source, str) and not Path(source).exists() else None
-            self.source = Generated(source, blocks, **reading) if blocks else Source(source, **reading)
+            if blocks is not None:
+                self.source = Generated(source, blocks, **reading)
+            else:
+                self.source = Source(source, **reading)  # type: ignore[arg-type]
         elif isinstance(source, list | tuple) and not source:
             raise ParameterError("no files: the list is empty")
         elif reading:
