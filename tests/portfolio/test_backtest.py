@@ -191,6 +191,28 @@ def test_prices_day_by_day_are_found_out():
     model.learn_one([11.0, 1.0, np.nan]).learn_one([0.1, 0.01, 0.001])
 
 
+def test_prices_about_one_are_found_out():
+    """They wander, whatever is missing; relatives jump, and an interest that hardly changes may wander."""
+    days = the_package().load("nyse")
+    rates = np.cumprod(generated(9, days=300, m=3, volatility=0.005), axis=0)
+    gaps = rates.copy()
+    gaps[::7, 1], gaps[:, 2] = np.nan, np.nan
+    assert 0.5 < rates.min() < rates.max() < 2
+    for X in (rates, gaps, np.cumprod(days[:1000], axis=0)):
+        with Unchanged(model := learner("UCRP")()), pytest.raises(DataError, match=r"wander.*prices=True"):
+            model.partial_fit(X)
+    with pytest.raises(DataError, match="wander"):
+        backtest("ucrp", rates)
+    backtest("ucrp", rates, prices=True)
+    backtest("ucrp", days)
+    backtest("ucrp", the_package().load("djia"))
+    backtest("ucrp", np.column_stack([1.0001 + 1e-7 * np.arange(500), np.ones(500)]))
+    backtest("ucrp", np.full((500, 2), 1.01))
+    model = learner("UCRP")()
+    for start in range(0, len(days), 30):
+        model.partial_fit(days[start : start + 30])
+
+
 def test_missing_prices():
     """The last known price stands for a missing one; an asset without a price yet does not move."""
     learner("UCRP")
