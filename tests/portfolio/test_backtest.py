@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from seriatim.errors import DataError, ParameterError
 from tests.learners import learner
@@ -51,6 +52,17 @@ def test_the_t_test(spec):
     for name, value in expected.items():
         assert getattr(result.t_test, name) == pytest.approx(value, rel=1e-7, abs=1e-10), name
     assert result.days == 300
+
+
+def test_the_error_of_the_constant():
+    """That of an ordinary regression, which counts both coefficients and how far the market's mean is from 0."""
+    X = 1.03 * generated(3, days=12, m=3, volatility=0.01)
+    result, market = backtest("olmar", X), backtest("buy-and-hold", X)
+    found = stats.linregress(market.daily - 1.000156, result.daily - 1.000156)
+    t = found.intercept / found.intercept_stderr
+    assert result.t_test.t == pytest.approx(t, rel=1e-8)
+    assert result.t_test.p == pytest.approx(stats.t.sf(t, 10), rel=1e-8)
+    assert np.isnan(backtest("olmar", X[:2]).t_test.t)
 
 
 @both
