@@ -283,7 +283,7 @@ def test_rows_must_be_within_the_ball():
     model = learner("OnlinePCA")(n_components=2, eta=0.1)
     X = stream(9)[:10] + 0.1
     model.partial_fit(X / np.linalg.norm(X, axis=1, keepdims=True))  # 1 up to rounding
-    with Unchanged(model), pytest.raises(DataError):
+    with Unchanged(model), pytest.raises(DataError, match=r'"normalize": "unit".*--normalize unit'):
         model.partial_fit(np.eye(8)[:1] * 1.001)
     with Unchanged(model), pytest.raises(DataError):
         model.partial_fit(np.ones((1, 9)) / 10)  # a ninth feature

@@ -74,7 +74,7 @@ cdef class Density(Representation):
         if x.norm2 > 1 + 1e-9:
             raise DataError(
                 f"{row} has the length {sqrt(x.norm2):g}, and the bound of online PCA is for lengths up to 1; "
-                f'divide all rows by the largest length, or say features={{"normalize": "unit"}}'
+                f'divide all rows by the largest length, or say features={{"normalize": "unit"}}, on the command line --normalize unit'
             )
         if self.n == 0 and self.given == 0:
             for i in range(x.n):
