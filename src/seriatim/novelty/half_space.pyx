@@ -271,9 +271,8 @@ class HalfSpaceTrees(Detector):
         if self._learner.tied == 1:
             self._learner.tied = 2
             warnings.warn(
-                f"{type(self).__name__}: all rows of a window fell into one box of each tree, so that they have the same "
-                'score; values are to lie between 0 and 1, as features={"normalize": "max"}, or --normalize max, makes '
-                "them",
+                f"{type(self).__name__}: all rows of a window fell into one box of each tree, and have the same score; "
+                'values are to lie between 0 and 1, as features={"normalize": "max"}, or --normalize max, makes them',
                 UserWarning,
                 stacklevel=3,
             )
