@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ def as_rows(X: Any) -> Rows:
         if len(X.shape) != 2 or 0 in X.shape:
             raise_empty(X.shape)
         return Rows.sparse(X.indptr, X.indices, X.data, X.shape[1])
+    if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping | str):
+        raise DataError(wordy(X[0]))
     array = np.asarray(X)
     check_kind(array.dtype)
     if array.ndim != 2 or 0 in array.shape:
@@ -30,6 +33,16 @@ def as_rows(X: Any) -> Rows:
         raise DataTypeError(f"the rows must be numbers: {error}") from None
     except ValueError as error:
         raise DataError(f"the rows must be numbers: {error}") from None
+
+
+def wordy(first: Any) -> str:
+    """What to do with a list of dicts, or of texts, in the place of rows."""
+    if isinstance(first, str):
+        return (
+            "a list of texts, where rows of numbers are expected; make it a frame with a column of texts, named by "
+            'features={"text": ["column"]}, or take learn_one({"words": text.split()}) for each'
+        )
+    return "a list of dicts, where rows of numbers are expected; make it a frame, or take learn_one for each"
 
 
 def is_frame(X: Any) -> bool:

@@ -38,6 +38,12 @@ def test_a_seed_is_a_game():
     assert play(moves, "--seed", "5") != play(moves, "--seed", "6")
 
 
+def test_the_first_move_is_any():
+    """Nobody can know it, whoever has played before."""
+    first = np.bincount([Opponent(seed).move() for seed in range(600)], minlength=3)
+    assert first.min() > 150
+
+
 def test_rounds_end_it():
     assert "7 rounds: " in play("r\n" * 20, "--rounds", "7")
 

@@ -69,6 +69,8 @@ def test_prices_that_begin_at_one(tmp_path, market):
 def test_what_is_said_is_checked(tmp_path, market):
     with pytest.raises(DataError, match="look like prices"):
         raise run(write(tmp_path / "p.csv", 20 * np.cumprod(market, axis=0)), "--relatives").exception
+    with pytest.raises(DataError, match="wander"):
+        raise run(write(tmp_path / "p.csv", np.cumprod(market, axis=0)), "--relatives").exception
     with pytest.raises(DataError, match="look like price relatives"):
         raise run(write(tmp_path / "r.csv", market), "--prices").exception
 

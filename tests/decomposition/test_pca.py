@@ -276,6 +276,22 @@ def test_regret_with_the_tuned_rate(make):
     assert 0 < regret <= np.sqrt(2 * L * d * np.log(n / d)) + d * np.log(n / d)
 
 
+def test_the_draw_of_the_next_round():
+    """It can be asked for beforehand, is what the row then loses by, and asking does not change it."""
+    X = in_ball(stream(11, n=60))
+    model = learner("OnlinePCA")(n_components=3, eta=1.0, seed=5)
+    quiet = learner("OnlinePCA")(n_components=3, eta=1.0, seed=5).partial_fit(X)
+    for t, x in enumerate(X):
+        if t:
+            P, before = model.drawn_components_, model.loss_
+            assert P.shape == (3, 8)
+            assert np.allclose(P @ P.T, np.eye(3))
+        model.partial_fit(x[None])
+        if t >= 8:  # all directions have been shown
+            assert model.loss_ - before == pytest.approx(np.sum((x - P.T @ (P @ x)) ** 2), abs=1e-12)
+    assert model.loss_ == quiet.loss_
+
+
 # ---- what online PCA takes
 
 
@@ -283,7 +299,7 @@ def test_rows_must_be_within_the_ball():
     model = learner("OnlinePCA")(n_components=2, eta=0.1)
     X = stream(9)[:10] + 0.1
     model.partial_fit(X / np.linalg.norm(X, axis=1, keepdims=True))  # 1 up to rounding
-    with Unchanged(model), pytest.raises(DataError):
+    with Unchanged(model), pytest.raises(DataError, match=r'"normalize": "unit".*--normalize unit'):
         model.partial_fit(np.eye(8)[:1] * 1.001)
     with Unchanged(model), pytest.raises(DataError):
         model.partial_fit(np.ones((1, 9)) / 10)  # a ninth feature

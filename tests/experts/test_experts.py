@@ -289,6 +289,18 @@ BAD = [
 ]
 
 
+@pytest.mark.parametrize("name, first, then", [
+    ("Hedge", {"eta": 0.001}, {"eta": 1.0}), ("FixedShare", {}, {"eta": 1.0}), ("FixedShare", {}, {"alpha": 0.5}),
+    ("WeightedMajority", {}, {"beta": 0.9}), ("WeightedMajority", {}, {"randomised": True}),
+])  # fmt: skip
+def test_what_the_bound_is_of_stays(name, first, then):
+    """A rate that came later would give the bound of rounds that were played with another."""
+    learner(name)(**first).set_params(**then)
+    model = learner(name)(**first).partial_fit(np.tile([0.0, 1.0], (100, 1)))
+    with Unchanged(model), pytest.raises(ParameterError, match="cannot be changed"):
+        model.set_params(**then)
+
+
 @pytest.mark.parametrize("name", sorted(papers.CLASSES))
 @pytest.mark.parametrize("bad", BAD, ids=[str(b[0]) for b in BAD])
 def test_losses_that_are_refused(name, bad):

@@ -1,5 +1,7 @@
 """Half-space trees against a transcription; thresholds by quantiles; AUC on a real set."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
@@ -172,3 +174,48 @@ def test_what_is_refused():
         with pytest.raises(DataError, match="truth value"):
             detect(model, X, bad)
         assert not model.__sklearn_is_fitted__()
+
+
+def test_a_stream_is_as_its_rows():
+    X, y = data.load("digits")
+    for make in (lambda: OneClassPA(epsilon=20.0), lambda: Threshold(OneClassPA(epsilon=20.0), share=0.1, window=200)):
+        whole = detect(make(), X, (y == 3) | (y == 5), warm_up=100)
+        stream = detect(make(), data.stream("digits", block=101), [3, 5], warm_up=100)
+        assert np.array_equal(whole.scores, stream.scores)
+        assert (whole.anomalies, whole.auc, whole.hits) == (stream.anomalies, stream.auc, stream.hits)
+    assert detect(OneClassPA(), data.stream("digits"), 3).anomalies == (y == 3).sum()
+    with pytest.raises(DataError, match=r"data\.stream"):
+        detect(OneClassPA(), iter([(X, y)]), 3)
+
+
+def test_a_threshold_is_run_by_detect():
+    with pytest.raises(ParameterError, match=r"evaluate\.detect"):
+        seriatim.evaluate.progressive(Threshold(OneClassPA()), np.eye(3))
+    with pytest.raises(ParameterError, match=r"evaluate\.detect"):
+        seriatim.evaluate.progressive(OneClassPA(), np.eye(3), metrics=["auc"])
+
+
+def test_a_threshold_is_kept_by_pickle():
+    X, _ = data.load("digits")
+    model = Threshold(OneClassPA(epsilon=20.0), share=0.1, window=200).partial_fit(X[:900])
+    again = pickle.loads(pickle.dumps(model))
+    assert again.partial_fit(X[900:]).alarms_ == model.partial_fit(X[900:]).alarms_ > 0
+    assert again.threshold_ == model.threshold_
+
+
+def test_values_far_from_the_boxes_are_warned_of():
+    """Once, after a window of which every tree has all rows in one box; not where values are between 0 and 1."""
+    trees, rng = learner("HalfSpaceTrees"), np.random.default_rng(0)
+    far = rng.normal(100, 5, (60, 3))
+    with pytest.warns(UserWarning, match=r"same score.*normalize") as told:
+        trees(window=50).partial_fit(far).partial_fit(far)
+    assert len(told) == 1
+    model = trees(window=50)
+    with pytest.warns(UserWarning, match="same score"):
+        for x in far:
+            model.learn_one({"a": x[0], "b": x[1]})
+    with pytest.warns(UserWarning, match="same score"):
+        seriatim.evaluate.progressive(trees(window=50), far)
+    trees(window=50).partial_fit(far[:49])
+    trees(window=50).partial_fit(np.full((60, 3), 0.5))
+    trees(window=50).partial_fit(rng.random((60, 3)) * 1.1)

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from seriatim.errors import DataError, ParameterError
 from tests.learners import learner
@@ -51,6 +52,17 @@ def test_the_t_test(spec):
     for name, value in expected.items():
         assert getattr(result.t_test, name) == pytest.approx(value, rel=1e-7, abs=1e-10), name
     assert result.days == 300
+
+
+def test_the_error_of_the_constant():
+    """That of an ordinary regression, which counts both coefficients and how far the market's mean is from 0."""
+    X = 1.03 * generated(3, days=12, m=3, volatility=0.01)
+    result, market = backtest("olmar", X), backtest("buy-and-hold", X)
+    found = stats.linregress(market.daily - 1.000156, result.daily - 1.000156)
+    t = found.intercept / found.intercept_stderr
+    assert result.t_test.t == pytest.approx(t, rel=1e-8)
+    assert result.t_test.p == pytest.approx(stats.t.sf(t, 10), rel=1e-8)
+    assert np.isnan(backtest("olmar", X[:2]).t_test.t)
 
 
 @both
@@ -189,6 +201,28 @@ def test_prices_day_by_day_are_found_out():
     with Unchanged(model), pytest.raises(DataError, match="look like prices"):
         model.learn_one(P[0])
     model.learn_one([11.0, 1.0, np.nan]).learn_one([0.1, 0.01, 0.001])
+
+
+def test_prices_about_one_are_found_out():
+    """They wander, whatever is missing; relatives jump, and an interest that hardly changes may wander."""
+    days = the_package().load("nyse")
+    rates = np.cumprod(generated(9, days=300, m=3, volatility=0.005), axis=0)
+    gaps = rates.copy()
+    gaps[::7, 1], gaps[:, 2] = np.nan, np.nan
+    assert 0.5 < rates.min() < rates.max() < 2
+    for X in (rates, gaps, np.cumprod(days[:1000], axis=0)):
+        with Unchanged(model := learner("UCRP")()), pytest.raises(DataError, match=r"wander.*prices=True"):
+            model.partial_fit(X)
+    with pytest.raises(DataError, match="wander"):
+        backtest("ucrp", rates)
+    backtest("ucrp", rates, prices=True)
+    backtest("ucrp", days)
+    backtest("ucrp", the_package().load("djia"))
+    backtest("ucrp", np.column_stack([1.0001 + 1e-7 * np.arange(500), np.ones(500)]))
+    backtest("ucrp", np.full((500, 2), 1.01))
+    model = learner("UCRP")()
+    for start in range(0, len(days), 30):
+        model.partial_fit(days[start : start + 30])
 
 
 def test_missing_prices():

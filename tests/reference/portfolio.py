@@ -522,6 +522,7 @@ class Account:
         daily, theirs = path[1:] / path[:-1], market.wealth / np.append(1.0, market.wealth[:-1])
         A = np.column_stack([np.ones(self.days), theirs - free])
         (alpha, beta), *_ = np.linalg.lstsq(A, daily - free, rcond=None)
-        t = alpha / ((daily - free - A @ [alpha, beta]).std(ddof=1) / np.sqrt(self.days))
-        p = stats.t.sf(t, self.days - 1)
+        rest = daily - free - A @ [alpha, beta]
+        t = alpha / np.sqrt(rest @ rest / (self.days - 2) * np.linalg.inv(A.T @ A)[0, 0])
+        p = stats.t.sf(t, self.days - 2)
         return {"alpha": alpha, "beta": beta, "t": t, "p": p, "winning_ratio": np.mean(daily >= theirs)}

@@ -112,7 +112,7 @@ class PMF(Factors):
         {"n_factors": 3, "implicit": True},
         {"n_factors": 3, "method": "dual_averaging", "lam": 0.02, "biases": True, "implicit": True},
     )
-    USUAL = {"sgd": 0.005, "dual_averaging": 0.007}  # noqa: RUF012
+    USUAL = {"sgd": 0.005, "dual_averaging": 0.02}  # noqa: RUF012
 
     def __init__(self, *args, biases=False, implicit=False, **kwargs):
         super().__init__(*args, **kwargs)

@@ -60,6 +60,15 @@ def test_bad_triplets(place, bad):
             model.partial_fit(X, bad)
 
 
+@pytest.mark.parametrize("name", ["OASIS", "OMDL"])
+def test_triplets_of_a_generator(name):
+    triplets, model = [(0, 1, 2), (3, 2, 1)], learner(name)
+    given = {"kernels": [Linear()]} if name == "OMDL" else {}
+    one, other = (model(**given).partial_fit(np.eye(4), some) for some in (triplets, (t for t in triplets)))
+    assert one.t_ == other.t_ == 2
+    assert np.array_equal(one.W_, other.W_)
+
+
 def test_bad_rows_and_questions():
     X, triplets = stream()
     oasis, omdl, _ = models()

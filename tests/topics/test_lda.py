@@ -390,6 +390,12 @@ def test_texts_and_hashes():
     assert (named.transform_one({"t": "goal zebra"}) == named.transform_one({"t": "goal"})).all()
 
 
+def test_lists_of_documents_are_told_the_way():
+    for X, way in (([{"word": 1.0}], r"list of dicts.*frame.*learn_one"), (["some words"], r"texts.*frame.*learn_one")):
+        with pytest.raises(DataError, match=way):
+            learner("LDA")(n_topics=2).partial_fit(X)
+
+
 def test_broken_states_are_refused():
     """Each array of a model is looked at before anything is done with it."""
     X = documents(23)

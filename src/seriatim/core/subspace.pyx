@@ -3,8 +3,9 @@
 X ~ U diag(s) V' with at most `rank` values. V = [B, P'] T: a large basis B that is seldom touched, a few vectors P that
 came since it was made, most of them the rows themselves and as sparse as these, and a small T that every row turns. A
 row costs O(non-zeros (rank + |P|) + rank^3): no pass over the features, except for one that lies in the space all but
-a tenth of its length, of which the rest has to be made to be known. From time to time B becomes V, T the identity, and
-P empty.
+a tenth of its length, of which the rest has to be made to be known. Every 2 rank + 16 rows, or in blocks every 4
+blocks or 16 rank rows, whichever are more, B becomes V, T the identity, and P empty, which costs all features that are
+used times rank^2: spread over the rows between, about half of features times rank each.
 """
 
 import numpy as np

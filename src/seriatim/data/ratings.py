@@ -154,7 +154,7 @@ class Ratings:
 
     def file(self, path: str) -> Iterator[Block]:
         name = "standard input" if path == "-" else path
-        with opened(path, name) as file:
+        with opened(path, name, sets=False) as file:
             self.raw, self.size = file, os.fstat(file.fileno()).st_size
             data: Any = file
             head = look(file)
@@ -322,7 +322,7 @@ def label_array(labels: list[Any]) -> np.ndarray:
 
 def titles(path: str | os.PathLike[str]) -> dict[Any, str]:
     """What items are called: the first two columns of a file, such as MovieLens has in `u.item` and `movies.csv`."""
-    with opened(str(path), str(path)) as file:
+    with opened(str(path), str(path), sets=False) as file:
         data = file.readall()
     if packed := packing(data):
         data = Unpacked(io.BytesIO(data), packed, str(path)).readall()

@@ -246,14 +246,14 @@ def expanded(path: str | os.PathLike[str]) -> list[str]:
 
 
 @contextmanager
-def opened(path: str | Path, name: str) -> Iterator[io.FileIO]:
-    """A file, or standard input for -."""
+def opened(path: str | Path, name: str, sets: bool = True) -> Iterator[io.FileIO]:
+    """A file, or standard input for -. `sets`: a bundled set could be meant."""
     if str(path) == "-" and sys.stdin is None:
         raise DataError("standard input is closed")
     try:
         file = io.FileIO(sys.stdin.fileno(), closefd=False) if str(path) == "-" else io.FileIO(path)
     except OSError as error:
-        hint = "" if os.sep in str(path) else f"; the bundled sets are {', '.join(bundled.datasets())}"
+        hint = "" if os.sep in str(path) or not sets else f"; the bundled sets are {', '.join(bundled.datasets())}"
         raise DataError(f"{name}: {error.strerror or error}{hint}") from None
     with file:
         yield file

@@ -74,7 +74,8 @@ cdef class Density(Representation):
         if x.norm2 > 1 + 1e-9:
             raise DataError(
                 f"{row} has the length {sqrt(x.norm2):g}, and the bound of online PCA is for lengths up to 1; "
-                f'divide all rows by the largest length, or say features={{"normalize": "unit"}}'
+                f'divide all rows by the largest length, or say features={{"normalize": "unit"}}, on the command line '
+                f"--normalize unit"
             )
         if self.n == 0 and self.given == 0:
             for i in range(x.n):
@@ -262,11 +263,26 @@ cdef class Density(Representation):
         """The k directions of least weight, the least first, as rows."""
         if self.filler is None:
             shown = self.Q[:, :self.k].T
-            if len(shown) < self.k:    # any that are orthogonal to those that rows have shown
-                whole = np.linalg.qr(self.Q, mode="complete")[0] if self.r else np.eye(self.n)
-                shown = np.vstack([shown, whole[:, self.r:self.r + self.k - len(shown)].T])
+            if len(shown) < self.k:
+                shown = np.vstack([shown, self.unseen()[:self.k - len(shown)]])
             self.filler = np.ascontiguousarray(shown)
         return self.filler
+
+    def unseen(self):
+        """Directions that are orthogonal to those that rows have shown, and to one another, as rows."""
+        whole = np.linalg.qr(self.Q, mode="complete")[0] if self.r else np.eye(self.n)
+        return whole[:, self.r:].T
+
+    def drawn(self):
+        """The k directions that the draw of the next round leaves, as rows; the draw itself is still to come."""
+        cdef Py_ssize_t i, draws = self.draws
+        for i in range(self.n):
+            self.room[i] = self.w[i] if i < self.r else self.rest
+        given_up = self.give_up()
+        self.draws = draws
+        kept = sorted(set(range(self.n)) - set(given_up))
+        directions = self.Q.T if kept[-1] < self.r else np.vstack([self.Q.T, self.unseen()])
+        return directions[kept]
 
     def density(self):
         cdef Py_ssize_t i
@@ -313,9 +329,9 @@ class OnlinePCA(Transformer):
     of the best projection in hindsight; eta = ln(1 + sqrt(2 d ln(n/d) / L)) makes the regret at most
     sqrt(2 L d ln(n/d)) + d ln(n/d). The loss of given rows is the expected one.
 
-    The components, for use, are the eigenvectors of the least eigenvalues: no draw is needed for them. A row costs
-    the features times the square of the directions that rows have shown. The last bits may change with the number of
-    threads of NumPy's library.
+    The components, for use, are the eigenvectors of the least eigenvalues: no draw is needed for them; those of the
+    next draw are `drawn_components_`. A row costs the features times the square of the directions that rows have shown.
+    The last bits may change with the number of threads of NumPy's library.
 
     Parameters
     ----------
@@ -350,6 +366,15 @@ class OnlinePCA(Transformer):
         """The directions that are kept, of shape (n_components, features)."""
         with self._lock:
             return self._fitted().projection()[:, :self.n_columns].copy()
+
+    @property
+    def drawn_components_(self):
+        """The directions that the next round keeps, as it will draw them; what a row has beyond them it loses.
+
+        Where a row shows a new direction the loss that counts is by one that is drawn with it.
+        """
+        with self._lock:
+            return self._fitted().drawn()[:, :self.n_columns].copy()
 
     @property
     def density_(self):

@@ -262,6 +262,9 @@ class OnlineSVD(Transformer):
     threshold |x| there is no new direction. V is kept as a large basis, the rows since it was made, and a small matrix
     that every row turns; it is orthogonal to rounding after any number of rows. A row costs its non-zeros times the
     rank and the rank's cube; one that lies in the space, within a tenth of its length, the features times the rank.
+    Every 2 rank + 16 rows the basis is made anew, which costs all features used so far times the square of the rank:
+    where these are far more than the non-zeros of so many rows it is most of the work, and a block of many rows, or
+    hashed features, make it less.
 
     The loss of a row is |x - V V'x|^2. What is below the ceiling is exact; what is cut off between rows is lost. Blocks
     are several times as fast as single rows, and cut off less often; in progressive evaluation a row is judged before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -14,6 +14,7 @@ from seriatim.core.rows import Rows
 from seriatim.errors import DataError, ParameterError
 from seriatim.estimator import Detector
 from seriatim.evaluate.metrics import AUC
+from seriatim.evaluate.progressive import stream_blocks
 from seriatim.parameters import Number, Parameter
 
 
@@ -63,7 +64,8 @@ class Threshold:
     window : scores, at least 10.
 
     `threshold_` is the level now, `alarms_` are the unusual rows so far. `decision_function` is the detector's score
-    less the level, and `predict` gives 1 for what is usual, else -1.
+    less the level, and `predict` gives 1 for what is usual, else -1. It has no model file of its own: `detector.save`
+    keeps the detector without the scores of the window, and `pickle` both.
 
     >>> from seriatim import OneClassPA, data
     >>> X, y = data.load("digits")
@@ -193,7 +195,8 @@ def detect(model: Any, X: Any, anomalous: Any, *, warm_up: int = 0) -> Detection
     The detector is not told which they are, and learns them all. It goes on from where it is.
 
     model : a detector, or a `Threshold` around one, whose alarms then count.
-    anomalous : a truth value a row.
+    X : rows, or a stream as `data.stream` gives it.
+    anomalous : a truth value a row; of a stream the label of what is anomalous, or a list of such labels.
     warm_up : the first so many rows are learned, but not counted.
 
     >>> import numpy as np
@@ -206,24 +209,20 @@ def detect(model: Any, X: Any, anomalous: Any, *, warm_up: int = 0) -> Detection
     """
     around = model if isinstance(model, Threshold) else None
     detector = checked_detector(model if around is None else around.detector)
-    truth = np.asarray(anomalous)
-    rows = detector._rows(X).check()
-    if truth.shape != (rows.n,) or not np.isin(truth, (0, 1)).all():
-        raise DataError(f"anomalous: expected a truth value for each of {rows.n} rows")
     Number(least=0, integer=True).check("warm_up", warm_up)
-    truth = truth.astype(bool)
-    scores, alarms = [np.zeros(0)], [np.zeros(0, dtype=bool)]
+    truths, scores, alarms = [np.zeros(0, dtype=bool)], [np.zeros(0)], [np.zeros(0, dtype=bool)]
 
     def tell(found: np.ndarray, unusual: np.ndarray) -> None:
         scores.append(np.array(found))
         alarms.append(unusual)
 
-    detector._begin(rows)
-    if around is None:
-        detector.learn_rows(rows, np.zeros(rows.n), lambda _, found, __: tell(found[:, 0], found[:, 0] < 0))
-    else:
-        around.learn_rows(rows, tell)
-    told, called, truth = np.concatenate(scores)[warm_up:], np.concatenate(alarms)[warm_up:], truth[warm_up:]
+    for rows, truth in known_blocks(detector, X, anomalous):
+        truths.append(truth)
+        if around is None:
+            detector.learn_rows(rows, np.zeros(rows.n), lambda _, found, __: tell(found[:, 0], found[:, 0] < 0))
+        else:
+            around.learn_rows(rows, tell)
+    told, called, truth = (np.concatenate(parts)[warm_up:] for parts in (scores, alarms, truths))
     auc = AUC()
     if truth.any() and not truth.all():
         auc.update(truth.astype(int), called.astype(int), -told)
@@ -236,3 +235,17 @@ def detect(model: Any, X: Any, anomalous: Any, *, warm_up: int = 0) -> Detection
         hits=int((called & truth).sum()),
         scores=told,
     )
+
+
+def known_blocks(detector: Any, X: Any, anomalous: Any) -> Iterator[tuple[Rows, np.ndarray]]:
+    """Checked rows, and which of them are anomalous."""
+    if hasattr(X, "shape") or isinstance(X, list | tuple):
+        rows, truth = detector._rows(X).check(), np.asarray(anomalous)
+        if truth.shape != (rows.n,) or not np.isin(truth, (0, 1)).all():
+            raise DataError(f"anomalous: expected a truth value for each of {rows.n} rows")
+        detector._begin(rows)
+        yield rows, truth.astype(bool)
+        return
+    labels = anomalous if isinstance(anomalous, list | tuple | set) else [anomalous]
+    for rows, y in stream_blocks(detector, X, as_told=True):
+        yield rows, np.array([label in labels for label in y.tolist()], dtype=bool)

@@ -273,6 +273,8 @@ def progressive(
     rates = not isinstance(model, type) and getattr(model, "task", None) == "recommendation"
     if isinstance(model, type) or not (rates or hasattr(model, "learn_rows")):
         raise ParameterError(f"{model!r} is not a model, such as PA()")
+    if not (rates or hasattr(model, "_targets")):  # a Threshold, which has no loss
+        raise ParameterError(f"{model!r} has no loss to be judged by; evaluate.detect(model, X, anomalous) runs it")
     if np.ndim(delay) == 0 and delay is not None and (not isinstance(delay, int | np.integer) or delay < 0):
         raise ParameterError(f"delay={delay!r}: must be a whole number from 0 on, or one for each example")
     if held_out is not None and not isinstance(held_out, tuple) and hasattr(held_out, "shape"):
@@ -320,7 +322,8 @@ def followed_metrics(
     asked = [metric(one) for one in metrics]
     for one in asked:
         if one.task not in ("any", model.task):
-            raise ParameterError(f"{one} is a figure of {one.task}; {type(model).__name__} does {model.task}")
+            how = "; evaluate.detect has the AUC of anomalies that are known" if model.task == "novelty" else ""
+            raise ParameterError(f"{one} is a figure of {one.task}; {type(model).__name__} does {model.task}{how}")
         if one.name == "log loss" and model.loss != "logistic":
             raise ParameterError(f"log loss: it is of models that learn by the logistic loss, and {model!r} does not")
     main = MistakeRate() if model.task == "classification" else MeanLoss()

@@ -207,7 +207,10 @@ class Experts(Classifier):
 
     @property
     def loss_(self) -> float:
-        """What the mixture has lost so far."""
+        """What the mixture has lost so far: the mean by weight of what the experts have, not the mistakes of a vote.
+
+        Only `WeightedMajority` without draws counts these.
+        """
         return self._mixture().loss
 
     @property
@@ -229,7 +232,7 @@ class Experts(Classifier):
 
     @property
     def bound_(self) -> float:
-        """The most that the regret can be by now."""
+        """The most that `regret_` can be by now; where `loss_` is not that of a vote, the vote may err more."""
         with self._lock:
             return float(self._mixture().bound())
 

@@ -78,6 +78,7 @@ class FixedShare(Experts):
 
     family = "experts"
     paper = "Herbster and Warmuth (1998)"
+    fixed = (*Experts.fixed, "eta", "alpha")    # of which the bound is
     eta = Number(None, above=0, optional=True)
     alpha = Number(0.01, above=0, below=1)
 

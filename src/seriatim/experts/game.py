@@ -12,6 +12,7 @@ from seriatim.experts.hedge import Hedge
 MOVES = ("rock", "paper", "scissors")
 
 Round = tuple[int, int]  # the player's move, and ours
+Guess = Callable[[list[Round]], int | None]  # of the player's next move; None before anything is known of it
 
 
 def beaten_by(move: int) -> int:
@@ -41,9 +42,9 @@ class Repeated:
         last = history[len(history) - self.length :]
         return tuple(move for pair in last for move in (pair if self.both else pair[:1]))
 
-    def guess(self, history: list[Round]) -> int:
+    def guess(self, history: list[Round]) -> int | None:
         counts = self.counts.get(self.context(history) or ())
-        return max(range(3), key=lambda move: counts[move]) if counts else 0
+        return max(range(3), key=lambda move: counts[move]) if counts else None
 
     def learn(self, history: list[Round], move: int) -> None:
         context = self.context(history)
@@ -51,28 +52,28 @@ class Repeated:
             self.counts.setdefault(context, Counter())[move] += 1
 
 
-def after_a_result(stay: int, tie: int, shift: int) -> Callable[[list[Round]], int]:
+def after_a_result(stay: int, tie: int, shift: int) -> Guess:
     """A player who changes the last move by so much after a win, a tie and a loss."""
 
-    def guess(history: list[Round]) -> int:
+    def guess(history: list[Round]) -> int | None:
         if not history:
-            return 0
+            return None
         theirs, ours = history[-1]
         return (theirs + {0.0: shift, 0.5: tie, 1.0: stay}[cost(ours, theirs)]) % 3
 
     return guess
 
 
-def from_last(own: bool, shift: int) -> Callable[[list[Round]], int]:
+def from_last(own: bool, shift: int) -> Guess:
     """A player who goes on from the last move, of his own or of ours, by so much."""
-    return lambda history: (history[-1][0 if own else 1] + shift) % 3 if history else 0
+    return lambda history: (history[-1][0 if own else 1] + shift) % 3 if history else None
 
 
-def always(move: int) -> Callable[[list[Round]], int]:
+def always(move: int) -> Guess:
     return lambda history: move
 
 
-def habits() -> dict[str, Repeated | Callable[[list[Round]], int]]:
+def habits() -> dict[str, Repeated | Guess]:
     """What people do who think that they do nothing in particular."""
     return {
         **{f"always {name}": always(move) for move, name in enumerate(MOVES)},
@@ -105,7 +106,7 @@ class Opponent:
     ...     ours = opponent.move()
     ...     opponent.learn(turn % 3)    # rock, paper, scissors, and again
     >>> opponent.won, opponent.lost, opponent.tied
-    (57, 0, 3)
+    (59, 0, 1)
     >>> opponent.best
     'what beats your last move'
     """
@@ -127,11 +128,16 @@ class Opponent:
     def move(self) -> int:
         """Our move of this round, settled before the player's is known; asked again it stays."""
         if self.choice is None:
-            self.answers = [
-                beaten_by(habit.guess(self.history) if isinstance(habit, Repeated) else habit(self.history))
+            guesses = [
+                habit.guess(self.history) if isinstance(habit, Repeated) else habit(self.history)
                 for habit in self.habits.values()
             ]
-            self.answers.append(int(self.random.integers(3)))
+            # Were it the same move that stands for no guess, most games would begin with what beats it.
+            drawn = self.random.integers(3, size=len(self.names)).tolist()
+            self.answers = [
+                by_chance if guess is None else beaten_by(guess)
+                for guess, by_chance in zip([*guesses, None], drawn, strict=True)
+            ]
             self.choice = int(self.random.choice(len(self.names), p=self.weights))
         return self.answers[self.choice]
 

@@ -71,6 +71,7 @@ class Hedge(Experts):
 
     family = "experts"
     paper = "Freund and Schapire (1997)"
+    fixed = (*Experts.fixed, "eta")    # of which the bound is
     eta = Number(None, above=0, optional=True)
 
     def rule(self):

@@ -64,6 +64,7 @@ class WeightedMajority(Experts):
 
     family = "experts"
     paper = "Littlestone and Warmuth (1994)"
+    fixed = (*Experts.fixed, "beta", "randomised")    # of which the bound is
     beta = Number(0.5, above=0, below=1)
     randomised = Flag(False)
     seed = Number(0, least=0, integer=True)

@@ -1,5 +1,7 @@
 """Half-space trees: how many of the rows of late fell into the same small boxes as this one."""
 
+import warnings
+
 from libc.math cimport fmax, fmin, ldexp
 from libc.stdlib cimport calloc, free
 
@@ -10,10 +12,11 @@ from seriatim.core.random cimport random_below, random_uniform
 from seriatim.core.row cimport Row
 
 from seriatim.errors import DataError, LimitError, ModelError
-from seriatim.estimator import Absent, Detector
+from seriatim.estimator import ONE, Absent, Detector
 from seriatim.parameters import Number
 
 MOST = 1 << 26    # nodes of all trees
+cdef Py_ssize_t FEW = 10    # rows of a window that may well be in one box
 cdef double LARGEST = 1e200    # of a mass; that of importance beyond all bounds stops there
 
 
@@ -33,6 +36,8 @@ cdef class Forest(Learner):
     cdef double[:, ::1] latest       # of this one
     cdef int[:, ::1] column          # by which a node halves
     cdef double[:, ::1] split        # and where
+    cdef bint outside                # a value of this window was not from 0 to 1
+    cdef public int tied             # 1: and all rows of a window were in one box of each tree; 2: that was said
     cdef double* point               # the row at hand, without gaps
     cdef double* low                 # of the box at hand, while trees are planted
     cdef double* high
@@ -140,7 +145,7 @@ cdef class Forest(Learner):
         return f
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
-        cdef Py_ssize_t tree, node, k
+        cdef Py_ssize_t i, tree, node, k
         cdef double f
         if self.records == 1:    # nothing but empty rows so far
             return 0
@@ -148,6 +153,8 @@ cdef class Forest(Learner):
         self.spread(x, True)
         f = self.judged()
         self.t += 1
+        for i in range(x.n):
+            self.outside |= not 0 <= x.value[i] <= 1
         for tree in range(self.trees if self.weight > 0 else 0):
             node = 1
             for k in range(self.depth + 1):
@@ -163,10 +170,19 @@ cdef class Forest(Learner):
     cdef void turn(self) noexcept nogil:
         """The window is full: what was counted in it is what rows are judged by, and counting begins anew."""
         cdef Py_ssize_t tree, node
+        cdef double largest
+        cdef bint one = self.outside and self.window >= FEW
         for tree in range(self.trees):
+            largest = 0
             for node in range(<Py_ssize_t> 2 << self.depth):
                 self.mass[tree, node] = self.latest[tree, node]
                 self.latest[tree, node] = 0
+                if node >> self.depth:
+                    largest = fmax(largest, self.mass[tree, node])
+            one = one and 0 < self.mass[tree, 1] == largest
+        self.outside = False
+        if one and self.tied == 0:
+            self.tied = 1
 
     # ---- state
 
@@ -199,10 +215,11 @@ class HalfSpaceTrees(Detector):
     `score_samples` is the density, `decision_function` the density less `level`; 0 before the first window is full.
     `Threshold` finds a level that a given share of the rows fall below.
 
-    Values are taken to lie between 0 and 1, which features={"normalize": "max"} makes of those that are not negative. A
-    row costs its non-zeros and trees x depth, whatever the features, which do not grow: there are `n_features`, else
-    as many as in the first block. Trees go by the numbers of columns; names have theirs in the order in which they
-    come. An example of importance g counts g times.
+    Values are taken to lie between 0 and 1, which features={"normalize": "max"} makes of those that are not negative.
+    Where they are so far from there that all rows of a window fall into one box of each tree, and have the same score,
+    there is a warning. A row costs its non-zeros and trees x depth, whatever the features, which do not grow: there are
+    `n_features`, else as many as in the first block. Trees go by the numbers of columns; names have theirs in the order
+    in which they come. An example of importance g counts g times.
 
     Parameters
     ----------
@@ -239,6 +256,26 @@ class HalfSpaceTrees(Detector):
     def build(self):
         seed = int(self.seed) % 2**64
         return Forest(self.trees, self.depth, self.window, self.level, self.n_features or 0, seed)
+
+    def learn_rows(self, rows, y, observe=None, learn=None):
+        Detector.learn_rows(self, rows, y, observe, learn)
+        self._warn()
+
+    def learn_one(self, x, y=None, weight=ONE):
+        """Learn one example: a dict of features by name."""
+        Detector.learn_one(self, x, y, weight)
+        self._warn()
+        return self
+
+    def _warn(self):
+        if self._learner.tied == 1:
+            self._learner.tied = 2
+            warnings.warn(
+                f"{type(self).__name__}: all rows of a window fell into one box of each tree, and have the same score; "
+                'values are to lie between 0 and 1, as features={"normalize": "max"}, or --normalize max, makes them',
+                UserWarning,
+                stacklevel=3,
+            )
 
     @property
     def offset_(self):

@@ -29,7 +29,7 @@ class MarketTest:
     """The daily returns beyond a safe one, regressed on the market's: Student's test whether the constant is above 0.
 
     The market is all assets in equal parts, bought on the first day and held. `p` is one-sided: the chance of such a
-    t, or a larger one, if alpha were 0.
+    t, or a larger one, if alpha were 0, with two degrees of freedom fewer than days.
     """
 
     alpha: float
@@ -191,15 +191,17 @@ def against(daily: np.ndarray, theirs: np.ndarray) -> MarketTest:
     x, y = theirs - 1 - RISK_FREE_DAY, daily - 1 - RISK_FREE_DAY
     around = x - x.mean()
     spread = float(around @ around)
-    # A market that does not move explains nothing.
-    beta = float(around @ (y - y.mean())) / spread if spread > 1e-24 * n else 0.0
+    moves = spread > 1e-24 * n  # a market that does not explains nothing
+    beta = float(around @ (y - y.mean())) / spread if moves else 0.0
     alpha = float(y.mean() - beta * x.mean())
     rest = y - alpha - beta * x
-    error = float(rest.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
+    # The constant is known less well where the market's mean is far from 0.
+    share = 1 / n + (float(x.mean()) ** 2 / spread if moves else 0.0)
+    error = math.sqrt(float(rest @ rest) / (n - 2) * share) if n > 2 else math.nan
     if abs(alpha) < 1e-13 and error < 1e-13:  # the market itself, up to rounding
         alpha = error = 0.0
     t = quotient(alpha, error)
-    return MarketTest(alpha, beta, t, student_tail(t, n - 1), float((daily >= theirs).mean()))
+    return MarketTest(alpha, beta, t, student_tail(t, n - 2), float((daily >= theirs).mean()))
 
 
 def student_tail(t: float, freedom: int) -> float:

@@ -25,6 +25,9 @@ MARKETS = {
 }
 FAR = ", and between 1e-50 and 1e50 here"
 FEW = 10  # numbers of which it cannot be told whether they are prices, unless all of them are above
+DAYS = 30  # from which on numbers that wander differ from those that jump: their steps vary by under 1/4 as much, and
+STILL = 1e-4  # the variance of logarithms below which they may be an interest that hardly changes
+SAY_PRICES = "say that they are, by prices=True or --prices, or take seriatim.portfolio.from_prices(prices)"
 
 
 def load(name: str) -> np.ndarray:
@@ -108,8 +111,13 @@ def check(X: np.ndarray, names: Sequence[str] | None = None, whole: bool = False
         if (known >= FEW and not 0.5 <= middle <= 2) or np.nanmin(X) > FEW:
             raise DataError(
                 f"the median is {middle:g}: these look like prices, not like price relatives (close/close before); "
-                "say that they are, by prices=True or --prices, or take seriatim.portfolio.from_prices(prices)"
+                + SAY_PRICES
             )
+    if len(X) >= DAYS and wander(X):
+        raise DataError(
+            "the numbers wander and do not jump about 1: these look like prices, not like price relatives (close/close "
+            "before); " + SAY_PRICES
+        )
     if missing:
         if whole:
             check_columns(X, names)
@@ -149,10 +157,9 @@ def relatives_of(P: np.ndarray, names: Sequence[str] | None = None) -> np.ndarra
         raise DataError("a single day of prices has no relatives; there must be two")
     surveyed(P, names, "a price")
     check_columns(P, names)
-    logs = np.log(P)
     if np.isfinite(P).sum() >= FEW and 0.5 <= np.nanmedian(P) <= 2:
-        spread, jumps = np.nanvar(logs, axis=0), variance_of_steps(logs)
-        if jumps.sum() > spread.sum():
+        logs = np.log(P)
+        if variances(np.diff(logs, axis=0)).sum() > variances(logs).sum():
             raise DataError(
                 "these look like price relatives, not like prices: they jump about 1; say that they are, by "
                 "prices=False or --relatives"
@@ -163,11 +170,22 @@ def relatives_of(P: np.ndarray, names: Sequence[str] | None = None) -> np.ndarra
     return np.ascontiguousarray(np.where(np.isnan(relatives), 1.0, relatives))
 
 
-def variance_of_steps(logs: np.ndarray) -> np.ndarray:
-    steps = np.diff(logs, axis=0)
-    known = np.isfinite(steps).any(axis=0)
-    found = np.zeros(logs.shape[1])
-    found[known] = np.nanvar(steps[:, known], axis=0)
+def wander(X: np.ndarray) -> bool:
+    """Whether the numbers of many days stay near those of the day before, as prices do.
+
+    The steps of the logarithm vary about twice as much as itself where days are independent, and about 6/n times as
+    much on a random walk of n days.
+    """
+    logs = np.log(X)
+    spread = variances(logs)
+    return bool(spread.mean() > STILL and variances(np.diff(logs, axis=0)).sum() < spread.sum() / 4)
+
+
+def variances(columns: np.ndarray) -> np.ndarray:
+    """Of each column; 0 where nothing is known."""
+    known = np.isfinite(columns).any(axis=0)
+    found = np.zeros(columns.shape[1])
+    found[known] = np.nanvar(columns[:, known], axis=0)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def vector_of(name: str, vector: Any) -> np.ndarray:
 
 def triplets_of(triplets: Any, rows: int) -> np.ndarray:
     """Triplets of row numbers, an array of three columns."""
-    array = np.asarray(triplets)
+    array = np.asarray([*triplets] if isinstance(triplets, Iterator) else triplets)
     if not array.size:
         return np.empty((0, 3), dtype=np.intp)
     if array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind not in "iu":
