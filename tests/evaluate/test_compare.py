@@ -163,6 +163,28 @@ def test_another_metric_judges(name, tmp_path):
     assert compare((X, y), ["pa"], permutations=1, store=tmp_path / "runs").ran == 2  # those have no other metric
 
 
+def test_a_metric_with_another_argument_is_another_metric(tmp_path):
+    X, y = set_of(n=200)
+    names = [f"sensitivity:{label}" for label in np.unique(y)]
+    found = [compare((X, y), ["pa"], permutations=2, metric=name, store=tmp_path / "runs") for name in names]
+    assert [one.ran for one in found] == [3, 3]
+    figures = [one.standings()[0].figures[one.measure] for one in found]
+    assert figures[0] != figures[1]
+    run = evaluate.progressive(PA(), X, y, metrics=names)
+    assert [*run.figures] == [one.measure for one in found]
+    costs = [evaluate.metrics.Cost({(0, 1): cost}) for cost in (2, 3)]
+    assert [compare((X, y), ["pa"], permutations=1, metric=one, store=tmp_path / "runs").ran for one in costs] == [2, 2]
+
+
+def test_a_search_by_a_metric_with_another_argument_is_another_search(tmp_path):
+    X, y = set_of(n=200)
+    asked = []
+    for label in np.unique(y):
+        compare((X, y), ["pa"], permutations=1, metric=f"sensitivity:{label}", tune="grid", store=tmp_path / "runs")
+        asked.append(json.loads((tmp_path / "runs.tuned.json").read_text())["asked"])
+    assert asked[0] != asked[1]
+
+
 def test_the_metric_judges_the_search_too():
     X, y = set_of(n=600)
     held, rest = divided(600, 0.5, 0, False)

@@ -376,7 +376,7 @@ def tuned_field(
     like_libol = search == "like-libol"
     held, rest = divided(examples.n, prefix, seed, like_libol)
     about = [[one.algorithm, one.parameters] for one in field]
-    judged = [] if measure is None else [str(measure)]
+    judged = [] if measure is None else [repr(measure)]
     asked = hashed([examples.fingerprint(), about, search, len(held), seed, __version__, *judged]).hexdigest()
     path = None if store is None else kept_path(store, examples).with_suffix(".tuned.json")
     found = known_parameters(path, asked)
@@ -493,7 +493,7 @@ class Runs:
 
     def name_runs(self, entrant: Entrant) -> None:
         """The key of a run is a hash of all that its result depends on."""
-        judged = [] if self.comparison.metric is None else [str(self.comparison.metric)]
+        judged = [] if self.comparison.metric is None else [repr(self.comparison.metric)]
         what = [self.comparison.fingerprint, entrant.algorithm, entrant.parameters, __version__, *judged]
         begun = hashed(what)
         for order in self.orders:

@@ -9,6 +9,7 @@ Each can be asked of a run, `progressive(model, X, y, metrics=["f1", AUC()])`, o
 from __future__ import annotations
 
 import copy
+import inspect
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -123,6 +124,11 @@ class Metric:
 
     def __str__(self) -> str:
         return self.name
+
+    def __repr__(self) -> str:
+        """With all that it was given: metrics that are written alike judge alike."""
+        given = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
 
 class Mean(Metric):
@@ -295,6 +301,9 @@ class OfConfusion(Confusion):
         super().__init__()
         self.positive = None if positive is None else plain_label(positive)
 
+    def __str__(self) -> str:
+        return self.name if self.positive is None else f"{self.name} ({self.positive})"
+
     def cells(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of each label that occurred: how often it was right, predicted, and true."""
         occurred = (self.counts.sum(axis=0) + self.counts.sum(axis=1)) > 0
@@ -325,7 +334,7 @@ class Averaged(OfConfusion):
         self.average = average
 
     def __str__(self) -> str:
-        return self.name if self.average in (None, "positive") else f"{self.name} ({self.average})"
+        return super().__str__() if self.average in (None, "positive") else f"{self.name} ({self.average})"
 
     def share(self, right: Any, predicted: Any, true: Any) -> Any:
         raise NotImplementedError
