@@ -297,6 +297,19 @@ def test_regret_of_numbers():
     assert found.holds and found.regret[-1] > 0
 
 
+def test_a_gap_that_was_not_reached_is_said():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(500, 30)) * np.logspace(-6, 6, 30), rng.choice([-1, 1], 500)
+    asked = {"checkpoints": 1, "radius": 1e3}
+    for segments in (1, 2):
+        found = regret(PA(), X, y, **asked, segments=segments, tol=1e-12)
+        share = found.gap[0] / max(1.0, found.best[0])
+        assert share > 1e-12
+        assert found.comparator.endswith(f"within {share:.2g} (not 1e-12, which was asked for)")
+        assert found.as_dict()["comparator"] in str(found)
+    assert regret(PA(), X[:, 14:17], y, **asked).comparator.endswith("loss, within 1e-06")
+
+
 def test_regret_refuses():
     X, y = noisy()
     with pytest.raises(DataError, match="3 labels"):

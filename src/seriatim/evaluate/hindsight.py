@@ -95,7 +95,8 @@ def regret(
     loss : None for the learner's own; hinge where that is the perceptron's, of which the best is always 0.
     checkpoints : at most so many places.
     segments : the stream in so many equal parts, with the best model of each: shifting regret.
-    tol : the gap of the best model's loss, relative to max(1, that loss).
+    tol : the gap of the best model's loss, relative to max(1, that loss). Where rounding does not permit it, as may be
+        with columns of very different scales, what was reached is said in its place.
     known : the best models found so far, to be given again with other learners on the same rows.
 
     The norm is that of the method: |u|_1 for EG, the simplex for mirror descent with entropy, else Euclidean. Where
@@ -131,7 +132,7 @@ def regret(
         radius = known[seen] = known.get(seen) or length_asked_for(run, name)
     places = geometric(len(run), checkpoints)
     lost = run.losses(name)
-    best, gap = np.zeros(len(places)), np.zeros(len(places))
+    best, gap, reached = np.zeros(len(places)), np.zeros(len(places)), True
     for begin, end in parts(len(run), segments):
         stops = [min(t, end) for t in places]
         for stop in sorted({stop for stop in stops if stop > begin}):
@@ -144,12 +145,15 @@ def regret(
             here = np.array(stops) == stop
             best[here] += found.loss
             gap[here] += found.gap
+            reached &= found.certified
     bound = regret_bound(run, radius) if name == own == model.loss and segments == 1 else None
     length = {"l2": "|u|", "l1": "|u|_1", "simplex": "u >= 0, sum"}[norm]
     sign = "=" if norm == "simplex" else "<="
     shifting = "" if segments == 1 else f" of each of {segments} parts"
+    among = f"best in hindsight{shifting} with {length} {sign} {radius:.4g}, {name.replace('_', ' ')} loss"
+    within = f"{tol:g}" if reached else f"{(gap / np.maximum(best, 1)).max():.2g} (not {tol:g}, which was asked for)"
     return Regret(
-        f"best in hindsight{shifting} with {length} {sign} {radius:.4g}, {name.replace('_', ' ')} loss, within {tol:g}",
+        f"{among}, within {within}",
         places,
         [float(lost[t - 1]) for t in places],
         best.tolist(),
