@@ -14,6 +14,7 @@ from seriatim.errors import DataError, ParameterError
 from seriatim.estimator import Estimator, dense_coef
 from seriatim.evaluate.metrics import Fading, MeanLoss, Metric, MistakeRate, Outcome, Windowed, metric
 from seriatim.features import Features
+from seriatim.inputs import is_frame
 from seriatim.labels import label_order
 
 STEP = 1 << 19  # values of an array between two looks at the clock
@@ -275,8 +276,6 @@ def progressive(
         raise ParameterError(f"{model!r} is not a model, such as PA()")
     if np.ndim(delay) == 0 and delay is not None and (not isinstance(delay, int | np.integer) or delay < 0):
         raise ParameterError(f"delay={delay!r}: must be a whole number from 0 on, or one for each example")
-    if held_out is not None and not isinstance(held_out, tuple) and hasattr(held_out, "shape"):
-        raise ParameterError("held_out: must be (X, y), or a stream")
     for name, value, least in (("warm_up", warm_up, 0), ("every", every, 1)):
         if value is not None and value < least:
             raise ParameterError(f"{name}={value!r}: must be at least {least}")
@@ -290,6 +289,8 @@ def progressive(
         judging: dict[str, Any] = {"warm_up": warm_up, "every": every, "at": at, "metrics": metrics}
         return progressive_ratings(model, X, y, **judging, window=window, fade=fade, watch=watch)  # type: ignore[arg-type]
     run = Run(model, followed_metrics(model, metrics, window, fade), warm_up, every, at)
+    if held_out is not None:
+        check_held_out(model, held_out, 0 if y is None or is_frame(X) else model._rows(X).features)
     before, seen = updates(model), 0
     apart = 0.0
     start = perf_counter()
@@ -390,10 +391,16 @@ def stream_blocks(model: Estimator, stream: Iterable[tuple[Rows, np.ndarray]], a
 
     Their targets are those of the model or, where that has yet to meet them, `as_told`.
     """
-    seen = 0
     if model.features is None and not model.__sklearn_is_fitted__():
         how = getattr(stream, "features", None)
         model.features = how if how is not None and how.as_dict() else None
+    for rows, y, targets in checked_blocks(model, stream):
+        yield rows, np.asarray(y) if as_told else targets
+
+
+def checked_blocks(model: Estimator, stream: Iterable[Any]) -> Iterator[tuple[Rows, Any, Any]]:
+    """Rows, their targets as they are, and these as the model takes them."""
+    seen = 0
     for block in stream:
         if not (isinstance(block, tuple) and len(block) == 2 and isinstance(block[0], Rows)):
             raise DataError("expected X and y, or a stream as `data.stream` gives it")
@@ -403,7 +410,7 @@ def stream_blocks(model: Estimator, stream: Iterable[tuple[Rows, np.ndarray]], a
         except DataError as error:
             where = f"{getattr(stream, 'name', 'the stream')}, examples {seen + 1} to {seen + rows.n}"
             raise DataError(f"{where}: {error}") from None
-        yield rows.check(), np.asarray(y) if as_told else targets
+        yield rows.check(), y, targets
         seen += rows.n
 
 
@@ -442,6 +449,23 @@ def outcome_of(model: Any, targets: np.ndarray, scores: np.ndarray, fresh: bool)
         truth[:] = predicted[:] = 0
         predicted[: int(fresh)] = -1
     return Outcome(truth, predicted, scores, losses, labels, seen)
+
+
+def check_held_out(model: Any, held_out: Any, columns: int) -> None:
+    """Go through it once, so that what is wrong with it is an error before the model has learned anything."""
+    pair = isinstance(held_out, tuple) and len(held_out) == 2
+    again = isinstance(held_out, Iterable) and not isinstance(held_out, Iterator | tuple | str)
+    if not pair and (not again or hasattr(held_out, "shape")):
+        raise ParameterError("held_out: must be (X, y), or a stream that can be gone through again and again")
+    try:
+        blocks = [(model._rows(held_out[0]), held_out[1])] if pair else held_out
+        for rows, _, _ in checked_blocks(model, blocks):
+            if pair and rows.names is None and rows.features < columns:
+                raise DataError(f"X has {rows.features} features, and the rows to be learned have {columns}")
+    except DataError as error:
+        if hasattr(held_out, "name"):  # which the error tells
+            raise
+        raise DataError(f"held_out: {error}") from None
 
 
 def look_at_held_out(run: Run, held_out: Any, seen: int, every: int | None) -> None:
