@@ -332,6 +332,7 @@ def test_a_held_out_set_at_checkpoints():
         ({"held_out": (np.zeros((3, 2)),)}, "must be .X, y., or a stream"),
         ({"held_out": "spam"}, "must be .X, y., or a stream"),
         ({"held_out": iter([])}, "again and again"),
+        ({"held_out": data.stream(block for block in ())}, "again and again"),
     ],
 )
 def test_bad_options(options, message):

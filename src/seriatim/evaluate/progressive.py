@@ -455,7 +455,9 @@ def check_held_out(model: Any, held_out: Any, columns: int) -> None:
     """Go through it once, so that what is wrong with it is an error before the model has learned anything."""
     pair = isinstance(held_out, tuple) and len(held_out) == 2
     again = isinstance(held_out, Iterable) and not isinstance(held_out, Iterator | tuple | str)
-    if not pair and (not again or hasattr(held_out, "shape")):
+    source = getattr(held_out, "source", None)
+    once = isinstance(source, Iterator) or getattr(source, "once_only", False)  # such as standard input
+    if not pair and (once or not again or hasattr(held_out, "shape")):
         raise ParameterError("held_out: must be (X, y), or a stream that can be gone through again and again")
     try:
         blocks = [(model._rows(held_out[0]), held_out[1])] if pair else held_out
