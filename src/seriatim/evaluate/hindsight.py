@@ -13,8 +13,9 @@ from seriatim.errors import DataError, ParameterError
 from seriatim.estimator import Estimator
 from seriatim.evaluate.best import LOSSES, best_of
 from seriatim.evaluate.radius import length_asked_for, measured_loss, norm_of, own_radius
-from seriatim.evaluate.rounds import rounds
+from seriatim.evaluate.rounds import begun, committee_rounds, rounds
 from seriatim.evaluate.theorems import hedge, holds, regret_bound, table
+from seriatim.experts.estimator import Experts
 
 
 @dataclass
@@ -101,12 +102,14 @@ def regret(
 
     The norm is that of the method: |u|_1 for EG, the simplex for mirror descent with entropy, else Euclidean. Where
     the paper has a bound of this regret it is beside it, with the gradients as they were; it is one for the learner's
-    own loss, one segment, and a radius within the learner's own.
+    own loss, one segment, and a radius within the learner's own. A learner with a kernel, too, is compared with linear
+    models. One with learners as experts, such as `Hedge`, is compared with the best of these: losses and bound are its
+    own, of any labels, and there is no radius.
 
     >>> from seriatim import OGD
     >>> print(regret(OGD(eta=0.5, radius=1.0), [[1.0], [-1.0], [1.0], [1.0]] * 8, [1, 1, -1, 1] * 8, checkpoints=3))
     OGD(loss='hinge', eta=0.5, schedule='sqrt', radius=1.0, average=False, epsilon=0.1, fit_intercept=True)
-    against the best in hindsight with |u| <= 1, hinge loss, within 1e-06
+    against the best linear model in hindsight with |u| <= 1, hinge loss, within 1e-06
     bound: Zinkevich (2003)
     examples     loss     best   regret    a round    bound  holds
           10  ...
@@ -118,6 +121,10 @@ def regret(
     for what, value in (("radius", radius), ("tol", tol)):
         if value is not None and not 0 < value < math.inf:
             raise ParameterError(f"{what}={value!r}: must be a number above 0")
+    if isinstance(model, Experts):
+        if not (radius is None and loss is None):
+            raise ParameterError(f"radius and loss are of linear models; {model!r} is compared with its best expert")
+        return committee_regret(model, X, y, checkpoints, segments)
     run = rounds(model, X, y)
     own = measured_loss(model)
     name = own if loss is None else loss
@@ -150,7 +157,7 @@ def regret(
     length = {"l2": "|u|", "l1": "|u|_1", "simplex": "u >= 0, sum"}[norm]
     sign = "=" if norm == "simplex" else "<="
     shifting = "" if segments == 1 else f" of each of {segments} parts"
-    among = f"best in hindsight{shifting} with {length} {sign} {radius:.4g}, {name.replace('_', ' ')} loss"
+    among = f"best linear model in hindsight{shifting} with {length} {sign} {radius:.4g}, {name.replace('_', ' ')} loss"
     within = f"{tol:g}" if reached else f"{(gap / np.maximum(best, 1)).max():.2g} (not {tol:g}, which was asked for)"
     return Regret(
         f"{among}, within {within}",
@@ -179,6 +186,27 @@ def parts(n: int, count: int) -> list[tuple[int, int]]:
     """n rounds in so many parts of the same length, but for rounding."""
     ends = [n * k // count for k in range(count + 1)]
     return [(begin, end) for begin, end in pairwise(ends) if end > begin]
+
+
+def committee_regret(model: Experts, X: Any, y: Any, checkpoints: int, segments: int) -> Regret:
+    """That of a learner around others, by what it knows of itself."""
+    fresh, rows, y = begun(model, X, y)
+    places, pieces = geometric(rows.n, checkpoints), parts(rows.n, segments)
+    lost, losses, bound = {}, {0: np.zeros(len(model.experts))}, {}
+    for t in committee_rounds(fresh, rows, y, sorted({*places, *(end for _, end in pieces)})):
+        lost[t], losses[t], bound[t] = fresh.loss_, fresh.losses_, fresh.bound_
+    best = [math.fsum((losses[min(b, t)] - losses[a]).min() for a, b in pieces if a < t) for t in places]
+    return Regret(
+        f"best of {len(model.experts)} experts" + ("" if segments == 1 else f" of each of {segments} parts"),
+        places,
+        [lost[t] for t in places],
+        best,
+        [0.0] * len(places),
+        [bound[t] for t in places] if segments == 1 else None,
+        model.paper if segments == 1 else "",
+        None,
+        repr(model),
+    )
 
 
 def expert_regret(

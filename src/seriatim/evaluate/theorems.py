@@ -18,7 +18,8 @@ import numpy as np
 from seriatim.estimator import Estimator
 from seriatim.evaluate.best import best_of, loss_of
 from seriatim.evaluate.radius import length_asked_for, norm_of, own_radius
-from seriatim.evaluate.rounds import Rounds, TooManyLabels, rounds
+from seriatim.evaluate.rounds import Rounds, TooManyLabels, begun, committee_rounds, expect_model, rounds
+from seriatim.experts.estimator import Experts
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ def bounds(model: Estimator, X: Any, y: Any = None, *, radius: float | None = No
     A new model with the parameters of this one runs over the stream, of two labels or of numbers, which is kept in
     memory; `average` is left aside, for the theorems are of the weights themselves. `radius` is, for bounds of regret,
     that of the models to compare with; None for what `regret` takes. A learner without a known bound has an empty list,
-    and so has any learner on more than two labels.
+    and so has any learner on more than two labels. Of one with learners as experts, such as `Hedge`, it is the bound of
+    the regret against the best of them, of any labels.
 
     >>> from seriatim import Perceptron
     >>> found = bounds(Perceptron(fit_intercept=False), [[3.0, 1.0], [-2.0, 1.0], [2.0, -1.0]] * 5, [1, -1, 1] * 5)
@@ -59,6 +61,9 @@ def bounds(model: Estimator, X: Any, y: Any = None, *, radius: float | None = No
     bound                   of        measured    bound  holds
     separable               mistakes         1  ...
     """
+    expect_model(model)
+    if isinstance(model, Experts):
+        return committee_bounds(model, X, y)
     find = KNOWN.get(type(model).__name__)
     if find is None:
         return []
@@ -100,6 +105,13 @@ def plain(model: Any) -> Any:
     if type(model).__name__ in ("AveragedPerceptron", "VotedPerceptron"):
         return Perceptron(**{name: value for name, value in parameters.items() if name != "average"})
     return type(model)(**{**parameters, **({"average": False} if "average" in parameters else {})})
+
+
+def committee_bounds(model: Experts, X: Any, y: Any) -> list[Bound]:
+    """Of `Hedge` and the like, by what they know of themselves."""
+    fresh, rows, y = begun(model, X, y)
+    [*committee_rounds(fresh, rows, y, [rows.n])]
+    return [bound_of("best expert", "regret", fresh.regret_, fresh.bound_, model.paper)]
 
 
 # ---- good fixed models
