@@ -361,6 +361,19 @@ def test_what_is_held_out_is_checked_before_anything_is_learned(held_out, messag
     assert not model.__sklearn_is_fitted__()
 
 
+@pytest.mark.parametrize("asked", [{"metrics": ["auc"]}, {"metrics": [metrics.Windowed(metrics.AUC(), 5)]}])
+def test_auc_of_three_labels_is_refused_before_anything_is_learned(asked):
+    X, y = np.ones((6, 1)), np.arange(6) % 3
+    model = PA()
+    with pytest.raises(DataError, match="auc: there are 3 labels"):
+        progressive(model, X, y, **asked)
+    assert not model.__sklearn_is_fitted__()
+    model.partial_fit(X[:2], y[:2])
+    with pytest.raises(DataError, match="auc: there are 3 labels"):
+        progressive(model, X[2:4], y[2:4], **asked)
+    assert model.t_ == 2
+
+
 def test_many_labels_are_counted_in_good_time():
     """Each that comes moves the counts of all others; 1,100 are too many for a table."""
     X, y = np.ones((1100, 1)), np.arange(1100)

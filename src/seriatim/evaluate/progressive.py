@@ -14,8 +14,8 @@ from seriatim.errors import DataError, ParameterError
 from seriatim.estimator import Estimator, dense_coef
 from seriatim.evaluate.metrics import Fading, MeanLoss, Metric, MistakeRate, Outcome, Windowed, metric
 from seriatim.features import Features
-from seriatim.inputs import is_frame
-from seriatim.labels import label_order
+from seriatim.inputs import check_targets, is_frame
+from seriatim.labels import coded, label_order
 
 STEP = 1 << 19  # values of an array between two looks at the clock
 SIGNS = [-1, 1]
@@ -289,6 +289,10 @@ def progressive(
         judging: dict[str, Any] = {"warm_up": warm_up, "every": every, "at": at, "metrics": metrics}
         return progressive_ratings(model, X, y, **judging, window=window, fade=fade, watch=watch)  # type: ignore[arg-type]
     run = Run(model, followed_metrics(model, metrics, window, fade), warm_up, every, at)
+    if y is not None and any(one.name == "auc" for one in run.followed):
+        labels = {*model._labels, *coded(check_targets(y, np.size(y))).labels}  # type: ignore[attr-defined]
+        if len(labels) > 2:
+            raise DataError(f"auc: there are {len(labels)} labels; it is for two")
     if held_out is not None:
         check_held_out(model, held_out, 0 if y is None or is_frame(X) else model._rows(X).features)
     before, seen = updates(model), 0
