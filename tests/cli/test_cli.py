@@ -697,6 +697,12 @@ def test_run_with_metrics_and_a_held_out_file(good, folder):
     assert [row[-1] != "" for row in rows[1:]] == [True, True, True, True, False, True]
 
 
+def test_a_run_that_is_all_warm_up(seriatim_):
+    status, out, err = seriatim_("run", "spam", "-a", "pa", "--warm-up", "5000")
+    assert (status, out) == (2, "")
+    assert "spam: all 4,601 examples are warm-up; --warm-up must be less than that" in err
+
+
 @pytest.mark.parametrize(("name", "message"), [("f3", "no metric is called 'f3'"), ("rmse", "a figure of regression")])
 def test_run_with_a_metric_that_is_not_there(seriatim_, name, message):
     status, out, err = seriatim_("run", "spam", "--metric", name)

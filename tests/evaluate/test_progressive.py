@@ -328,6 +328,11 @@ def test_a_held_out_set_at_checkpoints():
         ({"fade": 2}, "at most 1"),
         ({"delay": -1}, "whole number from 0 on"),
         ({"delay": 1.5}, "whole number from 0 on"),
+        ({"warm_up": 1.5}, "whole number, at least 0"),
+        ({"every": 2.5}, "whole number, at least 1"),
+        ({"at": [2.5]}, "whole numbers, at least 1"),
+        ({"at": 5}, "list of whole numbers"),
+        ({"at": [5], "every": 2}, "every and at: take one of them"),
         ({"held_out": np.zeros((3, 2))}, "must be .X, y., or a stream"),
         ({"held_out": (np.zeros((3, 2)),)}, "must be .X, y., or a stream"),
         ({"held_out": "spam"}, "must be .X, y., or a stream"),
@@ -372,6 +377,13 @@ def test_auc_of_three_labels_is_refused_before_anything_is_learned(asked):
     with pytest.raises(DataError, match="auc: there are 3 labels"):
         progressive(model, X[2:4], y[2:4], **asked)
     assert model.t_ == 2
+
+
+def test_one_metric_needs_no_list():
+    X, y = examples(PA, n=20)
+    figures = progressive(PA(), X, y, metrics=["f1"]).figures
+    assert progressive(PA(), X, y, metrics="f1").figures == figures
+    assert progressive(PA(), X, y, metrics=metrics.F1()).figures == figures
 
 
 def test_many_labels_are_counted_in_good_time():

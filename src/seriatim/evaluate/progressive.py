@@ -29,7 +29,7 @@ class Run:
     def __init__(self, model: Any, followed: list[Metric], warm_up: int, every: int | None, at: Any) -> None:
         self.model, self.followed = model, followed
         self.keeping = bool(followed)  # what was predicted of each example, for `follow`
-        self.tally = Tally(at, every, warm_up)
+        self.warm_up, self.tally = warm_up, Tally(at, every, warm_up)
         self.spacing = 1 if at is None and every is None else None  # of the places of `curves`
         self.values = self.updates = 0
         self.seconds = 0.0
@@ -236,7 +236,7 @@ def progressive(
     warm_up: int = 0,
     every: int | None = None,
     at: Any = None,
-    metrics: Iterable[str | Metric] = (),
+    metrics: str | Metric | Iterable[str | Metric] = (),
     window: int | None = None,
     fade: float | None = None,
     held_out: Any = None,
@@ -253,7 +253,8 @@ def progressive(
         may have one of its own.
     warm_up : the first so many examples are predicted and learned, but not counted.
     every, at : the places of the curve: every so many examples, or these; up to 512 evenly spaced ones if not said.
-    metrics : more figures, by name or as objects of `evaluate.metrics`; in `run.figures` and `run.curves`.
+    metrics : more figures, by name or as objects of `evaluate.metrics`, one or several; in `run.figures` and
+        `run.curves`.
     window, fade : beside the mistake rate (or mean loss) and each metric, the same over the last so many examples, and
         with older examples counting less by this factor each time.
     held_out : X and y, or a stream, that is predicted but not learned, after 1, 2, 4, ... examples or `every` so many,
@@ -277,10 +278,13 @@ def progressive(
     if np.ndim(delay) == 0 and delay is not None and (not isinstance(delay, int | np.integer) or delay < 0):
         raise ParameterError(f"delay={delay!r}: must be a whole number from 0 on, or one for each example")
     for name, value, least in (("warm_up", warm_up, 0), ("every", every, 1)):
-        if value is not None and value < least:
-            raise ParameterError(f"{name}={value!r}: must be at least {least}")
-    if at is not None and np.min(at, initial=1) < 1:
-        raise ParameterError(f"at={at!r}: the places of a curve must be at least 1")
+        if value is not None and (not isinstance(value, int | np.integer) or value < least):
+            raise ParameterError(f"{name}={value!r}: must be a whole number, at least {least}")
+    if at is not None and (np.ndim(at) != 1 or not all(place >= 1 and place == int(place) for place in at)):
+        raise ParameterError(f"at={at!r}: the places of a curve must be a list of whole numbers, at least 1")
+    if at is not None and every is not None and held_out is None:
+        raise ParameterError("every and at: take one of them")
+    metrics = [metrics] if isinstance(metrics, str | Metric) else metrics
     if rates:
         from seriatim.evaluate.ratings import progressive_ratings
 
