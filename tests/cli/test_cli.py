@@ -697,6 +697,13 @@ def test_run_with_metrics_and_a_held_out_file(good, folder):
     assert [row[-1] != "" for row in rows[1:]] == [True, True, True, True, False, True]
 
 
+def test_ddm_is_for_mistakes(seriatim_, folder):
+    (folder / "numbers.csv").write_text("x,y\n1,0.5\n2,0.25\n")
+    status, out, err = seriatim_("run", "numbers.csv", "--label", "y", "-a", "ogd-regressor", "--drift", "ddm")
+    assert (status, out) == (2, "")
+    assert "--drift ddm: DDM takes mistakes, each 0 or 1, and OGDRegressor(" in err
+
+
 def test_a_run_that_is_all_warm_up(seriatim_):
     status, out, err = seriatim_("run", "spam", "-a", "pa", "--warm-up", "5000")
     assert (status, out) == (2, "")
