@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -386,6 +387,29 @@ def test_interrupted_is_said_and_what_is_done_is_kept(tmp_path):
     assert stopped.interrupted
     assert stopped.ran == len(stopped.records) == len((tmp_path / "runs").read_bytes().splitlines()) < stopped.total
     assert stopped.as_dict()["setting"]["permutations"] == 200
+
+
+def test_interrupted_while_the_regret_is_sought(tmp_path):
+    def stop(comparison):
+        if comparison.doing.startswith("regret of arow"):
+            raise KeyboardInterrupt
+
+    def promised(**options):
+        return compare("spam", ["pa", "arow"], permutations=1, store=tmp_path / "runs", regret=True, **options)
+
+    stopped = promised(watch=stop)
+    assert (stopped.interrupted, stopped.no_regret, len(stopped.records)) == (True, "was interrupted", stopped.total)
+    whole = promised()
+    assert (whole.interrupted, whole.ran) == (False, 0)
+    assert {one["label"] for one in whole.as_dict()["regret"]} == {"pa", "arow"}
+
+
+def test_watch_sees_the_search():
+    seen = []
+    compare("spam", ["arow", "pa"], permutations=1, tune="grid", watch=lambda comparison: seen.append(comparison.doing))
+    for label in ("arow", "pa"):
+        assert any(re.fullmatch(rf"tuning {label}: \d+ of 9 trials", doing) for doing in seen)
+    assert seen[-1] == ""
 
 
 def test_watch_sees_it_grow():
