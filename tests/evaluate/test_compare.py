@@ -207,6 +207,9 @@ def test_the_metric_judges_the_search_too():
         ("ndcg", 2, "recommendation"),
         ("aucc", 2, "no metric is called"),
         (evaluate.metrics.Confusion(), 2, "one number"),
+        ("sensitivity:most", 2, "no example has the label most"),
+        ("f1:marco", 2, "no example has the label marco"),
+        ("cost:0:most=5", 2, "no example has the label most"),
     ],
     ids=str,
 )

@@ -259,7 +259,6 @@ def test_nothing_to_say_is_none():
     ("name", "message"),
     [
         ("f2", "no metric is called 'f2'; there are mistake-rate, accuracy"),
-        ("f1:most", "must be 'positive', 'macro' or 'micro'"),
         ("mean-loss:big", "must be one of hinge"),
         ("sum:2", "from 0 to 1"),
         ("accuracy:2", "cannot take '2'"),
@@ -268,6 +267,31 @@ def test_nothing_to_say_is_none():
 def test_bad_names(name, message):
     with pytest.raises(ParameterError, match=message):
         metric(name)
+
+
+@pytest.mark.parametrize("name", ["f1", "precision", "recall"])
+def test_the_positive_label_by_name(name):
+    y, guess = labels(np.random.default_rng(3), ["ham", "spam"], 50)
+    for label in ("ham", "spam"):
+        found = metric(f"{name}:{label}")
+        assert (str(found), found.named) == (f"{name} ({label})", [label])
+        theirs = getattr(sk, f"{name}_score")(y, guess, pos_label=label)
+        assert found.update(y, guess).value == pytest.approx(theirs)
+    assert metric(f"{name}:0").positive == 0
+    with pytest.raises(ParameterError, match="must be 'positive', 'macro' or 'micro'"):
+        type(metric(name))("most")
+
+
+def test_labels_that_do_not_occur_are_told():
+    assert (
+        metric("sensitivity:most")
+        .trouble(["ham", "spam"])
+        .endswith("no example has the label most; there are ham, spam")
+    )
+    assert "label most" in metric("cost:ham:most=5").trouble(["ham", "spam"])
+    assert "label 7" in metric("f1:7").trouble([*range(5)])
+    assert metric("f1:4").trouble([*range(5)]) is None
+    assert metric("f1").trouble([]) is None
 
 
 def test_what_needs_scores_says_so():

@@ -25,7 +25,7 @@ from seriatim.cli import (
 )
 
 METRICS = (
-    "accuracy, auc, balanced-accuracy, cost, f1[:macro], precision, recall, sensitivity, specificity, sum, "
+    "accuracy, auc, balanced-accuracy, cost, f1[:macro|:LABEL], precision, recall, sensitivity, specificity, sum, "
     "mean-loss:LOSS, mae, r2"
 )
 MOST_CHANGES = 20
@@ -93,6 +93,9 @@ def command(
     with Live(stream) as live:
         run = progressive(watched, stream, **judging, held_out=held_out, watch=live)
     report(run, stream)
+    for trouble in dict.fromkeys(one.trouble(run.labels) for one in run.followed if one.named):
+        if trouble:
+            click.echo(f"seriatim: {trouble}", err=True)
     if save and run.examples:
         getattr(watched, "model", watched).save(save)
     if curve:

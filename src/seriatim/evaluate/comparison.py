@@ -355,6 +355,8 @@ def judge(asked: str | Metric, examples: Examples, field: list[Entrant]) -> Metr
         followed_metrics(one.model, [found], None, None)
     if found.name == "auc" and len(examples.targets.labels) > 2:
         raise ParameterError(f"auc is for two labels, and {examples.name} has {len(examples.targets.labels)}")
+    if trouble := found.trouble(examples.targets.labels if examples.labels else []):
+        raise ParameterError(trouble)
     return found
 
 

@@ -162,6 +162,17 @@ class Metric:
     def value(self) -> Any:
         raise NotImplementedError
 
+    @property
+    def named(self) -> list[Any]:
+        """The labels that it was told of."""
+        return []
+
+    def trouble(self, labels: Sequence[Any]) -> str | None:
+        """Which of these is none of the labels that there are; None if all occur."""
+        missing = [label for label in self.named if label not in labels]
+        there = ", ".join(map(str, labels[:10])) + (", ..." if len(labels) > 10 else "")
+        return f"{self}: no example has the label {missing[0]}; there are {there}" if missing else None
+
     def __str__(self) -> str:
         return self.name
 
@@ -358,6 +369,10 @@ class OfConfusion(Confusion):
     def __str__(self) -> str:
         return self.name if self.positive is None else f"{self.name} ({self.positive})"
 
+    @property
+    def named(self) -> list[Any]:
+        return [] if self.positive is None else [self.positive]
+
     def cells(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of each label that occurred: how often it was right, predicted, and true."""
         occurred = (self.counts.sum(axis=0) + self.counts.sum(axis=1)) > 0
@@ -373,6 +388,9 @@ class OfConfusion(Confusion):
         return counts[place, place], counts[:, place].sum(), counts[place].sum(), float(counts.sum())
 
 
+AVERAGES = ("positive", "macro", "micro")
+
+
 class Averaged(OfConfusion):
     """A figure of one label, or averaged over labels.
 
@@ -383,7 +401,7 @@ class Averaged(OfConfusion):
 
     def __init__(self, average: str | None = None, positive: Any = None) -> None:
         super().__init__(positive)
-        if average not in (None, "positive", "macro", "micro"):
+        if average not in (None, *AVERAGES):
             raise ParameterError(f"average={average!r}: must be 'positive', 'macro' or 'micro'")
         self.average = average
 
@@ -514,6 +532,10 @@ class Cost(Confusion):
         if not isinstance(costs, dict | None) or given.problem(costs):
             raise ParameterError("costs: must be a dict {(true, predicted): cost}, costs being numbers from 0 on")
         self.costs: Any = given.of(costs)
+
+    @property
+    def named(self) -> list[Any]:
+        return [label for pair in self.costs for label in pair]
 
     @property
     def value(self) -> float | None:
@@ -834,10 +856,10 @@ NAMES = {kind.name.replace(" ", "-"): kind for kind in PLAIN}
 
 
 def metric(name: str | Metric) -> Metric:
-    """The metric that a name stands for: `f1`, `f1:macro`, `mean-loss:squared`, `cost:spam:ham=5`.
+    """The metric that a name stands for: `f1`, `f1:macro`, `f1:spam`, `mean-loss:squared`, `cost:spam:ham=5`.
 
-    >>> str(metric("f1:macro"))
-    'f1 (macro)'
+    >>> str(metric("f1:macro")), metric("f1:spam").positive
+    ('f1 (macro)', 'spam')
     """
     if isinstance(name, Metric):
         return copy.deepcopy(name)
@@ -847,6 +869,8 @@ def metric(name: str | Metric) -> Metric:
         raise ParameterError(f"no metric is called {name!r}; there are {', '.join(NAMES)}")
     given = [argument if kind == "cost" else label_of(argument)] if colon else []
     try:
+        if given and issubclass(NAMES[kind], Averaged) and argument not in AVERAGES:
+            return NAMES[kind](positive=given[0])
         return NAMES[kind](*given)
     except TypeError:
         raise ParameterError(f"{name}: {kind} cannot take {argument!r}") from None
