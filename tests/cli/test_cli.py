@@ -697,6 +697,28 @@ def test_run_with_metrics_and_a_held_out_file(good, folder):
     assert [row[-1] != "" for row in rows[1:]] == [True, True, True, True, False, True]
 
 
+def test_a_metric_of_a_label(seriatim_):
+    status, out, err = seriatim_("run", "spam", "-a", "pa", "--metric", "f1:nonspam", "--metric", "f1:spam")
+    assert (status, err) == (0, "")
+    assert re.search(r"f1 \(nonspam\) +0\.", out) and re.search(r"f1 \(spam\) +0\.", out)
+    status, out, err = seriatim_("run", "spam", "-a", "pa", "--metric", "sensitivity:junk", "--window", "100")
+    assert status == 0
+    assert err == "seriatim: sensitivity (junk): no example has the label junk; there are nonspam, spam\n"
+
+
+def test_ddm_is_for_mistakes(seriatim_, folder):
+    (folder / "numbers.csv").write_text("x,y\n1,0.5\n2,0.25\n")
+    status, out, err = seriatim_("run", "numbers.csv", "--label", "y", "-a", "ogd-regressor", "--drift", "ddm")
+    assert (status, out) == (2, "")
+    assert "--drift ddm: DDM takes mistakes, each 0 or 1, and OGDRegressor(" in err
+
+
+def test_a_run_that_is_all_warm_up(seriatim_):
+    status, out, err = seriatim_("run", "spam", "-a", "pa", "--warm-up", "5000")
+    assert (status, out) == (2, "")
+    assert "spam: all 4,601 examples are warm-up; --warm-up must be less than that" in err
+
+
 @pytest.mark.parametrize(("name", "message"), [("f3", "no metric is called 'f3'"), ("rmse", "a figure of regression")])
 def test_run_with_a_metric_that_is_not_there(seriatim_, name, message):
     status, out, err = seriatim_("run", "spam", "--metric", name)

@@ -208,6 +208,24 @@ def test_ctrl_c_keeps_what_is_done_and_the_next_call_goes_on():
     assert f"({1212 - kept:,} runs in " in again.stdout
 
 
+def test_ctrl_c_while_the_regret_is_sought(seriatim_, monkeypatch):  # noqa: F811
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("seriatim.evaluate.promises.Promises.of", stopped)
+    status, out, err = seriatim_("compare", "spam", "-a", "pa", "--permutations", "1")
+    assert status == 130
+    assert "seriatim: interrupted; 2 of 2 runs are kept, and the same command goes on from there" in err
+    assert "report:" not in out and not [*Path("seriatim-results").glob("*.html")]
+
+
+def test_a_search_is_shown_on_a_terminal():
+    status, shown, out = on_a_terminal("compare", "spam", "-a", "pa", "--permutations", "1", "--tune", "--no-report")
+    assert status == 0, shown
+    assert re.search(r"tuning pa: \d+ of 9 trials", shown)
+    assert b"tuned: grid on 920 examples" in out
+
+
 def left_in(pipe):
     """The bytes that nobody has read yet."""
     count = bytearray(4)

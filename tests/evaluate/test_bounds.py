@@ -13,6 +13,7 @@ from seriatim import (
     EG,
     OGD,
     PA,
+    RDA,
     ROMMA,
     SOP,
     AggressiveROMMA,
@@ -26,7 +27,7 @@ from seriatim import (
 )
 from seriatim.evaluate import bounds
 from seriatim.evaluate.rounds import Rounds, rounds
-from seriatim.evaluate.theorems import KNOWN, plain, rda, separator, show
+from seriatim.evaluate.theorems import KNOWN, plain, rda, separator, show, sums_of_weights
 
 LEARNERS = [
     Perceptron(),
@@ -52,6 +53,9 @@ LEARNERS = [
     MirrorDescent(mirror="pnorm", p=3.0, schedule="sqrt", loss="epsilon_insensitive"),
     EG(),
     EG(U=3.0, eta=0.02, loss="squared", fit_intercept=False),
+    RDA(),
+    RDA(lam=0.05, gamma=2.0, loss="squared_hinge"),
+    RDA(lam=0.05, gamma=0.5, rho=0.1, loss="logistic", fit_intercept=False),
     SoftSVM(lam=0.1),
     SoftSVM(lam=0.1, variant="pegasos", average=False),
     SOP(),
@@ -188,22 +192,31 @@ def test_bounds_of_a_radius():
     assert bounds(OGD(radius=1.0), X, y, radius=2.0) == []
 
 
-def test_dual_averaging_stays_below_its_bound():
-    """RDA with l1, |w|^2 / 2 and beta_t = gamma sqrt(t), in NumPy."""
+@pytest.mark.parametrize("rho", [0.0, 0.1])
+def test_dual_averaging_stays_below_its_bound(rho):
+    """The losses and penalties of the class are those of a transcription, and below the bound for any u."""
     rng = np.random.default_rng(0)
     gamma, lam = 2.0, 0.05
     for _ in range(20):
         X, u = rng.normal(size=(200, 4)), rng.normal(size=4)
         y = np.sign(X @ u + rng.normal(size=200))
-        w, g, lost = np.zeros(4), np.zeros(4), 0.0
+        w, g, sums, lost = np.zeros(4), np.zeros(4), [], 0.0
         for t, (x, label) in enumerate(zip(X, y, strict=True), 1):
-            lost += max(0.0, 1 - label * (w @ x)) + lam * np.abs(w).sum()
+            lost += max(0.0, 1 - label * (w @ x))
+            sums.append(np.abs(w).sum())
             g += -label * x * (label * (w @ x) < 1)
             mean = g / t
-            w = -np.sqrt(t) / gamma * np.sign(mean) * np.maximum(np.abs(mean) - lam, 0)
+            threshold = lam + gamma * rho / np.sqrt(t)
+            w = -np.sqrt(t) / gamma * np.sign(mean) * np.maximum(np.abs(mean) - threshold, 0)
+        model = RDA(lam=lam, gamma=gamma, rho=rho, fit_intercept=False)
+        run = rounds(model, X, y)
+        assert sums_of_weights(run) == pytest.approx(sums)
+        assert run.losses("hinge")[-1] == pytest.approx(lost)
         best = np.maximum(0, 1 - y * (X @ u)).sum() + 200 * lam * np.abs(u).sum()
         G = np.linalg.norm(X, axis=1).max()
-        assert lost - best <= rda(200, gamma, G, u @ u / 2)
+        assert lost + lam * sum(sums) - best <= rda(200, gamma, G, u @ u / 2 + rho * np.abs(u).sum())
+        (found,) = bounds(model, X, y)
+        assert found.holds
 
 
 def test_table():

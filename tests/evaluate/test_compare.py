@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -163,6 +164,28 @@ def test_another_metric_judges(name, tmp_path):
     assert compare((X, y), ["pa"], permutations=1, store=tmp_path / "runs").ran == 2  # those have no other metric
 
 
+def test_a_metric_with_another_argument_is_another_metric(tmp_path):
+    X, y = set_of(n=200)
+    names = [f"sensitivity:{label}" for label in np.unique(y)]
+    found = [compare((X, y), ["pa"], permutations=2, metric=name, store=tmp_path / "runs") for name in names]
+    assert [one.ran for one in found] == [3, 3]
+    figures = [one.standings()[0].figures[one.measure] for one in found]
+    assert figures[0] != figures[1]
+    run = evaluate.progressive(PA(), X, y, metrics=names)
+    assert [*run.figures] == [one.measure for one in found]
+    costs = [evaluate.metrics.Cost({(0, 1): cost}) for cost in (2, 3)]
+    assert [compare((X, y), ["pa"], permutations=1, metric=one, store=tmp_path / "runs").ran for one in costs] == [2, 2]
+
+
+def test_a_search_by_a_metric_with_another_argument_is_another_search(tmp_path):
+    X, y = set_of(n=200)
+    asked = []
+    for label in np.unique(y):
+        compare((X, y), ["pa"], permutations=1, metric=f"sensitivity:{label}", tune="grid", store=tmp_path / "runs")
+        asked.append(json.loads((tmp_path / "runs.tuned.json").read_text())["asked"])
+    assert asked[0] != asked[1]
+
+
 def test_the_metric_judges_the_search_too():
     X, y = set_of(n=600)
     held, rest = divided(600, 0.5, 0, False)
@@ -184,6 +207,9 @@ def test_the_metric_judges_the_search_too():
         ("ndcg", 2, "recommendation"),
         ("aucc", 2, "no metric is called"),
         (evaluate.metrics.Confusion(), 2, "one number"),
+        ("sensitivity:most", 2, "no example has the label most"),
+        ("f1:marco", 2, "no example has the label marco"),
+        ("cost:0:most=5", 2, "no example has the label most"),
     ],
     ids=str,
 )
@@ -364,6 +390,29 @@ def test_interrupted_is_said_and_what_is_done_is_kept(tmp_path):
     assert stopped.interrupted
     assert stopped.ran == len(stopped.records) == len((tmp_path / "runs").read_bytes().splitlines()) < stopped.total
     assert stopped.as_dict()["setting"]["permutations"] == 200
+
+
+def test_interrupted_while_the_regret_is_sought(tmp_path):
+    def stop(comparison):
+        if comparison.doing.startswith("regret of arow"):
+            raise KeyboardInterrupt
+
+    def promised(**options):
+        return compare("spam", ["pa", "arow"], permutations=1, store=tmp_path / "runs", regret=True, **options)
+
+    stopped = promised(watch=stop)
+    assert (stopped.interrupted, stopped.no_regret, len(stopped.records)) == (True, "was interrupted", stopped.total)
+    whole = promised()
+    assert (whole.interrupted, whole.ran) == (False, 0)
+    assert {one["label"] for one in whole.as_dict()["regret"]} == {"pa", "arow"}
+
+
+def test_watch_sees_the_search():
+    seen = []
+    compare("spam", ["arow", "pa"], permutations=1, tune="grid", watch=lambda comparison: seen.append(comparison.doing))
+    for label in ("arow", "pa"):
+        assert any(re.fullmatch(rf"tuning {label}: \d+ of 9 trials", doing) for doing in seen)
+    assert seen[-1] == ""
 
 
 def test_watch_sees_it_grow():

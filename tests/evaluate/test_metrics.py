@@ -9,7 +9,21 @@ from sklearn import metrics as sk
 from seriatim import OGD
 from seriatim.errors import DataError, ParameterError
 from seriatim.evaluate import metrics, progressive
-from seriatim.evaluate.metrics import AUC, F1, R2, Confusion, Cost, Fading, LogLoss, MeanLoss, Windowed, metric
+from seriatim.evaluate.metrics import (
+    AUC,
+    F1,
+    MAE,
+    NDCG,
+    R2,
+    RMSE,
+    Confusion,
+    Cost,
+    Fading,
+    LogLoss,
+    MeanLoss,
+    Windowed,
+    metric,
+)
 
 LABELS = {"two": ["ham", "spam"], "numbers": [0, 1], "many": [3, 1, "b", "a", 2]}
 
@@ -245,7 +259,6 @@ def test_nothing_to_say_is_none():
     ("name", "message"),
     [
         ("f2", "no metric is called 'f2'; there are mistake-rate, accuracy"),
-        ("f1:most", "must be 'positive', 'macro' or 'micro'"),
         ("mean-loss:big", "must be one of hinge"),
         ("sum:2", "from 0 to 1"),
         ("accuracy:2", "cannot take '2'"),
@@ -254,6 +267,31 @@ def test_nothing_to_say_is_none():
 def test_bad_names(name, message):
     with pytest.raises(ParameterError, match=message):
         metric(name)
+
+
+@pytest.mark.parametrize("name", ["f1", "precision", "recall"])
+def test_the_positive_label_by_name(name):
+    y, guess = labels(np.random.default_rng(3), ["ham", "spam"], 50)
+    for label in ("ham", "spam"):
+        found = metric(f"{name}:{label}")
+        assert (str(found), found.named) == (f"{name} ({label})", [label])
+        theirs = getattr(sk, f"{name}_score")(y, guess, pos_label=label)
+        assert found.update(y, guess).value == pytest.approx(theirs)
+    assert metric(f"{name}:0").positive == 0
+    with pytest.raises(ParameterError, match="must be 'positive', 'macro' or 'micro'"):
+        type(metric(name))("most")
+
+
+def test_labels_that_do_not_occur_are_told():
+    assert (
+        metric("sensitivity:most")
+        .trouble(["ham", "spam"])
+        .endswith("no example has the label most; there are ham, spam")
+    )
+    assert "label most" in metric("cost:ham:most=5").trouble(["ham", "spam"])
+    assert "label 7" in metric("f1:7").trouble([*range(5)])
+    assert metric("f1:4").trouble([*range(5)]) is None
+    assert metric("f1").trouble([]) is None
 
 
 def test_what_needs_scores_says_so():
@@ -265,6 +303,42 @@ def test_what_needs_scores_says_so():
         Windowed(F1(), 0)
     with pytest.raises(ParameterError, match="at most 1"):
         Fading(F1(), 1.5)
+
+
+@pytest.mark.parametrize(
+    ("one", "given", "message"),
+    [
+        (MAE(), ([1.0, 2.0, 3.0], [1.0]), "1 predictions for 3 examples"),
+        (F1(), ([0, 1], [0]), "1 predictions for 2 examples"),
+        (MAE(), ([1.0, np.nan], [1.0, 2.0]), "y: example 1: the value nan is not finite"),
+        (RMSE(), ([1.0, 2.0], [1.0, np.inf]), "predictions: example 1: the value inf is not finite"),
+        (R2(), (["a"], [1.0]), "y: must be numbers"),
+        (MAE(), (1.0, 1.0), "shape"),
+        (Windowed(MAE(), 2), ([1.0, 2.0], [1.0]), "1 predictions for 2 examples"),
+        (AUC(), ([0, 1], [0, 1], [0.1, np.nan]), "scores: example 1: the value nan is not finite"),
+        (AUC(), ([0, 1], [0, 1], [0.1]), r"scores have shape \(1,\); for 2 examples it must be \(2,\)"),
+        (AUC(), ([0, 1], [0, 1], ["a", "b"]), "scores: must be numbers"),
+        (LogLoss(), ([0, 1], [0, 1], [0.5, 3.0]), "3 is no probability"),
+        (LogLoss(), ([0, 1, 2], [0, 1, 2], np.full((3, 2), 0.5)), "scores of 2 columns"),
+        (MeanLoss("hinge"), ([0, 1], [0, 1]), "needs scores"),
+        (MeanLoss(), ([1.5], [1.0]), "say which loss"),
+        (NDCG(2), ([1.0, 2.0], [1.0, np.nan], [0, 0]), "not finite"),
+        (NDCG(2), ([1.0, 2.0], [1.0, 2.0], [0]), "shape"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_judged_is_refused_and_leaves_no_trace(one, given, message):
+    before = one.value
+    with pytest.raises(DataError, match=message):
+        one.update(*given)
+    assert (one.value, [*one.known]) == (before, [])
+
+
+@pytest.mark.parametrize(("loss", "mean"), [("squared", 0.3125), ("absolute", 0.75), ("epsilon_insensitive", 0.65)])
+def test_losses_of_numbers(loss, mean):
+    y, guess = [1.5, 2.0], [1.0, 3.0]
+    assert MeanLoss(loss).update(y, guess).value == pytest.approx(mean)
+    assert metric(f"cumulative-loss:{loss}").update(y, guess).value == pytest.approx(2 * mean)
 
 
 def test_every_metric_says_what_it_is():

@@ -328,13 +328,62 @@ def test_a_held_out_set_at_checkpoints():
         ({"fade": 2}, "at most 1"),
         ({"delay": -1}, "whole number from 0 on"),
         ({"delay": 1.5}, "whole number from 0 on"),
+        ({"warm_up": 1.5}, "whole number, at least 0"),
+        ({"every": 2.5}, "whole number, at least 1"),
+        ({"at": [2.5]}, "whole numbers, at least 1"),
+        ({"at": 5}, "list of whole numbers"),
+        ({"at": [5], "every": 2}, "every and at: take one of them"),
         ({"held_out": np.zeros((3, 2))}, "must be .X, y., or a stream"),
+        ({"held_out": (np.zeros((3, 2)),)}, "must be .X, y., or a stream"),
+        ({"held_out": "spam"}, "must be .X, y., or a stream"),
+        ({"held_out": iter([])}, "again and again"),
+        ({"held_out": data.stream(block for block in ())}, "again and again"),
     ],
 )
 def test_bad_options(options, message):
     X, y = examples(PA, n=20)
     with pytest.raises(ParameterError, match=message):
         progressive(PA(), X, y, **options)
+
+
+@pytest.mark.parametrize(
+    ("held_out", "message"),
+    [
+        (lambda X, y: (X, y[:3]), "held_out: .*3.*20"),
+        (lambda X, y: (X, None), "held_out: "),
+        (lambda X, y: (X[:, 1:], y), "held_out: X has 19 features, and the rows to be learned have 20"),
+        (lambda X, y: (np.where(X[3, 1] == X, np.nan, X), y), "held_out: row 3, column 1: the value NaN is not finite"),
+        (lambda X, y: [(X, y)], "held_out: expected X and y, or a stream"),
+        (lambda X, y: [(as_rows(X), y), (as_rows(X), y[:3])], "examples 21 to 40: "),
+    ],
+)
+@pytest.mark.parametrize("delay", [0, 2])
+def test_what_is_held_out_is_checked_before_anything_is_learned(held_out, message, delay):
+    X, y = np.random.default_rng(0).normal(size=(20, 20)), np.arange(20) % 2
+    model = PA()
+    with pytest.raises(DataError, match=message):
+        progressive(model, X, y, held_out=held_out(X, y), delay=delay)
+    assert not model.__sklearn_is_fitted__()
+
+
+@pytest.mark.parametrize("asked", [{"metrics": ["auc"]}, {"metrics": [metrics.Windowed(metrics.AUC(), 5)]}])
+def test_auc_of_three_labels_is_refused_before_anything_is_learned(asked):
+    X, y = np.ones((6, 1)), np.arange(6) % 3
+    model = PA()
+    with pytest.raises(DataError, match="auc: there are 3 labels"):
+        progressive(model, X, y, **asked)
+    assert not model.__sklearn_is_fitted__()
+    model.partial_fit(X[:2], y[:2])
+    with pytest.raises(DataError, match="auc: there are 3 labels"):
+        progressive(model, X[2:4], y[2:4], **asked)
+    assert model.t_ == 2
+
+
+def test_one_metric_needs_no_list():
+    X, y = examples(PA, n=20)
+    figures = progressive(PA(), X, y, metrics=["f1"]).figures
+    assert progressive(PA(), X, y, metrics="f1").figures == figures
+    assert progressive(PA(), X, y, metrics=metrics.F1()).figures == figures
 
 
 def test_many_labels_are_counted_in_good_time():

@@ -7,9 +7,23 @@ import pytest
 from scipy import sparse
 from scipy.optimize import linprog, minimize
 
-from seriatim import EG, OGD, PA, MirrorDescent, OGDRegressor, Perceptron, data
+from seriatim import (
+    AROW,
+    EG,
+    OGD,
+    PA,
+    AdaHedge,
+    FixedShare,
+    Hedge,
+    KernelPerceptron,
+    MirrorDescent,
+    OGDRegressor,
+    Perceptron,
+    WeightedMajority,
+    data,
+)
 from seriatim.errors import DataError, ParameterError
-from seriatim.evaluate import comparator, expert_regret, regret
+from seriatim.evaluate import bounds, comparator, expert_regret, progressive, regret
 from seriatim.evaluate.best import LOSSES, MARGIN_LOSSES, NORMS
 from seriatim.evaluate.radius import length_asked_for
 from seriatim.evaluate.rounds import rounds
@@ -259,7 +273,7 @@ def test_streams_and_arrays_have_one_regret():
     X, y = data.load("spam")
     again = regret(PA(), X[:300], y[:300], checkpoints=2, radius=0.01)
     assert found.regret == pytest.approx(again.regret, rel=1e-5)
-    assert found.comparator == "best in hindsight with |u| <= 0.01, hinge loss, within 1e-06"
+    assert found.comparator == "best linear model in hindsight with |u| <= 0.01, hinge loss, within 1e-06"
 
 
 def test_the_model_given_is_left_alone():
@@ -275,7 +289,7 @@ def test_radius():
     """The learner's own; or one of the rows alone, which is the same for all learners and follows their scale."""
     X, y = noisy()
     assert regret(OGD(radius=0.7), X, y, checkpoints=1).radius == 0.7
-    assert regret(EG(U=3.0), X, y, checkpoints=1).comparator.startswith("best in hindsight with |u|_1 <= 3")
+    assert regret(EG(U=3.0), X, y, checkpoints=1).comparator.startswith("best linear model in hindsight with |u|_1")
     assert "sum = 1" in regret(MirrorDescent(mirror="entropy"), X, y, checkpoints=1).comparator
     radii = [regret(model, X, y, checkpoints=1).radius for model in (PA(), OGD(), Perceptron())]
     assert radii[0] == radii[1] == radii[2]
@@ -295,6 +309,74 @@ def test_regret_of_numbers():
     X, _ = noisy()
     found = regret(OGDRegressor(eta=0.05, schedule="constant", loss="absolute"), X, X @ np.arange(5.0))
     assert found.holds and found.regret[-1] > 0
+
+
+def test_a_gap_that_was_not_reached_is_said():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(500, 30)) * np.logspace(-6, 6, 30), rng.choice([-1, 1], 500)
+    asked = {"checkpoints": 1, "radius": 1e3}
+    for segments in (1, 2):
+        found = regret(PA(), X, y, **asked, segments=segments, tol=1e-12)
+        share = found.gap[0] / max(1.0, found.best[0])
+        assert share > 1e-12
+        assert found.comparator.endswith(f"within {share:.2g} (not 1e-12, which was asked for)")
+        assert found.as_dict()["comparator"] in str(found)
+    assert regret(PA(), X[:, 14:17], y, **asked).comparator.endswith("loss, within 1e-06")
+
+
+EXPERTS = {
+    "hedge": Hedge([PA(), AROW(), Perceptron()]),
+    "ada-hedge": AdaHedge([PA(), AROW()]),
+    "fixed-share": FixedShare([PA(), AROW()]),
+    "majority": WeightedMajority([PA(), AROW()]),
+    "numbers": Hedge([OGDRegressor(), OGDRegressor(eta=0.01)]),
+}
+
+
+@pytest.mark.parametrize("model", EXPERTS.values(), ids=EXPERTS)
+@pytest.mark.parametrize("labels", [2, 3])
+def test_experts_are_compared_with_the_best_of_them(model, labels):
+    """Their own figures, those of a run; of segments what each expert lost in each."""
+    rng = np.random.default_rng(labels)
+    X = rng.normal(size=(60, 3))
+    y = (X @ rng.normal(size=(3, labels))).argmax(axis=1).astype(int)
+    own = progressive(type(model)(**model.get_params()), X, y).model
+    found = regret(model, X, y, checkpoints=3)
+    assert found.comparator == f"best of {len(model.experts)} experts"
+    assert found.regret[-1] == pytest.approx(own.regret_) and found.bound[-1] == own.bound_
+    assert found.holds and found.paper == model.paper
+    early = type(model)(**model.get_params()).partial_fit(X[: found.examples[0]], y[: found.examples[0]])
+    assert found.regret[0] == pytest.approx(early.regret_)
+    (bound,) = bounds(model, X, y)
+    assert (bound.measured, bound.bound, bound.holds) == (own.regret_, own.bound_, True)
+    shifting = regret(model, X, y, checkpoints=1, segments=2)
+    half = type(model)(**model.get_params()).partial_fit(X[:30], y[:30])
+    assert shifting.best[0] == pytest.approx(half.losses_.min() + (own.losses_ - half.losses_).min())
+    assert shifting.bound is None and "2 parts" in shifting.comparator
+    assert not model.__sklearn_is_fitted__()
+
+
+def test_experts_have_no_radius():
+    X, y = noisy()
+    with pytest.raises(ParameterError, match="compared with its best expert"):
+        regret(EXPERTS["hedge"], X, y, radius=1.0)
+    with pytest.raises(ParameterError, match="learners as experts"):
+        bounds(Hedge(), X, y)
+
+
+def test_a_kernel_is_compared_with_linear_models_and_it_is_said():
+    X, y = noisy()
+    assert "best linear model in hindsight" in str(regret(KernelPerceptron(), X, y, checkpoints=1))
+
+
+@pytest.mark.parametrize("judge", [regret, bounds])
+def test_what_is_no_model_and_what_is_no_stream(judge):
+    X, y = noisy()
+    with pytest.raises(ParameterError, match="is not a model, such as"):
+        judge(OGD, X, y)
+    for stream in (X, [(X, y)]):
+        with pytest.raises(DataError, match="expected X and y, or a stream"):
+            judge(OGD(), stream)
 
 
 def test_regret_refuses():

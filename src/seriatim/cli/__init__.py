@@ -264,6 +264,8 @@ def report(run: Any, stream: Any) -> None:
 
     report_skipped(stream)
     if not run.examples and not run.interrupted:
+        if warmed := run.warm_up - run.tally.skip:
+            raise DataError(f"{stream.name}: all {warmed:,} examples are warm-up; --warm-up must be less than that")
         raise DataError(f"{stream.name}: no examples")
     if diverged(run.model):
         click.echo("seriatim: the weights have grown beyond 1e50: it diverged; take smaller steps or values", err=True)

@@ -191,9 +191,14 @@ class LiveTable:
             screen = Console(stderr=True)
             self.screen = Live(console=screen, auto_refresh=False, transient=True, redirect_stdout=False)
             self.screen.start()
+        from rich.text import Text
+
         from seriatim import report
 
-        if comparison.records:
+        if not comparison.records:
+            self.start = time.perf_counter()  # what comes before the runs does not tell how long they take
+            self.screen.update(Text(comparison.doing), refresh=True)
+        else:
             table = report.table(comparison.brief(test=False), width=self.screen.console.width)
             table.caption = self.left(comparison)
             self.screen.update(table, refresh=True)

@@ -25,7 +25,7 @@ from seriatim.cli import (
 )
 
 METRICS = (
-    "accuracy, auc, balanced-accuracy, cost, f1[:macro], precision, recall, sensitivity, specificity, sum, "
+    "accuracy, auc, balanced-accuracy, cost, f1[:macro|:LABEL], precision, recall, sensitivity, specificity, sum, "
     "mean-loss:LOSS, mae, r2"
 )
 MOST_CHANGES = 20
@@ -87,12 +87,15 @@ def command(
     model = build_model(algorithm, parameters, features_of(options))
     stream = open_stream(sources, model, **options)
     watched = model if on_drift is None else around(model, on_drift, drift)
-    asked = [*metrics] if drift is None or on_drift else [*metrics, changes_by(drift)]
+    asked = [*metrics] if drift is None or on_drift else [*metrics, changes_by(drift, model)]
     held_out = None if test is None else open_stream((test,), model, **format_of(options))
     judging: dict[str, Any] = {"metrics": asked, "window": window, "fade": fade, "warm_up": warm_up, "every": every}
     with Live(stream) as live:
         run = progressive(watched, stream, **judging, held_out=held_out, watch=live)
     report(run, stream)
+    for trouble in dict.fromkeys(one.trouble(run.labels) for one in run.followed if one.named):
+        if trouble:
+            click.echo(f"seriatim: {trouble}", err=True)
     if save and run.examples:
         getattr(watched, "model", watched).save(save)
     if curve:
@@ -111,9 +114,12 @@ def command(
         sys.exit(130)
 
 
-def changes_by(detector: str) -> Any:
+def changes_by(detector: str, model: Any) -> Any:
+    from seriatim.errors import ParameterError
     from seriatim.evaluate.drift import DETECTORS, Changes
 
+    if detector == "ddm" and model.task != "classification":
+        raise ParameterError(f"--drift ddm: DDM takes mistakes, each 0 or 1, and {model!r} has losses")
     return Changes(DETECTORS[detector]())
 
 

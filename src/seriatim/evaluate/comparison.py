@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -315,7 +316,7 @@ def compare(
         first permutation; None: if that takes seconds only.
     tune : search for good parameters first, by "grid", "random" or "halving", on a `prefix` that is drawn by the seed
         and left out of all runs; or "like-libol": on the examples of the runs themselves, as the literature does.
-    watch : called ten times a second with the comparison so far.
+    watch : called ten times a second with the comparison so far; what is done beside the runs is in its `doing`.
 
     Labels that are whole numbers or names are classified and judged by the mistake rate, other numbers are estimated
     and judged by the mean absolute error, whatever the loss of an algorithm. The seconds of a run are those that its
@@ -333,10 +334,10 @@ def compare(
     field = [Entrant(one.label, one.model._for_columns(examples.names)) for one in field]
     examples.prepare(field[0].model)
     asked = None if metric is None else judge(metric, examples, field)
-    said = None
+    comparison = Comparison(examples, field, permutations, seed, examples.fingerprint(), metric=asked)
     if tune is not None:
-        examples, field, said = tuned_field(examples, field, tune, prefix, seed, jobs, store, asked)
-    comparison = Comparison(examples, field, permutations, seed, examples.fingerprint(), metric=asked, tuning=said)
+        tune_field(comparison, tune, prefix, jobs, store, watch)
+        examples = comparison.examples
     comparison.store = None if store is None else kept_path(store, examples)
     runs = Runs(comparison, jobs or cores())
     runs.go(watch)
@@ -354,56 +355,76 @@ def judge(asked: str | Metric, examples: Examples, field: list[Entrant]) -> Metr
         followed_metrics(one.model, [found], None, None)
     if found.name == "auc" and len(examples.targets.labels) > 2:
         raise ParameterError(f"auc is for two labels, and {examples.name} has {len(examples.targets.labels)}")
+    if trouble := found.trouble(examples.targets.labels if examples.labels else []):
+        raise ParameterError(trouble)
     return found
 
 
-def tuned_field(
-    examples: Examples,
-    field: list[Entrant],
+def tune_field(
+    comparison: Comparison,
     search: str,
     prefix: float,
-    seed: int,
     jobs: int | None,
     store: str | os.PathLike[str] | None,
-    measure: Metric | None,
-) -> tuple[Examples, list[Entrant], str]:
-    """The algorithms with the parameters that were best on some examples, the others, and how that was done.
+    watch: Callable[[Comparison], None] | None,
+) -> None:
+    """Give the algorithms the parameters that were best on some examples, and leave the others to the comparison.
 
     What was found is kept beside the runs.
     """
     from seriatim.evaluate.tuning import divided, tuned
 
+    examples, field, seed, measure = comparison.examples, comparison.entrants, comparison.seed, comparison.metric
     like_libol = search == "like-libol"
     held, rest = divided(examples.n, prefix, seed, like_libol)
     about = [[one.algorithm, one.parameters] for one in field]
-    judged = [] if measure is None else [str(measure)]
+    judged = [] if measure is None else [repr(measure)]
     asked = hashed([examples.fingerprint(), about, search, len(held), seed, __version__, *judged]).hexdigest()
     path = None if store is None else kept_path(store, examples).with_suffix(".tuned.json")
     found = known_parameters(path, asked)
     if found is None:
-        models, _ = tuned(
-            [one.model for one in field],
-            examples.rows(np.arange(examples.n)),
-            examples.y,
-            search="grid" if like_libol else search,
-            prefix=prefix,
-            measure=measure,
-            seed=seed,
-            like_libol=like_libol,
-            jobs=jobs,
-        )
-        found = [
-            {name: getattr(model, name) for name, one in model.parameters.items() if one.search} for model in models
-        ]
+        rows, found = examples.rows(np.arange(examples.n)), []
+        for one in field:
+            (model,), _ = tuned(
+                [one.model],
+                rows,
+                examples.y,
+                search="grid" if like_libol else search,
+                prefix=prefix,
+                measure=measure,
+                seed=seed,
+                like_libol=like_libol,
+                jobs=jobs,
+                watch=None if watch is None else Looks(comparison, one.label, watch),
+            )
+            found.append({name: getattr(model, name) for name, about in model.parameters.items() if about.search})
+        comparison.doing = ""
         if path is not None:
             with whole_file(path) as place:
                 place.write_text(json.dumps({"asked": asked, "parameters": found}))
-    field = [
+    comparison.entrants = [
         Entrant(one.label, type(one.model)(**one.given | best)) for one, best in zip(field, found, strict=True)
     ]  # fmt: skip
     if like_libol:
-        return examples, field, "like LIBOL: on the examples that are then reported on, which flatters"
-    return examples.part(rest), field, f"{search} on {len(held):,} examples drawn by the seed, which no run has seen"
+        comparison.tuning = "like LIBOL: on the examples that are then reported on, which flatters"
+        return
+    comparison.examples = examples.part(rest)
+    comparison.fingerprint = comparison.examples.fingerprint()
+    comparison.tuning = f"{search} on {len(held):,} examples drawn by the seed, which no run has seen"
+
+
+class Looks:
+    """Ten times a second, how far the search for the parameters of an algorithm is."""
+
+    def __init__(self, comparison: Comparison, label: str, watch: Callable[[Comparison], None]) -> None:
+        self.comparison, self.label, self.watch = comparison, label, watch
+        self.last = 0.0
+
+    def __call__(self, done: int, planned: int, best: Any) -> None:
+        if time.perf_counter() - self.last > BETWEEN_LOOKS:
+            self.comparison.doing = f"tuning {self.label}: {done:,} of {planned:,} trials"
+            self.watch(self.comparison)
+            self.last = time.perf_counter()
 
 
 def known_parameters(path: Path | None, asked: str) -> list[dict[str, Any]] | None:
@@ -493,7 +514,7 @@ class Runs:
 
     def name_runs(self, entrant: Entrant) -> None:
         """The key of a run is a hash of all that its result depends on."""
-        judged = [] if self.comparison.metric is None else [str(self.comparison.metric)]
+        judged = [] if self.comparison.metric is None else [repr(self.comparison.metric)]
         what = [self.comparison.fingerprint, entrant.algorithm, entrant.parameters, __version__, *judged]
         begun = hashed(what)
         for order in self.orders:
@@ -611,4 +632,5 @@ class Runs:
                     self.store.append(record)
         except KeyboardInterrupt:  # the runs are all there
             comparison.no_regret = "was interrupted"
+            comparison.interrupted = True
         comparison.doing = ""

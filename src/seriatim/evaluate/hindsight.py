@@ -13,8 +13,9 @@ from seriatim.errors import DataError, ParameterError
 from seriatim.estimator import Estimator
 from seriatim.evaluate.best import LOSSES, best_of
 from seriatim.evaluate.radius import length_asked_for, measured_loss, norm_of, own_radius
-from seriatim.evaluate.rounds import rounds
+from seriatim.evaluate.rounds import begun, committee_rounds, rounds
 from seriatim.evaluate.theorems import hedge, holds, regret_bound, table
+from seriatim.experts.estimator import Experts
 
 
 @dataclass
@@ -95,17 +96,20 @@ def regret(
     loss : None for the learner's own; hinge where that is the perceptron's, of which the best is always 0.
     checkpoints : at most so many places.
     segments : the stream in so many equal parts, with the best model of each: shifting regret.
-    tol : the gap of the best model's loss, relative to max(1, that loss).
+    tol : the gap of the best model's loss, relative to max(1, that loss). Where rounding does not permit it, as may be
+        with columns of very different scales, what was reached is said in its place.
     known : the best models found so far, to be given again with other learners on the same rows.
 
     The norm is that of the method: |u|_1 for EG, the simplex for mirror descent with entropy, else Euclidean. Where
     the paper has a bound of this regret it is beside it, with the gradients as they were; it is one for the learner's
-    own loss, one segment, and a radius within the learner's own.
+    own loss, one segment, and a radius within the learner's own. A learner with a kernel, too, is compared with linear
+    models. One with learners as experts, such as `Hedge`, is compared with the best of these: losses and bound are its
+    own, of any labels, and there is no radius.
 
     >>> from seriatim import OGD
     >>> print(regret(OGD(eta=0.5, radius=1.0), [[1.0], [-1.0], [1.0], [1.0]] * 8, [1, 1, -1, 1] * 8, checkpoints=3))
     OGD(loss='hinge', eta=0.5, schedule='sqrt', radius=1.0, average=False, epsilon=0.1, fit_intercept=True)
-    against the best in hindsight with |u| <= 1, hinge loss, within 1e-06
+    against the best linear model in hindsight with |u| <= 1, hinge loss, within 1e-06
     bound: Zinkevich (2003)
     examples     loss     best   regret    a round    bound  holds
           10  ...
@@ -117,6 +121,10 @@ def regret(
     for what, value in (("radius", radius), ("tol", tol)):
         if value is not None and not 0 < value < math.inf:
             raise ParameterError(f"{what}={value!r}: must be a number above 0")
+    if isinstance(model, Experts):
+        if not (radius is None and loss is None):
+            raise ParameterError(f"radius and loss are of linear models; {model!r} is compared with its best expert")
+        return committee_regret(model, X, y, checkpoints, segments)
     run = rounds(model, X, y)
     own = measured_loss(model)
     name = own if loss is None else loss
@@ -131,7 +139,7 @@ def regret(
         radius = known[seen] = known.get(seen) or length_asked_for(run, name)
     places = geometric(len(run), checkpoints)
     lost = run.losses(name)
-    best, gap = np.zeros(len(places)), np.zeros(len(places))
+    best, gap, reached = np.zeros(len(places)), np.zeros(len(places)), True
     for begin, end in parts(len(run), segments):
         stops = [min(t, end) for t in places]
         for stop in sorted({stop for stop in stops if stop > begin}):
@@ -144,12 +152,15 @@ def regret(
             here = np.array(stops) == stop
             best[here] += found.loss
             gap[here] += found.gap
+            reached &= found.certified
     bound = regret_bound(run, radius) if name == own == model.loss and segments == 1 else None
     length = {"l2": "|u|", "l1": "|u|_1", "simplex": "u >= 0, sum"}[norm]
     sign = "=" if norm == "simplex" else "<="
     shifting = "" if segments == 1 else f" of each of {segments} parts"
+    among = f"best linear model in hindsight{shifting} with {length} {sign} {radius:.4g}, {name.replace('_', ' ')} loss"
+    within = f"{tol:g}" if reached else f"{(gap / np.maximum(best, 1)).max():.2g} (not {tol:g}, which was asked for)"
     return Regret(
-        f"best in hindsight{shifting} with {length} {sign} {radius:.4g}, {name.replace('_', ' ')} loss, within {tol:g}",
+        f"{among}, within {within}",
         places,
         [float(lost[t - 1]) for t in places],
         best.tolist(),
@@ -175,6 +186,27 @@ def parts(n: int, count: int) -> list[tuple[int, int]]:
     """n rounds in so many parts of the same length, but for rounding."""
     ends = [n * k // count for k in range(count + 1)]
     return [(begin, end) for begin, end in pairwise(ends) if end > begin]
+
+
+def committee_regret(model: Experts, X: Any, y: Any, checkpoints: int, segments: int) -> Regret:
+    """That of a learner around others, by what it knows of itself."""
+    fresh, rows, y = begun(model, X, y)
+    places, pieces = geometric(rows.n, checkpoints), parts(rows.n, segments)
+    lost, losses, bound = {}, {0: np.zeros(len(model.experts))}, {}
+    for t in committee_rounds(fresh, rows, y, sorted({*places, *(end for _, end in pieces)})):
+        lost[t], losses[t], bound[t] = fresh.loss_, fresh.losses_, fresh.bound_
+    best = [math.fsum((losses[min(b, t)] - losses[a]).min() for a, b in pieces if a < t) for t in places]
+    return Regret(
+        f"best of {len(model.experts)} experts" + ("" if segments == 1 else f" of each of {segments} parts"),
+        places,
+        [lost[t] for t in places],
+        best,
+        [0.0] * len(places),
+        [bound[t] for t in places] if segments == 1 else None,
+        model.paper if segments == 1 else "",
+        None,
+        repr(model),
+    )
 
 
 def expert_regret(

@@ -9,6 +9,7 @@ Each can be asked of a run, `progressive(model, X, y, metrics=["f1", AUC()])`, o
 from __future__ import annotations
 
 import copy
+import inspect
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -78,14 +79,49 @@ class Outcome:
 
 def outcome(y: Any, predicted: Any, scores: Any = None, known: Sequence[Any] = ()) -> Outcome:
     """What some predictions of labels are, by position among these labels and those known before."""
-    truth = coded(check_targets(y, len(y)))
-    guess = coded(check_targets(predicted, len(truth)))
+    truth = coded(check_targets(y, np.size(y)))
+    guess = coded(as_many(predicted, len(truth)))
     labels = sorted({*known, *truth.labels, *guess.labels}, key=label_order)
     if scores is not None and len(labels) == 1 and labels[0] not in (-1, 0, 1):
         raise DataError(f"only the label {labels[0]!r} until now: whether scores are for or against it cannot be told")
     places = [np.array([labels.index(label) for label in part.labels], np.int32)[part.which] for part in (truth, guess)]
-    given = None if scores is None else np.asarray(scores, np.float64).reshape(len(truth), -1)
+    given = None if scores is None else scores_of(scores, len(truth))
+    if given is not None and given.shape[1] not in (1, len(labels)):
+        raise DataError(f"scores of {given.shape[1]} columns; it must be one, or one for each of {len(labels)} labels")
     return Outcome(places[0], places[1], given, labels=labels, seen=range(len(labels)))
+
+
+def scores_of(scores: Any, n: int) -> np.ndarray:
+    """The scores of n examples, a column a label or one."""
+    found = finite(scores, "scores")
+    if found.ndim not in (1, 2) or len(found) != n:
+        raise DataError(f"scores have shape {found.shape}; for {n} examples it must be ({n},), or ({n}, labels)")
+    return found.reshape(n, -1) if n else np.zeros((0, 1))
+
+
+def numbers_of(y: Any, predicted: Any) -> tuple[np.ndarray, np.ndarray]:
+    """What is true and what was predicted, where both are numbers."""
+    n = np.size(y)
+    return finite(check_targets(y, n), "y"), finite(as_many(predicted, n), "predictions")
+
+
+def as_many(predicted: Any, n: int) -> np.ndarray:
+    """Predictions, one for each of n examples."""
+    if np.size(predicted) != n:
+        raise DataError(f"{np.size(predicted)} predictions for {n} examples")
+    return check_targets(predicted, n)
+
+
+def finite(values: Any, what: str) -> np.ndarray:
+    """Numbers, all of them finite."""
+    try:
+        found = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"{what}: must be numbers") from None
+    bad = np.argwhere(~np.isfinite(found))
+    if len(bad):
+        raise DataError(f"{what}: example {bad[0][0]}: the value {found[tuple(bad[0])]} is not finite")
+    return found
 
 
 class Metric:
@@ -101,7 +137,12 @@ class Metric:
         """The next examples: what is true, what was predicted, and if the metric needs them scores: one for the higher
         of two labels, or a column a label.
         """
-        self.take(self.made(y, predicted, scores))
+        known = self.known
+        try:
+            self.take(self.made(y, predicted, scores))
+        except DataError:
+            self.known = known
+            raise
         return self
 
     def made(self, y: Any, predicted: Any, scores: Any) -> Outcome:
@@ -121,8 +162,24 @@ class Metric:
     def value(self) -> Any:
         raise NotImplementedError
 
+    @property
+    def named(self) -> list[Any]:
+        """The labels that it was told of."""
+        return []
+
+    def trouble(self, labels: Sequence[Any]) -> str | None:
+        """Which of these is none of the labels that there are; None if all occur."""
+        missing = [label for label in self.named if label not in labels]
+        there = ", ".join(map(str, labels[:10])) + (", ..." if len(labels) > 10 else "")
+        return f"{self}: no example has the label {missing[0]}; there are {there}" if missing else None
+
     def __str__(self) -> str:
         return self.name
+
+    def __repr__(self) -> str:
+        """With all that it was given: metrics that are written alike judge alike."""
+        given = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
 
 class Mean(Metric):
@@ -169,7 +226,11 @@ class MeanLoss(Mean):
     """The mean of a loss; without a name that of the model itself.
 
     In classification it is a function of the margin: y times the score, or with more than two labels the score of the
-    true one less that of its strongest rival. In regression it is one of the error.
+    true one less that of its strongest rival. In regression it is one of the error: by itself the metric takes numbers
+    where there are no scores, and the loss is squared, absolute or epsilon_insensitive.
+
+    >>> MeanLoss("squared").update([1.5, 2.5], [1.0, 2.0]).value
+    0.125
     """
 
     name, task = "mean loss", "any"
@@ -182,10 +243,16 @@ class MeanLoss(Mean):
     def __str__(self) -> str:
         return self.name if self.loss is None else f"{self.name} ({self.loss.replace('_', ' ')})"
 
+    def made(self, y: Any, predicted: Any, scores: Any) -> Outcome:
+        if self.loss is None:
+            raise DataError(f"{self}: say which loss, as MeanLoss('hinge'), or ask for it in a run of a model")
+        if scores is None and self.loss in ("squared", "absolute", "epsilon_insensitive"):
+            return Outcome(*numbers_of(y, predicted))
+        return super().made(y, predicted, scores)
+
     def numbers(self, outcome: Outcome) -> np.ndarray:
         if self.loss is None:
-            if outcome.losses is None:
-                raise DataError(f"{self}: say which loss, as MeanLoss('hinge'), or ask for it in a run of a model")
+            assert outcome.losses is not None
             return outcome.losses
         if outcome.labels is None:
             return judge_numbers(self.loss, outcome.truth, outcome.predicted[:, None], self.epsilon)
@@ -218,6 +285,10 @@ class LogLoss(Mean):
     name = "log loss"
 
     def made(self, y: Any, predicted: Any, scores: Any) -> Outcome:
+        if scores is not None:
+            scores = scores_of(scores, np.size(y))
+            if len(bad := scores[(scores < 0) | (scores > 1)]):
+                raise DataError(f"{self.name}: {bad[0]:g} is no probability: it must be from 0 to 1")
         made = super().made(y, predicted, scores)
         given, place = made.needed_scores(self.name), made.truth
         if given.shape[1] == 1:
@@ -295,6 +366,13 @@ class OfConfusion(Confusion):
         super().__init__()
         self.positive = None if positive is None else plain_label(positive)
 
+    def __str__(self) -> str:
+        return self.name if self.positive is None else f"{self.name} ({self.positive})"
+
+    @property
+    def named(self) -> list[Any]:
+        return [] if self.positive is None else [self.positive]
+
     def cells(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of each label that occurred: how often it was right, predicted, and true."""
         occurred = (self.counts.sum(axis=0) + self.counts.sum(axis=1)) > 0
@@ -310,6 +388,9 @@ class OfConfusion(Confusion):
         return counts[place, place], counts[:, place].sum(), counts[place].sum(), float(counts.sum())
 
 
+AVERAGES = ("positive", "macro", "micro")
+
+
 class Averaged(OfConfusion):
     """A figure of one label, or averaged over labels.
 
@@ -320,12 +401,12 @@ class Averaged(OfConfusion):
 
     def __init__(self, average: str | None = None, positive: Any = None) -> None:
         super().__init__(positive)
-        if average not in (None, "positive", "macro", "micro"):
+        if average not in (None, *AVERAGES):
             raise ParameterError(f"average={average!r}: must be 'positive', 'macro' or 'micro'")
         self.average = average
 
     def __str__(self) -> str:
-        return self.name if self.average in (None, "positive") else f"{self.name} ({self.average})"
+        return super().__str__() if self.average in (None, "positive") else f"{self.name} ({self.average})"
 
     def share(self, right: Any, predicted: Any, true: Any) -> Any:
         raise NotImplementedError
@@ -453,6 +534,10 @@ class Cost(Confusion):
         self.costs: Any = given.of(costs)
 
     @property
+    def named(self) -> list[Any]:
+        return [label for pair in self.costs for label in pair]
+
+    @property
     def value(self) -> float | None:
         if not self.labels:
             return None
@@ -551,7 +636,7 @@ class OfNumbers(Mean):
     task = "regression"
 
     def made(self, y: Any, predicted: Any, scores: Any) -> Outcome:
-        return Outcome(np.asarray(y, np.float64), np.asarray(predicted, np.float64))
+        return Outcome(*numbers_of(y, predicted))
 
 
 class MAE(OfNumbers):
@@ -635,7 +720,8 @@ class NDCG(Metric):
     def made(self, y: Any, predicted: Any, scores: Any) -> Outcome:
         if scores is None:
             raise DataError("ndcg needs the users of the ratings")
-        return Outcome(np.asarray(y, np.float64), np.asarray(predicted, np.float64), users=np.asarray(scores))
+        truth, guess = numbers_of(y, predicted)
+        return Outcome(truth, guess, users=check_targets(scores, len(truth)))
 
     def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
         assert outcome.users is not None
@@ -770,10 +856,10 @@ NAMES = {kind.name.replace(" ", "-"): kind for kind in PLAIN}
 
 
 def metric(name: str | Metric) -> Metric:
-    """The metric that a name stands for: `f1`, `f1:macro`, `mean-loss:squared`, `cost:spam:ham=5`.
+    """The metric that a name stands for: `f1`, `f1:macro`, `f1:spam`, `mean-loss:squared`, `cost:spam:ham=5`.
 
-    >>> str(metric("f1:macro"))
-    'f1 (macro)'
+    >>> str(metric("f1:macro")), metric("f1:spam").positive
+    ('f1 (macro)', 'spam')
     """
     if isinstance(name, Metric):
         return copy.deepcopy(name)
@@ -783,6 +869,8 @@ def metric(name: str | Metric) -> Metric:
         raise ParameterError(f"no metric is called {name!r}; there are {', '.join(NAMES)}")
     given = [argument if kind == "cost" else label_of(argument)] if colon else []
     try:
+        if given and issubclass(NAMES[kind], Averaged) and argument not in AVERAGES:
+            return NAMES[kind](positive=given[0])
         return NAMES[kind](*given)
     except TypeError:
         raise ParameterError(f"{name}: {kind} cannot take {argument!r}") from None

@@ -14,7 +14,8 @@ from seriatim.errors import DataError, ParameterError
 from seriatim.estimator import Estimator, dense_coef
 from seriatim.evaluate.metrics import Fading, MeanLoss, Metric, MistakeRate, Outcome, Windowed, metric
 from seriatim.features import Features
-from seriatim.labels import label_order
+from seriatim.inputs import check_targets, is_frame
+from seriatim.labels import coded, label_order
 
 STEP = 1 << 19  # values of an array between two looks at the clock
 SIGNS = [-1, 1]
@@ -28,7 +29,7 @@ class Run:
     def __init__(self, model: Any, followed: list[Metric], warm_up: int, every: int | None, at: Any) -> None:
         self.model, self.followed = model, followed
         self.keeping = bool(followed)  # what was predicted of each example, for `follow`
-        self.tally = Tally(at, every, warm_up)
+        self.warm_up, self.tally = warm_up, Tally(at, every, warm_up)
         self.spacing = 1 if at is None and every is None else None  # of the places of `curves`
         self.values = self.updates = 0
         self.seconds = 0.0
@@ -235,7 +236,7 @@ def progressive(
     warm_up: int = 0,
     every: int | None = None,
     at: Any = None,
-    metrics: Iterable[str | Metric] = (),
+    metrics: str | Metric | Iterable[str | Metric] = (),
     window: int | None = None,
     fade: float | None = None,
     held_out: Any = None,
@@ -252,7 +253,8 @@ def progressive(
         may have one of its own.
     warm_up : the first so many examples are predicted and learned, but not counted.
     every, at : the places of the curve: every so many examples, or these; up to 512 evenly spaced ones if not said.
-    metrics : more figures, by name or as objects of `evaluate.metrics`; in `run.figures` and `run.curves`.
+    metrics : more figures, by name or as objects of `evaluate.metrics`, one or several; in `run.figures` and
+        `run.curves`.
     window, fade : beside the mistake rate (or mean loss) and each metric, the same over the last so many examples, and
         with older examples counting less by this factor each time.
     held_out : X and y, or a stream, that is predicted but not learned, after 1, 2, 4, ... examples or `every` so many,
@@ -277,13 +279,14 @@ def progressive(
         raise ParameterError(f"{model!r} has no loss to be judged by; evaluate.detect(model, X, anomalous) runs it")
     if np.ndim(delay) == 0 and delay is not None and (not isinstance(delay, int | np.integer) or delay < 0):
         raise ParameterError(f"delay={delay!r}: must be a whole number from 0 on, or one for each example")
-    if held_out is not None and not isinstance(held_out, tuple) and hasattr(held_out, "shape"):
-        raise ParameterError("held_out: must be (X, y), or a stream")
     for name, value, least in (("warm_up", warm_up, 0), ("every", every, 1)):
-        if value is not None and value < least:
-            raise ParameterError(f"{name}={value!r}: must be at least {least}")
-    if at is not None and np.min(at, initial=1) < 1:
-        raise ParameterError(f"at={at!r}: the places of a curve must be at least 1")
+        if value is not None and (not isinstance(value, int | np.integer) or value < least):
+            raise ParameterError(f"{name}={value!r}: must be a whole number, at least {least}")
+    if at is not None and (np.ndim(at) != 1 or not all(place >= 1 and place == int(place) for place in at)):
+        raise ParameterError(f"at={at!r}: the places of a curve must be a list of whole numbers, at least 1")
+    if at is not None and every is not None and held_out is None:
+        raise ParameterError("every and at: take one of them")
+    metrics = [metrics] if isinstance(metrics, str | Metric) else metrics
     if rates:
         from seriatim.evaluate.ratings import progressive_ratings
 
@@ -292,6 +295,12 @@ def progressive(
         judging: dict[str, Any] = {"warm_up": warm_up, "every": every, "at": at, "metrics": metrics}
         return progressive_ratings(model, X, y, **judging, window=window, fade=fade, watch=watch)  # type: ignore[arg-type]
     run = Run(model, followed_metrics(model, metrics, window, fade), warm_up, every, at)
+    if y is not None and any(one.name == "auc" for one in run.followed):
+        labels = {*model._labels, *coded(check_targets(y, np.size(y))).labels}  # type: ignore[attr-defined]
+        if len(labels) > 2:
+            raise DataError(f"auc: there are {len(labels)} labels; it is for two")
+    if held_out is not None:
+        check_held_out(model, held_out, 0 if y is None or is_frame(X) else model._rows(X).features)
     before, seen = updates(model), 0
     apart = 0.0
     start = perf_counter()
@@ -393,10 +402,16 @@ def stream_blocks(model: Estimator, stream: Iterable[tuple[Rows, np.ndarray]], a
 
     Their targets are those of the model or, where that has yet to meet them, `as_told`.
     """
-    seen = 0
     if model.features is None and not model.__sklearn_is_fitted__():
         how = getattr(stream, "features", None)
         model.features = how if how is not None and how.as_dict() else None
+    for rows, y, targets in checked_blocks(model, stream):
+        yield rows, np.asarray(y) if as_told else targets
+
+
+def checked_blocks(model: Estimator, stream: Iterable[Any]) -> Iterator[tuple[Rows, Any, Any]]:
+    """Rows, their targets as they are, and these as the model takes them."""
+    seen = 0
     for block in stream:
         if not (isinstance(block, tuple) and len(block) == 2 and isinstance(block[0], Rows)):
             raise DataError("expected X and y, or a stream as `data.stream` gives it")
@@ -406,7 +421,7 @@ def stream_blocks(model: Estimator, stream: Iterable[tuple[Rows, np.ndarray]], a
         except DataError as error:
             where = f"{getattr(stream, 'name', 'the stream')}, examples {seen + 1} to {seen + rows.n}"
             raise DataError(f"{where}: {error}") from None
-        yield rows.check(), np.asarray(y) if as_told else targets
+        yield rows.check(), y, targets
         seen += rows.n
 
 
@@ -445,6 +460,25 @@ def outcome_of(model: Any, targets: np.ndarray, scores: np.ndarray, fresh: bool)
         truth[:] = predicted[:] = 0
         predicted[: int(fresh)] = -1
     return Outcome(truth, predicted, scores, losses, labels, seen)
+
+
+def check_held_out(model: Any, held_out: Any, columns: int) -> None:
+    """Go through it once, so that what is wrong with it is an error before the model has learned anything."""
+    pair = isinstance(held_out, tuple) and len(held_out) == 2
+    again = isinstance(held_out, Iterable) and not isinstance(held_out, Iterator | tuple | str)
+    source = getattr(held_out, "source", None)
+    once = isinstance(source, Iterator) or getattr(source, "once_only", False)  # such as standard input
+    if not pair and (once or not again or hasattr(held_out, "shape")):
+        raise ParameterError("held_out: must be (X, y), or a stream that can be gone through again and again")
+    try:
+        blocks = [(model._rows(held_out[0]), held_out[1])] if pair else held_out
+        for rows, _, _ in checked_blocks(model, blocks):
+            if pair and rows.names is None and rows.features < columns:
+                raise DataError(f"X has {rows.features} features, and the rows to be learned have {columns}")
+    except DataError as error:
+        if hasattr(held_out, "name"):  # which the error tells
+            raise
+        raise DataError(f"held_out: {error}") from None
 
 
 def look_at_held_out(run: Run, held_out: Any, seen: int, every: int | None) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,11 @@ import numpy as np
 from seriatim.core.judge import judge_numbers
 from seriatim.core.rows import Rows
 from seriatim.data.cache import sparse
-from seriatim.errors import DataError
+from seriatim.data.stream import Stream, is_paths
+from seriatim.errors import DataError, ParameterError
 from seriatim.estimator import Estimator
 from seriatim.evaluate.best import sparse_matrix, with_constant
+from seriatim.evaluate.progressive import checked_blocks
 from seriatim.inputs import check_targets
 from seriatim.labels import coded, label_order
 
@@ -87,20 +91,9 @@ def rounds(model: Estimator, X: Any, y: Any = None) -> Rounds:
     >>> run.scores.tolist(), run.A.tolist()[0]
     ([0.0, 5.0, -1.0, -4.0], [1.0, 4.0, 0.0])
     """
-    parameters = model.get_params()
-    if y is None:
-        from seriatim.data import Stream
-
-        stream = X if isinstance(X, Stream) else Stream(X)
-        rows, y = in_memory(stream)
-        how = getattr(stream, "features", None)
-        if parameters["features"] is None and how is not None and how.as_dict():
-            parameters["features"] = how
-    else:
-        rows = None
-    fresh = type(model)(**parameters)
-    rows = fresh._rows(X).check() if rows is None else rows
+    fresh, rows, y = begun(model, X, y)
     if model.task == "classification":
+        parameters = fresh.get_params()
         labels = coded(check_targets(y, rows.n))
         known = {labels.labels[k] for k in np.unique(labels.which)} | {*(parameters["classes"] or ())}
         if len(known) > 2:
@@ -110,6 +103,42 @@ def rounds(model: Estimator, X: Any, y: Any = None) -> Rounds:
     elif model.task != "regression":
         raise DataError(f"{type(model).__name__} predicts neither labels nor numbers: it has no regret")
     return learned(fresh, rows, y)
+
+
+def begun(model: Any, X: Any, y: Any = None) -> tuple[Any, Rows, Any]:
+    """A new model with the parameters of this one, and all of a stream, checked: its rows, and its targets."""
+    expect_model(model)
+    parameters = model.get_params()
+    rows = None
+    if y is None:
+        stream = as_stream(model, X)
+        rows, y = in_memory(stream)
+        how = getattr(stream, "features", None)
+        if parameters["features"] is None and how is not None and how.as_dict():
+            parameters["features"] = how
+    fresh = type(model)(**parameters)
+    return fresh, fresh._rows(X).check() if rows is None else rows, y
+
+
+def expect_model(model: Any) -> None:
+    if not isinstance(model, Estimator):
+        raise ParameterError(f"{model!r} is not a model, such as PA()")
+
+
+def as_stream(model: Any, X: Any) -> Stream:
+    """What `data.stream` takes; blocks are checked."""
+    if isinstance(X, Stream | str | PathLike) or is_paths(X):
+        return X if isinstance(X, Stream) else Stream(X)
+    return Stream([(rows, y) for rows, y, _ in checked_blocks(model, X)])
+
+
+def committee_rounds(model: Any, rows: Rows, y: Any, places: Iterable[int]) -> Iterator[int]:
+    """Let a new model with learners as experts learn up to each of these places."""
+    targets, begin = model._targets(y, rows.n), 0
+    model._begin(rows)
+    for place in places:
+        model.learn_rows(rows.slice(begin, place), targets[begin:place])
+        yield (begin := place)
 
 
 def learned(model: Any, rows: Rows, y: Any) -> Rounds:

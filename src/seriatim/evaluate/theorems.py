@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from seriatim.estimator import Estimator
-from seriatim.evaluate.best import best_of
+from seriatim.evaluate.best import best_of, loss_of
 from seriatim.evaluate.radius import length_asked_for, norm_of, own_radius
-from seriatim.evaluate.rounds import Rounds, TooManyLabels, rounds
+from seriatim.evaluate.rounds import Rounds, TooManyLabels, begun, committee_rounds, expect_model, rounds
+from seriatim.experts.estimator import Experts
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ def bounds(model: Estimator, X: Any, y: Any = None, *, radius: float | None = No
     A new model with the parameters of this one runs over the stream, of two labels or of numbers, which is kept in
     memory; `average` is left aside, for the theorems are of the weights themselves. `radius` is, for bounds of regret,
     that of the models to compare with; None for what `regret` takes. A learner without a known bound has an empty list,
-    and so has any learner on more than two labels.
+    and so has any learner on more than two labels. Of one with learners as experts, such as `Hedge`, it is the bound of
+    the regret against the best of them, of any labels.
 
     >>> from seriatim import Perceptron
     >>> found = bounds(Perceptron(fit_intercept=False), [[3.0, 1.0], [-2.0, 1.0], [2.0, -1.0]] * 5, [1, -1, 1] * 5)
@@ -59,6 +61,9 @@ def bounds(model: Estimator, X: Any, y: Any = None, *, radius: float | None = No
     bound                   of        measured    bound  holds
     separable               mistakes         1  ...
     """
+    expect_model(model)
+    if isinstance(model, Experts):
+        return committee_bounds(model, X, y)
     find = KNOWN.get(type(model).__name__)
     if find is None:
         return []
@@ -100,6 +105,13 @@ def plain(model: Any) -> Any:
     if type(model).__name__ in ("AveragedPerceptron", "VotedPerceptron"):
         return Perceptron(**{name: value for name, value in parameters.items() if name != "average"})
     return type(model)(**{**parameters, **({"average": False} if "average" in parameters else {})})
+
+
+def committee_bounds(model: Experts, X: Any, y: Any) -> list[Bound]:
+    """Of `Hedge` and the like, by what they know of themselves."""
+    fresh, rows, y = begun(model, X, y)
+    [*committee_rounds(fresh, rows, y, [rows.n])]
+    return [bound_of("best expert", "regret", fresh.regret_, fresh.bound_, model.paper)]
 
 
 # ---- good fixed models
@@ -415,15 +427,50 @@ def hedge(T: Any, N: int, eta: float | None = None) -> Any:
 
 
 def rda(T: Any, gamma: float, G: float, h: float) -> Any:
-    """Regularised regret of RDA with beta_t = gamma sqrt(t) and h(w) = |w|^2 / 2: (gamma h(u) + G^2 / gamma) sqrt(T).
+    """Regularised regret of RDA with beta_t = gamma sqrt(t): at most (gamma h(u) + G^2 / gamma) sqrt(T).
 
-    For gradients up to G and any u; it is of the losses plus the regulariser, such as lambda |w|_1.
+    For gradients up to G and any u, with h(u) = |u|^2 / 2 + rho |u|_1; it is of the losses plus the regulariser,
+    lambda |w|_1, of the w that met each example.
     Xiao, "Dual averaging methods for regularized stochastic learning and online optimization", 2010, corollary 2.
 
     >>> float(rda(100, 2.0, 1.0, 0.5))
     15.0
     """
     return (gamma * h + G**2 / gamma) * np.sqrt(T)
+
+
+def rda_bounds(run: Rounds, radius: float | None = None) -> list[Bound]:
+    """Of `RDA`: the regret against the u for which the theorem says most of those on the path of the loss."""
+    model: Any = run.model
+    T, lam, gamma = len(run), model.lam, model.gamma
+    loss = loss_of(model.loss, model.epsilon)
+    G = float((np.abs(slopes(model.loss, run.z, model.epsilon)) * run.norms).max())
+
+    def h(u: np.ndarray) -> float:
+        return size(u) ** 2 / 2 + model.rho * float(np.abs(u).sum())
+
+    def objective(u: np.ndarray) -> float:
+        return float(loss.value(run.of(u)).sum()) + lam * T * float(np.abs(u).sum())
+
+    _, u = least(
+        run,
+        lambda u: objective(u) + rda(T, gamma, G, h(u)),
+        lambda u: rda(T, gamma, G, size(u) ** 2 / 2),
+        model.loss,
+    )
+    measured = float(run.losses(model.loss)[-1]) + lam * float(sums_of_weights(run).sum()) - objective(u)
+    return [bound_of("dual averaging", "regularised regret", measured, rda(T, gamma, G, h(u)), "Xiao (2010)")]
+
+
+def sums_of_weights(run: Rounds) -> np.ndarray:
+    """|w_t|_1 of the w that met each example: the method learns the rows once more, one by one, to be looked at."""
+    own = {"features": None, "fit_intercept": False, "classes": [-1, 1]}  # the rows are scaled, and have their constant
+    model: Any = type(run.model)(**{**run.model.get_params(), **own})
+    sums = np.zeros(len(run))
+    for t in range(1, len(run)):
+        model.partial_fit(run.A[t - 1 : t], run.y[t - 1 : t])
+        sums[t] = np.abs(model.coef_).sum()
+    return sums
 
 
 def slopes(name: str, z: np.ndarray, epsilon: float) -> np.ndarray:
@@ -662,6 +709,7 @@ KNOWN: dict[str, Callable[[Rounds, float | None], list[Bound]]] = {
     "OGDRegressor": regret_bounds,
     "MirrorDescent": regret_bounds,
     "EG": regret_bounds,
+    "RDA": rda_bounds,
     "SoftSVM": svm_bounds,
     "SOP": sop_bounds,
     "AROW": arow_bounds,
