@@ -1,5 +1,6 @@
 """Online feature selection: never more than k weights, the right ones, by the steps of the papers."""
 
+import pickle
 from itertools import combinations
 
 import numpy as np
@@ -86,15 +87,46 @@ def test_real_streams(spec, name):
 @pytest.mark.parametrize("labels", [(-1, 1), (0, 1, 2, 3)], ids=["binary", "multiclass"])
 @pytest.mark.parametrize(
     "spec",
-    [("OFS", {"k": 20}), ("OFS", {"k": 20, "lam": 0.5, "eta": 1.0}), ("PET", {"k": 20}), ("SOFS", {"k": 20})],
+    [
+        ("OFS", {"k": 20}),
+        ("OFS", {"k": 20, "lam": 0.5, "eta": 1.0}),
+        ("OFS", {"k": 20, "lam": 1.0, "eta": 1.0}),
+        ("PET", {"k": 20}),
+        ("SOFS", {"k": 20}),
+    ],
     ids=name_of,
 )
 def test_long_sparse_streams(spec, labels):
-    """Many features that come and go; and where w is halved with each step, its scale leaves the range of numbers."""
+    """Many features that come and go; and where w is halved with each step, its scale leaves the range of numbers.
+
+    With lam eta = 1 it does so at each step, and only the step is left.
+    """
     learner(spec[0])
     X, y = random_stream(8, labels, n=600, d=200, density=0.05)
     ways = {way: WAYS[way] for way in ("dense, one call", "sparse, by 7")}
     compare(spec, X, y, classes=declared(labels), ways=ways, rows=X[::25], dicts=False)
+
+
+@pytest.mark.parametrize("labels", [(-1, 1), (0, 1, 2, 3)], ids=["binary", "multiclass"])
+def test_a_ball_far_shorter_than_the_steps(labels):
+    """w is put back into the ball by a factor of 1e-9: the scale ends in the midst of a step, with the row in w."""
+    learner("OFS")
+    X, y = random_stream(9, labels, n=300, d=60, density=0.2)
+    X *= 1e8
+    ways = {way: WAYS[way] for way in ("dense, one call", "sparse, by 7")}
+    compare(("OFS", {"k": 8, "lam": 0.3, "eta": 1.0}), X, y, classes=declared(labels), ways=ways, dicts=False)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_copy_goes_on_bit_for_bit(seed):
+    """What is kept is kept in another order by a copy; |w|^2 must not depend on it."""
+    X, y = random_stream(seed, (-1, 1), n=1200, d=200, density=0.3)
+    model = learner("OFS")(100, lam=0.1, eta=0.3, classes=[-1, 1])
+    for begin in range(0, 1200, 100):
+        copy = pickle.loads(pickle.dumps(model))
+        model.partial_fit(X[begin : begin + 100], y[begin : begin + 100])
+        copy.partial_fit(X[begin : begin + 100], y[begin : begin + 100])
+        assert (joint(model) == joint(copy)).all()
 
 
 # ---- at most k
