@@ -310,6 +310,10 @@ class Estimator(Model):
                     if observe is not None and scores is not None and learned:
                         observe(targets[:learned], scores[:learned], fresh)
 
+    def _foreseen(self, blocks: Iterator[tuple[Rows, Any]]) -> Iterator[tuple[Rows, Any]]:
+        """The same blocks, when the model knows of the first ones what it must know before it learns them."""
+        return blocks
+
     def _for_columns(self, names: list[str] | None) -> Estimator:
         """The same for examples that have column numbers in place of these names."""
         return self
