@@ -155,7 +155,9 @@ class Estimator(Model):
         """Show `coef_` as a SciPy CSR matrix, made anew whenever it is asked for, until `densify`.
 
         As in scikit-learn that is a matter of looks: the model predicts and learns as before, and so do its copies. A
-        file does not hold it: a loaded model is dense at first. Of a regressor the matrix has one row.
+        file does not hold it: a loaded model is dense at first. Nor does it make files shorter: they leave out what is
+        0 where most of it is, but a model that learns on from sums or variances, such as `FTRL`, `RDA` and `SOFS`,
+        keeps these for features of weight 0, too. Of a regressor the matrix has one row.
         """
         self._weights()
         self._sparse = True
