@@ -165,11 +165,16 @@ def test_as_many_features_in_one_call_as_row_by_row(name):
 
 @both
 def test_the_planted_features_are_selected(name):
+    """OFS finds them by the labels. SOFS does not look at these: it promises those that are large, whatever they tell,
+    and so it is the score that shows whether it has learned."""
     cls = learner(name)
     X, y = planted(3, n=6000)
-    if name == "SOFS":  # it looks at variances: what is often large is known best
+    if name == "SOFS":
         X[:, :5] *= 0.1
         X[:, 9:] *= 0.1
+        chance = cls(k=4, fit_intercept=False).partial_fit(X, np.random.default_rng(3).permutation(y))
+        assert np.flatnonzero(chance.coef_[0]).tolist() == [5, 6, 7, 8]
+        assert chance.score(X, y) < 0.8
     model = cls(k=4, fit_intercept=False, **({"eta": 0.05} if name == "OFS" else {})).partial_fit(X, y)
     assert np.flatnonzero(model.coef_[0]).tolist() == [5, 6, 7, 8]
     assert model.score(X, y) > 0.9
@@ -353,6 +358,16 @@ def test_the_estimate_of_partial_input_is_unbiased(epsilon):
     assert chisquare(pairs).pvalue > 1e-4
     error = weights.std(axis=0) / np.sqrt(n)
     assert (np.abs(weights.mean(axis=0) - x) <= 5 * error).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_partial_input_finds_the_planted_features(seed):
+    """With a step that is epsilon k / d of the usual one: 8 of 40 features are seen of a row."""
+    X, y = planted(seed, n=6000)
+    model = has_seed()(k=8, eta=0.2 * 0.2 * 8 / 40, epsilon=0.2, partial=True, seed=seed, fit_intercept=False)
+    model.partial_fit(X, y)
+    assert model.get_support()[5:9].all()
+    assert model.score(X, y) > 0.85
 
 
 def test_partial_input_without_exploration_never_starts():

@@ -378,7 +378,9 @@ class OFS(Selector, Classifier):
     else those of w. It takes the step where y w.x of these is at most 1, along x_j / p_j for the features seen, p_j =
     epsilon k / d + (1 - epsilon) [w_j != 0] being the probability to see it. A stream does not tell how many features
     there will be: d counts those that were not zero in this row or an earlier one, the constant of the intercept too.
-    What it predicts is w.x, of at most k features.
+    What it predicts is w.x, of at most k features. As a feature that has no weight yet comes in 1 / p_j = d / (epsilon
+    k) times as large, the usual eta makes steps far longer than the ball, and next to nothing is learned: take one that
+    is about epsilon k / d times as large.
 
     Scale the features. Where a step, eta |x| long, is not short beside the ball, 1 / sqrt(lam) in radius, each undoes
     those before, and `PET` does better; and where features have few values, many weights tie, and columns come first
