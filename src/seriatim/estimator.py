@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, ClassVar, Self
@@ -90,6 +91,7 @@ class Estimator(Model):
                 "scaling": None if self._scaler is None else self._scaler.state(),
                 "schema": dict(self._schema or {}),
                 **({"sparse": True} if self._sparse else {}),
+                **({"output": self._sklearn_output_config} if hasattr(self, "_sklearn_output_config") else {}),
             }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -98,6 +100,8 @@ class Estimator(Model):
         self._columns = state["columns"]
         if state.get("sparse"):
             self._sparse = True
+        if "output" in state:
+            self._sklearn_output_config = state["output"]
         if state["names"] is not None:
             self._vocabulary = Vocabulary(state["names"])
         if state["state"] is not None:
@@ -155,7 +159,9 @@ class Estimator(Model):
         """Show `coef_` as a SciPy CSR matrix, made anew whenever it is asked for, until `densify`.
 
         As in scikit-learn that is a matter of looks: the model predicts and learns as before, and so do its copies. A
-        file does not hold it: a loaded model is dense at first. Of a regressor the matrix has one row.
+        file does not hold it: a loaded model is dense at first. Nor does it make files shorter: they leave out what is
+        0 where most of it is, but a model that learns on from sums or variances, such as `FTRL`, `RDA` and `SOFS`,
+        keeps these for features of weight 0, too. Of a regressor the matrix has one row.
         """
         self._weights()
         self._sparse = True
@@ -309,6 +315,10 @@ class Estimator(Model):
                     learned = self._learner.learned
                     if observe is not None and scores is not None and learned:
                         observe(targets[:learned], scores[:learned], fresh)
+
+    def _foreseen(self, blocks: Iterator[tuple[Rows, Any]]) -> Iterator[tuple[Rows, Any]]:
+        """The same blocks, when the model knows of the first ones what it must know before it learns them."""
+        return blocks
 
     def _for_columns(self, names: list[str] | None) -> Estimator:
         """The same for examples that have column numbers in place of these names."""
@@ -793,7 +803,27 @@ class Detector(Unlabelled):
         return 1 if self.score_one(x) >= 0 else -1
 
 
-class Transformer(Unlabelled):
+class Output:
+    """What `transform` gives: arrays, or the tables that a user of scikit-learn has asked for."""
+
+    _sklearn_auto_wrap_output_keys = frozenset({"transform"})
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Have `transform` give tables, "pandas" or "polars", or with "default" arrays again, as in scikit-learn."""
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}
+        return self
+
+    def _contained(self, found: Any, X: Any) -> Any:
+        """What rows have become, in its container. Who has not loaded scikit-learn has not asked for one."""
+        if not hasattr(self, "_sklearn_output_config") and "sklearn" not in sys.modules:
+            return found
+        from sklearn.utils._set_output import _wrap_data_with_container
+
+        return _wrap_data_with_container("transform", found, X, self)
+
+
+class Transformer(Output, Unlabelled):
     """A learner of a shorter form of its rows. The score of a row is its loss, at least 0."""
 
     task = "representation"
@@ -818,7 +848,7 @@ class Transformer(Unlabelled):
     def transform(self, X: Any) -> np.ndarray:
         """What each row becomes: its coordinates by `components_`."""
         self._fitted()
-        return self.codes_of(self._rows(X).check())
+        return self._contained(self.codes_of(self._rows(X).check()), X)
 
     def codes_of(self, rows: Rows) -> np.ndarray:
         """What checked rows become."""

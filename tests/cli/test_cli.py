@@ -741,3 +741,18 @@ def test_output_to_a_pipe(tmp_path):
     subprocess.run([*COMMAND, "train", rows, "-o", model], capture_output=True, check=True)
     done = subprocess.run([*COMMAND, "predict", model, rows, "-o", "/dev/stdout"], capture_output=True, check=True)
     assert {*done.stdout.decode().split()} <= {"a", "b"}
+
+
+def test_memory_that_is_not_there(folder):
+    """A feature far out, or too many components, under a limit of the system's: one line, and status 2."""
+    Path("far.svm").write_text("1 1:1 300000000:1\n-1 2:1\n")
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30)); "
+    command = [*COMMAND[:2], limited + COMMAND[2]]
+    for wish in ("far.svm -a oam", "far.svm -a ofs -p k=3", "spam -a fogd -p n_components=250000000"):
+        ended = subprocess.run([*command, "run", *wish.split()], capture_output=True, text=True, check=False)
+        assert ended.returncode == 2
+        assert re.fullmatch(r"seriatim: out of memory: no memory .*\n", ended.stderr)
+    many = ["run", "spam", "-a", "fogd", "-p", "n_components=900000000"]
+    ended = subprocess.run([*COMMAND, *many], capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "n_components=900000000: would need more than 4 GiB" in ended.stderr

@@ -5,10 +5,14 @@ import threading
 import numpy as np
 import pytest
 
+from seriatim import data, evaluate
+from seriatim.data.libsvm import format_rows
 from seriatim.errors import DataError, NotFittedError, ParameterError
+from seriatim.inputs import as_rows
 from seriatim.kernel import Gaussian, Polynomial
 from tests.kernel.comparison import learner
 from tests.learners import of_rows
+from tests.reference.kernels import median_distance
 
 MACHINES = {name: cls for name, cls in of_rows().items() if {"kernel", "kernels"} & {*cls.parameters}}  # all but FOGD
 every = pytest.mark.parametrize("name", MACHINES)
@@ -144,6 +148,72 @@ def test_a_width_from_one_row():
         with pytest.raises(ParameterError, match=r"median"):
             model.learn_one({"a": 1.0}, 1)
         model.partial_fit(X, y)
+
+
+def blocks(X, y, size):
+    """A stream, as `data.stream` gives it."""
+    rows = as_rows(X)
+    return [(rows.slice(k, min(k + size, len(y))), y[k : k + size]) for k in range(0, len(y), size)]
+
+
+@pytest.mark.parametrize("name", ["KernelPerceptron", "DUOL", "RBP", "NOGD"])
+@pytest.mark.parametrize("features", [None, {"normalize": "standard"}])
+def test_a_width_is_that_of_the_first_rows_however_they_come(name, features):
+    """A run stops after 1, 2, 4, ... examples for what is held out, and a stream has blocks of any size."""
+    X, y = stream(700)
+    X[500:] *= 9
+    cls = learner(name)
+
+    def model():
+        return cls("gaussian", sigma="median", features=features)
+
+    whole = model()
+    mistakes = evaluate.progressive(whole, X, y).mistakes
+    assert whole.sigma_ == model().partial_fit(X[:500], y[:500]).sigma_ != 1
+    if features is None:
+        assert whole.sigma_ == pytest.approx(median_distance(X[:500]), rel=1e-12)
+    runs = [({"held_out": (X[:9], y[:9])}, X, y), ({}, blocks(X, y, 1), None), ({}, blocks(X, y, 64), None)]
+    for options, rows, labels in runs:
+        one = model()
+        assert evaluate.progressive(one, rows, labels, **options).mistakes == mistakes
+        assert one.sigma_ == whole.sigma_
+    late = model()
+    evaluate.progressive(late, blocks(X, y, 1), delay=2, held_out=(X[:9], y[:9]))
+    assert late.sigma_ == whole.sigma_
+
+
+def test_a_new_start_keeps_the_width():
+    """After a change a model may learn one row by itself; the width is that of the first rows of the stream."""
+    X, y = stream(1500)
+    y = np.where(X[:, 0] > 0, 1, -1) * np.where(np.arange(1500) < 900, 1, -1)
+    for rows, labels in ((X, y), (blocks(X, y, 7), None)):
+        model = evaluate.Restart(learner("DUOL")(sigma="median"))
+        evaluate.progressive(model, rows, labels)
+        assert model.changes_
+        assert model.model.sigma_ == pytest.approx(median_distance(X[:500]), rel=1e-12)
+    model = evaluate.Restart(learner("RBP")(sigma="median")).partial_fit(X, np.where(np.arange(1500), y, 1))
+    assert model.model.sigma_ == pytest.approx(median_distance(X[:500]), rel=1e-12)
+
+
+def test_the_width_of_a_file_that_is_read_in_small_pieces(tmp_path):
+    """The memory of a block is used again for later ones, and so it is not that of the first rows any more."""
+    path = tmp_path / "rows.svm"
+    X, y = data.load("digits")
+    X, y = X[:700], y[:700]
+    path.write_bytes(format_rows(as_rows(X).check(), [b"%d" % label for label in y]))
+    for rows in ((X, y), (data.stream(path, block=2000, threads=2),), (data.stream(path, block=2000, threads=1),)):
+        model = learner("RBP")(sigma="median")
+        mistakes = evaluate.progressive(model, *rows).mistakes
+        assert model.sigma_ == pytest.approx(median_distance(X[:500].toarray()), rel=1e-12)
+        assert mistakes == evaluate.progressive(learner("RBP")(sigma=model.sigma_), X, y).mistakes
+
+
+def test_a_width_can_be_read():
+    X, y = np.abs(stream()[0]), stream()[1]
+    for kernel, width in (("gaussian", 3.0), ("laplacian", 3.0), ("chi_square", 3.0), (Gaussian(2.0), 2.0)):
+        assert learner("RBP")(kernel, sigma=3.0).partial_fit(X, y).sigma_ == width
+    for kernel in ("linear", Polynomial(), gaussian):
+        assert not hasattr(learner("RBP")(kernel).partial_fit(X, y), "sigma_")
 
 
 def test_a_width_that_is_yet_to_come_gives_no_matrix():

@@ -1,5 +1,6 @@
 """Online feature selection: never more than k weights, the right ones, by the steps of the papers."""
 
+import pickle
 from itertools import combinations
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.stats import chisquare
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from seriatim import AROW, OGD, data, evaluate
+from seriatim import AROW, OGD, IncrementalPCA, data, evaluate
 from seriatim.errors import DataError, NotFittedError, ParameterError
 from tests.conftest import shared
 from tests.learners import by_rows, difference, has_no_signed_zero, joint, learner, real_stream
@@ -86,15 +87,46 @@ def test_real_streams(spec, name):
 @pytest.mark.parametrize("labels", [(-1, 1), (0, 1, 2, 3)], ids=["binary", "multiclass"])
 @pytest.mark.parametrize(
     "spec",
-    [("OFS", {"k": 20}), ("OFS", {"k": 20, "lam": 0.5, "eta": 1.0}), ("PET", {"k": 20}), ("SOFS", {"k": 20})],
+    [
+        ("OFS", {"k": 20}),
+        ("OFS", {"k": 20, "lam": 0.5, "eta": 1.0}),
+        ("OFS", {"k": 20, "lam": 1.0, "eta": 1.0}),
+        ("PET", {"k": 20}),
+        ("SOFS", {"k": 20}),
+    ],
     ids=name_of,
 )
 def test_long_sparse_streams(spec, labels):
-    """Many features that come and go; and where w is halved with each step, its scale leaves the range of numbers."""
+    """Many features that come and go; and where w is halved with each step, its scale leaves the range of numbers.
+
+    With lam eta = 1 it does so at each step, and only the step is left.
+    """
     learner(spec[0])
     X, y = random_stream(8, labels, n=600, d=200, density=0.05)
     ways = {way: WAYS[way] for way in ("dense, one call", "sparse, by 7")}
     compare(spec, X, y, classes=declared(labels), ways=ways, rows=X[::25], dicts=False)
+
+
+@pytest.mark.parametrize("labels", [(-1, 1), (0, 1, 2, 3)], ids=["binary", "multiclass"])
+def test_a_ball_far_shorter_than_the_steps(labels):
+    """w is put back into the ball by a factor of 1e-9: the scale ends in the midst of a step, with the row in w."""
+    learner("OFS")
+    X, y = random_stream(9, labels, n=300, d=60, density=0.2)
+    X *= 1e8
+    ways = {way: WAYS[way] for way in ("dense, one call", "sparse, by 7")}
+    compare(("OFS", {"k": 8, "lam": 0.3, "eta": 1.0}), X, y, classes=declared(labels), ways=ways, dicts=False)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_copy_goes_on_bit_for_bit(seed):
+    """What is kept is kept in another order by a copy; |w|^2 must not depend on it."""
+    X, y = random_stream(seed, (-1, 1), n=1200, d=200, density=0.3)
+    model = learner("OFS")(100, lam=0.1, eta=0.3, classes=[-1, 1])
+    for begin in range(0, 1200, 100):
+        copy = pickle.loads(pickle.dumps(model))
+        model.partial_fit(X[begin : begin + 100], y[begin : begin + 100])
+        copy.partial_fit(X[begin : begin + 100], y[begin : begin + 100])
+        assert (joint(model) == joint(copy)).all()
 
 
 # ---- at most k
@@ -133,11 +165,16 @@ def test_as_many_features_in_one_call_as_row_by_row(name):
 
 @both
 def test_the_planted_features_are_selected(name):
+    """OFS finds them by the labels. SOFS does not look at these: it promises those that are large, whatever they tell,
+    and so it is the score that shows whether it has learned."""
     cls = learner(name)
     X, y = planted(3, n=6000)
-    if name == "SOFS":  # it looks at variances: what is often large is known best
+    if name == "SOFS":
         X[:, :5] *= 0.1
         X[:, 9:] *= 0.1
+        chance = cls(k=4, fit_intercept=False).partial_fit(X, np.random.default_rng(3).permutation(y))
+        assert np.flatnonzero(chance.coef_[0]).tolist() == [5, 6, 7, 8]
+        assert chance.score(X, y) < 0.8
     model = cls(k=4, fit_intercept=False, **({"eta": 0.05} if name == "OFS" else {})).partial_fit(X, y)
     assert np.flatnonzero(model.coef_[0]).tolist() == [5, 6, 7, 8]
     assert model.score(X, y) > 0.9
@@ -323,6 +360,16 @@ def test_the_estimate_of_partial_input_is_unbiased(epsilon):
     assert (np.abs(weights.mean(axis=0) - x) <= 5 * error).all()
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_partial_input_finds_the_planted_features(seed):
+    """With a step that is epsilon k / d of the usual one: 8 of 40 features are seen of a row."""
+    X, y = planted(seed, n=6000)
+    model = has_seed()(k=8, eta=0.2 * 0.2 * 8 / 40, epsilon=0.2, partial=True, seed=seed, fit_intercept=False)
+    model.partial_fit(X, y)
+    assert model.get_support()[5:9].all()
+    assert model.score(X, y) > 0.85
+
+
 def test_partial_input_without_exploration_never_starts():
     cls = has_seed()
     if cls.parameters["epsilon"].problem(0.0):
@@ -402,3 +449,19 @@ def test_k_may_grow_but_not_fall_below_what_is_selected():
 def test_a_step_that_would_turn_the_weights_is_refused():
     with pytest.raises(ParameterError, match=r"lam \* eta"):
         learner("OFS")(k=2, lam=2.0, eta=0.6).partial_fit([[1.0]], [1])
+
+
+def test_tables_for_those_who_ask_for_them():
+    """`set_output` as scikit-learn has it: names of its own, the index of the rows, in copies and pipelines, too."""
+    X, y = planted(20, n=200, d=8)
+    frame = pandas.DataFrame(X, columns=[*"abcdefgh"], index=np.arange(200) + 7)
+    pipeline = make_pipeline(learner("OFS")(4, fit_intercept=False), AROW()).set_output(transform="pandas")
+    found = pipeline.fit(frame, y)[0].transform(frame)
+    assert found.columns.tolist() == pipeline[0].selected_features_.tolist()
+    assert found.index.tolist() == frame.index.tolist()
+    for model in (IncrementalPCA(2), learner("SOFS")(4)):
+        model.set_output(transform="pandas").fit(X, y)
+        copy = pickle.loads(pickle.dumps(model))
+        assert (copy.transform(X) == model.transform(X)).all(axis=None)
+        assert copy.transform(X).columns.tolist() == model.get_feature_names_out().tolist()
+        assert isinstance(model.set_output(transform="default").transform(X), np.ndarray)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from seriatim import AROW, PA, data, evaluate
-from seriatim.errors import DataError
+from seriatim.errors import DataError, ParameterError
 from tests.conftest import shared
 from tests.learners import learner, real_stream
 from tests.linear.test_reference import WAYS
@@ -264,6 +264,32 @@ def test_two_labels(name):
     model = cls(np.ones(5), fit_intercept=False).partial_fit(X, y)
     with Unchanged(model), pytest.raises(DataError):
         model.partial_fit(X, y + 1)
+
+
+@eithers
+@pytest.mark.parametrize("scale", ["standard", "unit"])
+def test_a_source_that_scales_is_for_one_that_does_so_too(name, scale):
+    """Its weights are of scaled features: with others it would vote for something else, and nobody would know."""
+    cls = learner(name)
+    X, y = stream(13)
+    source = AROW(features={"normalize": scale}).fit(X, y)
+    for features in (None, {"normalize": "max"}):
+        with pytest.raises(ParameterError, match=f"normalize='{scale}'"):
+            cls(source, features=features).partial_fit(X, y)
+        with pytest.raises(ParameterError, match=f"normalize='{scale}'"):
+            evaluate.compare((X, y), [cls(source, features=features)], permutations=1)
+    assert cls(source, features={"normalize": scale}).partial_fit(X, y).t_ == len(y)
+    assert cls(AROW().fit(X, y), features={"normalize": scale}).partial_fit(X, y).t_ == len(y)
+
+
+@eithers
+def test_a_vote_is_no_source(name):
+    X, y = stream(14)
+    vote = learner("HomogeneousOTL")(np.ones(5)).fit(X, y)
+    with pytest.raises(ParameterError, match="HomogeneousOTL, whose vote"):
+        learner(name)(vote).partial_fit(X, y)
+    linear = learner("HeterogeneousOTL")(np.ones(5)).fit(X, y)
+    assert learner(name)(linear).partial_fit(X, y).t_ == len(y)
 
 
 @eithers

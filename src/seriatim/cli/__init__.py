@@ -73,6 +73,8 @@ def main() -> None:
         problem = str(error)
     except OSError as error:
         problem = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    except MemoryError as error:
+        problem = f"out of memory: {error}" if str(error) else "out of memory"
     click.echo(f"seriatim: {problem}", err=True)
     sys.exit(2)
 

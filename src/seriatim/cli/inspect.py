@@ -31,7 +31,7 @@ def command(model_file: str, features: int, as_json: bool) -> None:
         click.echo(json.dumps(about))
         return
     click.secho(about["model"], bold=True)
-    shown = ("examples", "updates", "features", "nonzeros", "support vectors", "labels", "intercept")
+    shown = ("examples", "updates", "features", "nonzeros", "support vectors", "width", "labels", "intercept")
     of_ratings = ("ratings", "users", "items", "rated pairs", "singular values")
     known = [name for name in (*shown, *of_ratings) if about.get(name) is not None]
     width = max(map(len, known))
@@ -70,6 +70,7 @@ def describe(model: Any, features: int) -> dict[str, Any]:
         "updates": model.updates_,
         "features": model.n_features_in_,
         "support vectors": getattr(model, "n_support_", None),
+        "width": getattr(model, "sigma_", None),
         "labels": model.classes_.tolist() if model.task == "classification" else None,
         "weights": {},
     }

@@ -578,7 +578,7 @@ class Runs:
             model = entrant.fresh()
             asked = self.comparison.metric
             run = Compared(model, self.places, None if asked is None else metric(asked), series=order.number is None)
-            for rows, targets in order.blocks(examples, self.comparison.seed):
+            for rows, targets in model._foreseen(iter(order.blocks(examples, self.comparison.seed))):
                 if self.stopping:
                     return
                 try:

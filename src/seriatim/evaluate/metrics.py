@@ -870,7 +870,7 @@ def metric(name: str | Metric) -> Metric:
     given = [argument if kind == "cost" else label_of(argument)] if colon else []
     try:
         if given and issubclass(NAMES[kind], Averaged) and argument not in AVERAGES:
-            return NAMES[kind](positive=given[0])
+            return NAMES[kind](positive=given[0])  # type: ignore[call-arg]
         return NAMES[kind](*given)
     except TypeError:
         raise ParameterError(f"{name}: {kind} cannot take {argument!r}") from None

@@ -65,7 +65,7 @@ class Threshold:
 
     `threshold_` is the level now, `alarms_` are the unusual rows so far. `decision_function` is the detector's score
     less the level, and `predict` gives 1 for what is usual, else -1. It has no model file of its own: `detector.save`
-    keeps the detector without the scores of the window, and `pickle` both.
+    keeps the detector, and a new threshold around it begins with an empty window.
 
     >>> from seriatim import OneClassPA, data
     >>> X, y = data.load("digits")

@@ -359,10 +359,11 @@ def judged(
     if np.ndim(delay) or delay:
         from seriatim.evaluate.delayed import delayed
 
-        told = stream_blocks(model, X, as_told=True) if given is None else iter([(given, np.asarray(y))])
+        told = stream_blocks(model, X, as_told=True) if given is None else iter([(given.check(), np.asarray(y))])
+        told = model._foreseen(told)
         yield from delayed(model, told if cuts is None else cut(told, cuts), delay, run)
         return
-    blocks = stream_blocks(model, X) if given is None else array_blocks(model, given, y)
+    blocks = model._foreseen(stream_blocks(model, X) if given is None else array_blocks(model, given, y))
     for rows, targets in blocks if cuts is None else cut(blocks, cuts):
         if isinstance(model, Estimator):
             model.learn_rows(rows, targets, learn=run.learn)

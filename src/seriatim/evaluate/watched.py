@@ -53,6 +53,8 @@ def successor(model: Any) -> Any:
     if model._vocabulary is not None:
         fresh._vocabulary = Vocabulary(list(model._vocabulary.names))
     fresh._start(model.n_columns)
+    if getattr(model._learner, "width", 0):  # of a kernel: it comes from the first rows of the stream
+        fresh._learner.use_width(model._learner.width)
     if isinstance(model, Classifier):
         if not fresh._labels and len(model._labels) > 1:
             fresh._declare(model._labels)
@@ -242,6 +244,11 @@ class Watched:
         for model in self._models():
             model._begin(rows, **options)
 
+    def _foreseen(self, blocks: Iterator[tuple[Rows, Any]]) -> Iterator[tuple[Rows, Any]]:
+        for model in self._models():
+            blocks = model._foreseen(blocks)
+        return blocks
+
     def _own(self, rows: Rows, learning: bool) -> Rows:
         raise ModelError(f"{type(self).__name__} must be told each label before the next example: no delay")
 
@@ -348,6 +355,7 @@ class Watched:
         """Learn checked rows; `observe` is told what was predicted before, as of any model."""
         with self._lock:
             self._ready()
+            self._foreseen(iter([(rows, y)]))  # a first stretch may be one row
             for begin, stretch_end in self._between_new_labels(y):
                 while begin < stretch_end:
                     end = min(begin + self._reach(), stretch_end)

@@ -233,9 +233,9 @@ cdef class Costly(Double):
         Double.grow(self, rows)
         return 0 if self.told else self.turned.grow(rows)
 
-    def take_width(self, rows):
-        Double.take_width(self, rows)
-        self.turned.take_width(rows)
+    def use_width(self, double width):
+        Double.use_width(self, width)
+        self.turned.use_width(width)
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
         cdef double f = Double.learn(self, x, y)

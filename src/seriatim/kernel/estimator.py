@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import nullcontext
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
 
 from seriatim.core.rows import Rows
 from seriatim.estimator import ONE, Absent, Classifier, Estimator
-from seriatim.kernel.kernels import Kernel, KernelChoice, Width, chosen
+from seriatim.kernel.kernels import WIDE, Kernel, KernelChoice, Width, chosen
 from seriatim.parameters import Number, powers
+
+FIRST = 500  # rows that a width comes from
+
+
+def kept(rows: Rows) -> Rows:
+    """A copy of rows, whose memory a stream may use for the next ones."""
+    arrays = [array.copy() for array in rows.arrays]
+    copy = Rows.dense(*arrays) if len(arrays) == 1 else Rows.sparse(*arrays, rows.features).in_any_order()
+    copy.names, copy.schema, copy.weights = rows.names, rows.schema, rows.weights
+    return copy.check()
 
 
 class SupportVectors(Estimator):
@@ -90,6 +102,35 @@ class OneKernel(SupportVectors):
         if first:
             self._learner.take_width(rows)
         return rows
+
+    def _foreseen(self, blocks: Iterator[tuple[Rows, Any]]) -> Iterator[tuple[Rows, Any]]:
+        """A width is that of the first rows, however they are cut into blocks."""
+        self._check_parameters()
+        if self._kernel()["waiting"] is None or (self._learner is not None and self._learner.width):
+            return blocks
+        first: list[tuple[Rows, Any]] = []
+        while sum(rows.n for rows, _ in first) < FIRST and (block := next(blocks, None)) is not None:
+            first.append((kept(block[0]), block[1]))
+        own: list[Rows] = []
+        fresh = type(self)(**self.get_params())  # which meets names and scales that this model has yet to meet
+        for rows, _ in first:
+            fresh._begin(rows)
+            own.append(super(OneKernel, fresh)._own(rows.slice(0, min(rows.n, FIRST)), learning=True))
+        if sum(rows.n for rows in own) > 1:
+            self._start()
+            self._learner.take_width(*own)
+        return chain(first, blocks)
+
+    @property
+    def sigma_(self) -> float:
+        """The width of the kernel, where it has one: `sigma`, or what was found in its place."""
+        width = self._fitted().width
+        if width:
+            return width
+        width = getattr(self.kernel, "sigma", self.sigma if self.kernel in WIDE else None)
+        if width is None:
+            raise AttributeError(f"the kernel {self.kernel!r} has no width")
+        return float(width)
 
     def _asks_python(self) -> bool:
         return callable(self.kernel) and not isinstance(self.kernel, Kernel)

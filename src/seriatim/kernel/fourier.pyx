@@ -39,6 +39,11 @@ cdef class FourierDescent(Learner):
     cdef bint crowded
 
     def __init__(self, double sigma, Py_ssize_t components, double eta, unsigned long long seed):
+        if 2 * components * 8 > MAX_BYTES:
+            raise LimitError(
+                f"n_components={components}: would need more than {MAX_BYTES >> 30} GiB, which is the limit; "
+                f"it must be at most {MAX_BYTES // 16}"
+            )
         self.sigma, self.eta, self.seed = sigma, eta, seed
         self.half, self.length = (components + 1) // 2, components
         self.records = 1
@@ -46,7 +51,7 @@ cdef class FourierDescent(Learner):
         self.z = <double*> calloc(components, sizeof(double))
         self.w = <double*> calloc(components, sizeof(double))
         if self.z == NULL or self.w == NULL:
-            raise MemoryError
+            raise MemoryError(f"no memory for {components} components")
 
     def __dealloc__(self):
         cdef Py_ssize_t j

@@ -302,6 +302,9 @@ class Width(Number):
         return None if isinstance(value, str) and value == "median" else super().problem(value)
 
 
+WIDE = ("gaussian", "laplacian", "chi_square")  # kernels that `sigma` is for
+
+
 def chosen(kernel: Any, sigma: Any, degree: int, c: float) -> dict[str, Any]:
     """What a machine is told of its kernel."""
     if isinstance(kernel, str):
@@ -322,4 +325,4 @@ def named(name: str, sigma: Any, degree: int, c: float) -> Kernel:
     if name == "chi_square":
         expect(sigma != "median", "sigma='median': the width of a chi_square kernel must be a number above 0")
         return ChiSquare(min(1 / sigma, 1e300))
-    return KERNELS[name](sigma) if name in ("gaussian", "laplacian") else KERNELS[name]()  # type: ignore[call-arg]
+    return KERNELS[name](sigma) if name in WIDE else KERNELS[name]()  # type: ignore[call-arg]

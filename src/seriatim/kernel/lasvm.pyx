@@ -387,7 +387,7 @@ cdef bint equal(const Kept* a, const Kept* b) noexcept nogil:
 
 
 class LASVM(KernelClassifier):
-    """LASVM: an online support vector machine. One pass comes near to what a batch solver finds; `finish` goes there.
+    """LASVM: an online support vector machine. One pass and `finish` come near to what a batch solver finds.
 
     The score is f(x) + b, f = sum of alpha_s k(x_s, .), with alpha_s between 0 and C y_s and of sum 0; g_s = y_s -
     f(x_s). PROCESS: the new row comes into the set with alpha = 0 and is paired with the one of the smallest g among
@@ -400,7 +400,9 @@ class LASVM(KernelClassifier):
 
     The first rows, until there are 5 of each label, come into the set without a step. A row that equals one of the set,
     label and all, is that one, as in a second epoch, and is only followed by a REPROCESS. `finish()` does REPROCESS
-    until no pair violates g_i - g_j <= tau. For two labels. The kernels between all support vectors are kept, 8 n^2
+    until no pair of the set violates g_i - g_j <= tau; rows that have left the set take further epochs to come back.
+    Of libsvm's dual, where no rows are equal, one pass and `finish` reach 98 to 99.5%, two 99.9%, and after three or
+    four the scores are equal up to a few tau. For two labels. The kernels between all support vectors are kept, 8 n^2
     bytes and 4 GiB at most; a round costs one evaluation of all support vectors and O(n). The importance of an example
     multiplies its C.
 

@@ -81,11 +81,18 @@ cdef class Machine(Learner):
             )
         Learner.check_memory(self)
 
-    def take_width(self, Rows rows):
-        """The median distance between the first rows becomes the width of the kernel."""
-        if self.waiting is not None and self.width == 0:
-            self.width = median_distance(rows, self.waiting)
-            self.support.set_width(decay(self.waiting, self.width))
+    def waits(self):
+        """Whether the width of the kernel is to come from the data."""
+        return self.waiting is not None and self.width == 0
+
+    def take_width(self, *blocks):
+        """The median distance between the first rows of these blocks becomes the width of the kernel."""
+        if self.waits():
+            self.use_width(median_distance(blocks, self.waiting))
+
+    def use_width(self, double width):
+        self.width = width
+        self.support.set_width(decay(self.waiting, width))
 
     # ---- a round
 
@@ -149,10 +156,10 @@ cdef class Machine(Learner):
 
     def expect_width(self, Py_ssize_t rows=1):
         """A ParameterError if a width is to come from so few rows."""
-        if self.waiting is not None and self.width == 0 and rows < 2:
+        if self.waits() and rows < 2:
             raise ParameterError(
-                'sigma="median" takes the width from the distances between the rows of the first block; '
-                "begin with a partial_fit of two rows or more"
+                'sigma="median" takes the width from the distances between the first rows, and the first block has one '
+                "row only; begin with a partial_fit of two rows or more, better of hundreds, or give a number"
             )
 
     def score_rows(self, Rows rows):

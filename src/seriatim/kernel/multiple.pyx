@@ -137,7 +137,9 @@ class OMKC(SeveralKernels):
     f_i is the perceptron of kernel i, theta_i its weight, from 1 on, and q = theta / sum theta. Where kernel i is
     wrong, y f_i(x) <= 0, f_i += y k_i(x, .) and theta_i *= beta. The prediction is the sign of sum_i q_i sgn f_i(x)
     (combination "deterministic"), or of f_i(x) with i drawn by q ("stochastic"). With update "stochastic" a kernel that
-    is wrong learns only with chance (1 - delta) theta_i / max theta + delta, so that the bad ones cost little.
+    is wrong learns only with chance (1 - delta) theta_i / max theta + delta, so that the bad ones cost little. A kernel
+    that predicts is drawn anew in each round that is learned: to ask for scores spends no draw, so that between two
+    examples, and for all the rows of one `predict`, it is one and the same.
     With beta = sqrt(T) / (sqrt(T) + sqrt(log m)) the mistakes of the deterministic forms stay within a constant of
     twice those of the best of m kernels. The kernels of one row with the support vectors share their inner products.
     Two labels. An example costs m kernels a support vector, and these are the rows that any kernel took in.

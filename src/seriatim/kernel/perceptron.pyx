@@ -57,8 +57,8 @@ class KernelPerceptron(KernelClassifier):
     kernel : linear, polynomial, gaussian, laplacian, chi_square or cosine, with the numbers below; a kernel such as
         `seriatim.kernel.kernels.Gaussian(2.0)`, with its own; or a function of two rows (NumPy vectors), which is slow.
     sigma : width of the gaussian, exp(-|x - z|^2 / (2 sigma^2)), and of the laplacian, exp(-|x - z|_1 / sigma); the
-        chi_square has gamma = 1 / sigma. "median" takes the median distance between the first 500 rows of the first
-        block.
+        chi_square has gamma = 1 / sigma. "median" takes the median distance between the first 500 rows: those of the
+        first block, or of the stream in a run by `evaluate`; `sigma_` is what it found.
     degree, c : of the polynomial, (x.z + c)^degree.
 
     >>> from seriatim import KernelPerceptron, data, evaluate

@@ -567,21 +567,23 @@ cdef double itself(const Form* form, double norm2) noexcept nogil:
     return norm2 > 0 if form.kind == COSINE else 1
 
 
-def median_distance(Rows rows, str kind, Py_ssize_t most=500):
+def median_distance(blocks, str kind, Py_ssize_t most=500):
     """The median of the distances between two of the first rows, as the kernel measures them; 1 where it is 0."""
+    cdef Rows rows
     cdef Support support = Support([(kind, 1.0, 0)])
     cdef Py_ssize_t i
     cdef Row x
-    support.grow(rows.features)
+    support.grow(max(rows.features for rows in blocks))
     distances = [np.zeros(0)]
-    for i in range(min(rows.n, most)):
-        rows.get(i, 0, &x)
-        if support.reserve(i + 1) < 0:
-            raise MemoryError
-        support._pair(&x, pairing_of(support.forms[0].kind), support.pairs)
-        found = np.array([max(support.pairs[s], 0) for s in range(i)])
-        distances.append(np.sqrt(found) if kind == "gaussian" else found)
-        if support.append(&x) < 0:
-            raise MemoryError
+    for rows in blocks:
+        for i in range(min(rows.n, most - support.n)):
+            rows.get(i, 0, &x)
+            if support.reserve(support.n + 1) < 0:
+                raise MemoryError
+            support._pair(&x, pairing_of(support.forms[0].kind), support.pairs)
+            found = np.array([max(support.pairs[s], 0) for s in range(support.n)])
+            distances.append(np.sqrt(found) if kind == "gaussian" else found)
+            if support.append(&x) < 0:
+                raise MemoryError
     distances = np.concatenate(distances)
     return (float(np.median(distances)) if len(distances) else 0.0) or 1.0

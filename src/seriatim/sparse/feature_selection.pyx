@@ -151,6 +151,7 @@ cdef class Truncated(Selection):
     NUMBERS = (*Selection.NUMBERS, "scale", "norm2")
 
     cdef double eta, lam, margin, radius
+    cdef const Row* row    # that w has moved along, until all but k weights are 0 again; else NULL
 
     def __init__(self, Py_ssize_t k, double eta, double lam, double margin):
         Selection.__init__(self, k, bounded=lam > 0)
@@ -183,16 +184,54 @@ cdef class Truncated(Selection):
         self.move(x, tau, y)
         if s >= 0:
             self.move(x, -tau, s)
+        self.row = x
         self.updated(tau * (2 * shorter * f + tau * x.norm2 * (1 if s < 0 else 2)))
         if self.bounded:
             self.project(self.radius)
+        self.row = NULL
         self.choose(x, True)
 
+    # Nothing but what is kept, and what the row has until it is chosen from, is not 0: no need to look at the others.
+
     cdef void shrink(self, double factor) noexcept nogil:
-        cdef double scale = self.scale * factor
-        Selection.shrink(self, factor)
-        if self.scale != scale:    # the table was rescaled, and may have been rounded
-            self.weigh()
+        cdef Py_ssize_t i
+        self.scale *= factor
+        self.norm2 *= factor * factor
+        if 1e-50 < self.scale < 1e50:
+            return
+        for i in range(self.kept.n):
+            self.rescale(self.kept.heap[i].record)
+        if self.row != NULL:
+            for i in range(-1, self.row.n):
+                if not self.kept.holds(record(self.row, i)):
+                    self.rescale(record(self.row, i))
+        self.scale = 1
+        self.weigh()    # weights may have been rounded
+
+    cdef void rescale(self, Py_ssize_t j) noexcept nogil:
+        """The weights of a feature as they are."""
+        cdef double* w = self.table.data + j * self.table.width
+        cdef Py_ssize_t k
+        for k in range(self.classes):
+            w[k] = self.scale * w[k] + 0.0    # a zero has no sign
+
+    cdef void measure(self) noexcept nogil:
+        """In an order of the weights alone: that of the heap is another one in a model that has been restored."""
+        cdef Py_ssize_t i
+        cdef double total = 0
+        self.weigh()
+        self.kept.sort()
+        for i in range(self.kept.n):
+            total += self.squares(self.kept.heap[i].record)
+        if self.row != NULL:
+            for i in range(-1, self.row.n):
+                if not self.kept.holds(record(self.row, i)):
+                    total += self.squares(record(self.row, i))
+        self.norm2 = self.scale * self.scale * total
+
+    cdef double squares(self, Py_ssize_t j) noexcept nogil:
+        cdef const double* w = self.table.data + j * self.table.width
+        return sum_of_squares(w, self.classes)
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
         cdef double f = self.product(x, 0, -1), g = f
@@ -339,14 +378,17 @@ class OFS(Selector, Classifier):
     else those of w. It takes the step where y w.x of these is at most 1, along x_j / p_j for the features seen, p_j =
     epsilon k / d + (1 - epsilon) [w_j != 0] being the probability to see it. A stream does not tell how many features
     there will be: d counts those that were not zero in this row or an earlier one, the constant of the intercept too.
-    What it predicts is w.x, of at most k features.
+    What it predicts is w.x, of at most k features. As a feature that has no weight yet comes in 1 / p_j = d / (epsilon
+    k) times as large, the usual eta makes steps far longer than the ball, and next to nothing is learned: take one that
+    is about epsilon k / d times as large.
 
     Scale the features. Where a step, eta |x| long, is not short beside the ball, 1 / sqrt(lam) in radius, each undoes
     those before, and `PET` does better; and where features have few values, many weights tie, and columns come first
     that merely stand first.
 
     The importance of an example multiplies its loss, and so eta y x. An update costs O(log k) for each non-zero that is
-    kept or comes to be kept, O(1) for the others, and nothing for the features that the row does not have.
+    kept or comes to be kept, O(1) for the others, and nothing for the features that the row does not have. Now and then,
+    and each time where lam eta is near 1, it costs O(k log k) more.
 
     Parameters
     ----------

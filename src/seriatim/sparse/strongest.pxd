@@ -21,6 +21,7 @@ cdef class Strongest:
     cdef int grow(self, Py_ssize_t rows) except -1
     cdef Py_ssize_t offer(self, Entry entry) noexcept nogil
     cdef void order(self) noexcept nogil
+    cdef void sort(self) noexcept nogil
     cdef void rise(self, Py_ssize_t i, Entry entry) noexcept nogil
     cdef void sink(self, Py_ssize_t i, Entry entry) noexcept nogil
 

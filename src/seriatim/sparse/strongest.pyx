@@ -3,12 +3,17 @@
 import numpy as np
 
 cimport cython
-from libc.stdlib cimport free
+from libc.stdlib cimport free, qsort
 from libc.string cimport memset
 
 from seriatim.core.memory cimport resize
 
 from seriatim.errors import ModelError
+
+
+cdef int by_strength(const void* a, const void* b) noexcept nogil:
+    cdef Entry one = (<const Entry*> a)[0], other = (<const Entry*> b)[0]
+    return <int> weaker(other, one) - <int> weaker(one, other)
 
 
 @cython.final
@@ -59,6 +64,13 @@ cdef class Strongest:
         cdef Py_ssize_t i
         for i in range((self.n + 2) // 4 - 1, -1, -1):
             self.sink(i, self.heap[i])
+
+    cdef void sort(self) noexcept nogil:
+        """The weakest first, a heap in which nothing of the past is left."""
+        cdef Py_ssize_t i
+        qsort(self.heap, self.n, sizeof(Entry), by_strength)
+        for i in range(self.n):
+            self.place[self.heap[i].record] = <int> i + 1
 
     cdef void rise(self, Py_ssize_t i, Entry entry) noexcept nogil:
         """Put an entry into place i, or above what is stronger."""

@@ -107,7 +107,8 @@ class HomogeneousOTL(Transfer):
     ----------
     source : a fitted linear model of ours or of scikit-learn; its weights, as a vector, one a column, or as a dict by
         name or column number; or (weights, intercept). What it does not know has weight 0. A source with names is for
-        examples with names, one without for columns without. On the command line it is a model file.
+        examples with names, one without for columns without. One that normalises its features is for a model that
+        does so too, in the same way. On the command line it is a model file.
     C : aggressiveness of w, above 0.
     eta : of the votes, above 0.
 
@@ -128,6 +129,7 @@ class HomogeneousOTL(Transfer):
     loss = "hinge"
     C = Number(5.0, above=0, search=powers(-4, 4))
     eta = Number(0.5, above=0)
+    _votes = True
 
     def build(self):
         return self._begin_with(Ensemble(self.C, self.eta))

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from seriatim.core.vocabulary import Vocabulary
-from seriatim.errors import DataError
-from seriatim.estimator import Classifier, Observer
+from seriatim.errors import DataError, ParameterError
+from seriatim.estimator import Classifier, Estimator, Observer
+from seriatim.features import Features
 from seriatim.parameters import Parameter
 
 LARGEST = 1e50
@@ -136,9 +137,23 @@ class Transfer(Classifier):
     binary = True
     fixed = (*Classifier.fixed, "source")
     source: Any = Source()
+    _votes = False  # whether `coef_` and `intercept_` are but a part of what scores
 
     def _weights_of_source(self) -> Weights:
-        return Source().of(self.source)
+        source = self.source
+        if isinstance(source, Transfer) and source._votes:
+            raise ParameterError(
+                f"{type(self).__name__}: the source is a {type(source).__name__}, whose vote of two models is not "
+                f"linear; it must be a linear model, or weights"
+            )
+        if isinstance(source, Estimator):  # what it weighs are scaled features
+            its, own = (Features.of(model.features).normalize for model in (source, self))
+            if its is not None and its != own:
+                raise ParameterError(
+                    f"{type(self).__name__}: the source has learned with normalize={its!r}, and here it is {own!r}; "
+                    f"its weights are right for features={{'normalize': {its!r}}} only"
+                )
+        return Source().of(source)
 
     def _begin_with(self, learner: Any) -> Any:
         """Tell a new learner what the source knows of its columns."""
