@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, ClassVar, Self
@@ -91,7 +90,6 @@ class Estimator(Model):
                 "scaling": None if self._scaler is None else self._scaler.state(),
                 "schema": dict(self._schema or {}),
                 **({"sparse": True} if self._sparse else {}),
-                **({"output": self._sklearn_output_config} if hasattr(self, "_sklearn_output_config") else {}),
             }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -100,8 +98,6 @@ class Estimator(Model):
         self._columns = state["columns"]
         if state.get("sparse"):
             self._sparse = True
-        if "output" in state:
-            self._sklearn_output_config = state["output"]
         if state["names"] is not None:
             self._vocabulary = Vocabulary(state["names"])
         if state["state"] is not None:
@@ -803,27 +799,7 @@ class Detector(Unlabelled):
         return 1 if self.score_one(x) >= 0 else -1
 
 
-class Output:
-    """What `transform` gives: arrays, or the tables that a user of scikit-learn has asked for."""
-
-    _sklearn_auto_wrap_output_keys = frozenset({"transform"})
-
-    def set_output(self, *, transform: str | None = None) -> Self:
-        """Have `transform` give tables, "pandas" or "polars", or with "default" arrays again, as in scikit-learn."""
-        if transform is not None:
-            self._sklearn_output_config = {"transform": transform}
-        return self
-
-    def _contained(self, found: Any, X: Any) -> Any:
-        """What rows have become, in its container. Who has not loaded scikit-learn has not asked for one."""
-        if not hasattr(self, "_sklearn_output_config") and "sklearn" not in sys.modules:
-            return found
-        from sklearn.utils._set_output import _wrap_data_with_container
-
-        return _wrap_data_with_container("transform", found, X, self)
-
-
-class Transformer(Output, Unlabelled):
+class Transformer(Unlabelled):
     """A learner of a shorter form of its rows. The score of a row is its loss, at least 0."""
 
     task = "representation"
@@ -848,7 +824,7 @@ class Transformer(Output, Unlabelled):
     def transform(self, X: Any) -> np.ndarray:
         """What each row becomes: its coordinates by `components_`."""
         self._fitted()
-        return self._contained(self.codes_of(self._rows(X).check()), X)
+        return self.codes_of(self._rows(X).check())
 
     def codes_of(self, rows: Rows) -> np.ndarray:
         """What checked rows become."""

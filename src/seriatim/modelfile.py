@@ -38,7 +38,6 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
 
     state = model.__getstate__()
     state.pop("sparse", None)  # how the weights are shown
-    state.pop("output", None)  # how `transform` shows rows
     given = [(name, model.parameters[name], value) for name, value in state["parameters"].items()]
     state["parameters"] = {name: parameter.plain(value) for name, parameter, value in given}
     names, learned, scaling = state.pop("names", None), state.pop("state") or {}, state.pop("scaling", None) or {}

@@ -13,7 +13,7 @@ from scipy.stats import chisquare
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from seriatim import AROW, OGD, IncrementalPCA, data, evaluate
+from seriatim import AROW, OGD, data, evaluate
 from seriatim.errors import DataError, NotFittedError, ParameterError
 from tests.conftest import shared
 from tests.learners import by_rows, difference, has_no_signed_zero, joint, learner, real_stream
@@ -449,19 +449,3 @@ def test_k_may_grow_but_not_fall_below_what_is_selected():
 def test_a_step_that_would_turn_the_weights_is_refused():
     with pytest.raises(ParameterError, match=r"lam \* eta"):
         learner("OFS")(k=2, lam=2.0, eta=0.6).partial_fit([[1.0]], [1])
-
-
-def test_tables_for_those_who_ask_for_them():
-    """`set_output` as scikit-learn has it: names of its own, the index of the rows, in copies and pipelines, too."""
-    X, y = planted(20, n=200, d=8)
-    frame = pandas.DataFrame(X, columns=[*"abcdefgh"], index=np.arange(200) + 7)
-    pipeline = make_pipeline(learner("OFS")(4, fit_intercept=False), AROW()).set_output(transform="pandas")
-    found = pipeline.fit(frame, y)[0].transform(frame)
-    assert found.columns.tolist() == pipeline[0].selected_features_.tolist()
-    assert found.index.tolist() == frame.index.tolist()
-    for model in (IncrementalPCA(2), learner("SOFS")(4)):
-        model.set_output(transform="pandas").fit(X, y)
-        copy = pickle.loads(pickle.dumps(model))
-        assert (copy.transform(X) == model.transform(X)).all(axis=None)
-        assert copy.transform(X).columns.tolist() == model.get_feature_names_out().tolist()
-        assert isinstance(model.set_output(transform="default").transform(X), np.ndarray)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seriatim.errors import DataError
-from seriatim.estimator import Output
 from seriatim.inputs import is_frame
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ else:
     Base = object
 
 
-class Selector(Output, Base):
+class Selector(Base):
     """The features whose weights are not zero, as a feature selector has them."""
 
     @property
@@ -41,9 +40,6 @@ class Selector(Output, Base):
 
     def transform(self, X: Any) -> Any:
         """The selected columns of X, in X's own values: sparse if X is; of a table, an array with those features."""
-        return self._contained(self._selected(X), X)
-
-    def _selected(self, X: Any) -> Any:
         self._fitted()
         rows, columns = self._rows(X).check(), self.get_support(indices=True)
         if not is_frame(X):
