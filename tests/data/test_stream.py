@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seriatim import PA, AveragedPerceptron, VotedPerceptron, data, evaluate
+from seriatim import PA, AveragedPerceptron, OGDRegressor, VotedPerceptron, data, evaluate
 from seriatim.core.ahead import ahead
 from seriatim.data import generators, lines
 from seriatim.data.libsvm import format_rows
@@ -494,3 +494,29 @@ def test_what_cannot_be_asked_of_a_stream():
         with pytest.raises(ParameterError, match="of no use for a generated stream"):
             data.stream("sea", **reading)
     assert next(iter(data.stream("sea", features={"normalize": "max"})))[0].n
+
+
+@pytest.mark.parametrize(
+    "name, text, place, left",
+    [
+        ("rows.svm", "1 1:1\n\n# note\nfoo 1:2\n2.5 1:3\nbar 1:1\n", "line 4, column 1", 2),
+        ("rows.csv", 'a,y\n1,2.5\n"two\nlines",3\n3,foo\n4,1\n', "line 5, column 3", 3),
+        ("rows.jsonl", '{"a": 1, "y": 2}\n{"a": 1, "y": "foo"}\n', "line 2, column 16", 1),
+        ("rows.vw", "1 |a b\nfoo |a c\n", "line 2, column 1", 1),
+    ],
+)
+@pytest.mark.parametrize("block", [10, 1 << 20])
+def test_a_name_where_a_number_is_to_be_estimated(tmp_path, name, text, place, left, block):
+    """It is a bad line like others; who classifies takes it, from the same stream."""
+    path = tmp_path / name
+    path.write_text(text)
+    model = OGDRegressor()
+    with pytest.raises(ParseError, match=f"{place}: expected a number to estimate, found 'foo'"):
+        evaluate.progressive(model, data.stream(path, block=block))
+    assert model.t_ == 1 + (name == "rows.csv")
+    stream = data.stream(path, skip_bad=True, block=block)
+    assert evaluate.progressive(OGDRegressor(), stream).examples == left
+    assert stream.skipped_count == text.count("foo") + text.count("bar")
+    assert sum(rows.n for rows, _ in stream) == left
+    stream.expect_numbers(False)
+    assert sum(rows.n for rows, _ in stream) == left + text.count("foo") + text.count("bar")

@@ -34,6 +34,7 @@ BLOCK = 1 << 20  # bytes of text
 
 Blocks = Iterator[tuple[Rows, np.ndarray]]
 Parse = Callable[..., Block]
+Bad = tuple[int, int, str]  # a line of a block, a column, and what is wrong there
 
 
 class Source:
@@ -65,6 +66,7 @@ class Source:
         self.files = [one for path in given for one in expanded(path)]
         self.name = "standard input" if self.files == ["-"] else ", ".join(map(str, given))
         self.plan: Plan | None = None
+        self.numbers = False  # whether a label that is a name is bad, as for a regression
         self.reset()
 
     def reset(self) -> None:
@@ -155,26 +157,55 @@ class Source:
         else:
             parse = self.parser(format, head)
 
-        def read(item: Any) -> Block:
+        def read(item: Any) -> tuple[Block, list[Bad]]:
             buffer, begin, end = lines.text(item)
             block = parse(buffer, begin, end)
+            named: list[Bad] = []
+            if self.numbers and block.y.dtype == object:
+                block, named = self.without_names(parse, bytes(memoryview(buffer)[begin:end]))
             lines.give_back(buffer)
-            return block
+            return block, named
 
-        for block in ahead(read, items, self.threads):
+        for block, named in ahead(read, items, self.threads):
             if len(block.y):
                 if isinstance(lines, Records):
                     block.rows.schema = self.schema
                 yield block.rows, block.y
             block.release()
-            for place, column, problem in block.bad:
+            for place, column, problem in sorted([*block.bad, *named]):
                 error = ParseError(name, line + place, column, problem)
                 if not self.skip_bad:
                     raise error
                 if len(self.skipped) < 10:
                     self.skipped.append(str(error))
-            self.skipped_count += block.bad_count
+            self.skipped_count += block.bad_count + len(named)
             line += block.lines
+
+    def without_names(self, parse: Parse, text: bytes) -> tuple[Block, list[Bad]]:
+        """The block of a text without the lines whose label is a name, and these; or up to the first of them."""
+        delimiter = getattr(self.lines, "delimiter", None)
+        text += bytes(PADDING)
+        end, at, line = len(text) - PADDING, 0, 0
+        good, bad = [], []
+        while at < end:
+            if delimiter is None:
+                length, lines = text.index(b"\n", at, end) + 1 - at, 1
+            else:
+                length, lines = delimited.record_length(text, at, end, delimiter)
+            one = text[at : at + length]
+            block = parse(one + bytes(PADDING), 0, length)
+            named = [label for label in block.y if isinstance(label, str)]
+            block.release()
+            if named:
+                column = one.find(named[0].encode()) - one.rfind(b"\n", 0, -1)
+                bad.append((line + lines, max(column, 1), f"expected a number to estimate, found {named[0]!r}"))
+                if not self.skip_bad:
+                    break
+                one = b"\n" * lines
+            good.append(one)
+            at, line = at + length, line + lines
+        text = b"".join(good)
+        return parse(text + bytes(PADDING), 0, len(text)), bad
 
     def parser(self, format: str, head: bytes) -> Parse:
         """What makes a block of lines: a function of a buffer and where in it they begin and end."""

@@ -176,6 +176,13 @@ class Stream:
         if held:
             yield shuffled()
 
+    def expect_numbers(self, numbers: bool) -> None:
+        """Whether a label that is a name is bad: a line with its place, and one that `skip_bad` passes over."""
+        if isinstance(self.source, Stream):
+            self.source.expect_numbers(numbers)
+        elif isinstance(self.source, Source):
+            self.source.numbers = numbers
+
     def split(self, n: int) -> tuple[Stream, Stream]:
         """The first n examples, and the rest, as two streams.
 

@@ -412,6 +412,8 @@ def stream_blocks(model: Estimator, stream: Iterable[tuple[Rows, np.ndarray]], a
 
 def checked_blocks(model: Estimator, stream: Iterable[Any]) -> Iterator[tuple[Rows, Any, Any]]:
     """Rows, their targets as they are, and these as the model takes them."""
+    if hasattr(stream, "expect_numbers"):  # it can say on which line one is none
+        stream.expect_numbers(model.task == "regression")
     seen = 0
     for block in stream:
         if not (isinstance(block, tuple) and len(block) == 2 and isinstance(block[0], Rows)):
