@@ -101,6 +101,7 @@ def test_large_blocks_are_learned_like_small_ones(cls, parameters):
     assert_same_state(cls(**parameters).partial_fit(X, y, sample_weight=g), small)
 
 
+@pytest.mark.filterwarnings("ignore:HalfSpaceTrees")  # for which these values are too large to tell anything
 @settings(weighted=True)
 def test_always_finite(cls, parameters):
     X, y = examples(cls, n=2000, d=5)

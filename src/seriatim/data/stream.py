@@ -77,8 +77,6 @@ class Stream:
                 self.source = Generated(source, blocks, **reading)
             else:
                 self.source = Source(source, **reading)  # type: ignore[arg-type]
-        elif isinstance(source, list | tuple) and not source:
-            raise ParameterError("no files: the list is empty")
         elif reading:
             raise ParameterError(f"{', '.join(reading)}: of no use where blocks are given")
         self.name = getattr(self.source, "name", "the stream")
