@@ -410,7 +410,10 @@ WRONG_INPUT = {
     "a bad line": (("run", "bad.svm"), "bad.svm: line 2, column 3: feature index 0; LIBSVM indices start at 1"),
     "damaged gzip": (("run", "cut.gz"), "cut.gz: truncated gzip data"),
     "labels that are numbers": (("run", "numbers.svm"), "0.5"),
-    "names for a regression": (("run", "spam", "-a", "pa-regressor"), "spam: line 1, column 1: expected a number to estimate, found 'nonspam'"),
+    "names for a regression": (
+        ("run", "spam", "-a", "pa-regressor"),
+        "spam: line 1, column 1: expected a number to estimate, found 'nonspam'",
+    ),
     "an unknown algorithm": (("run", "spam", "-a", "nonsense"), "no algorithm is called 'nonsense'"),
     "a misspelt algorithm": (("run", "spam", "-a", "percepton"), "did you mean perceptron"),
     "an unknown parameter": (("run", "spam", "-p", "eta=1"), "-p eta=1: expected NAME=VALUE"),
