@@ -387,8 +387,8 @@ class OFS(Selector, Classifier):
     that merely stand first.
 
     The importance of an example multiplies its loss, and so eta y x. An update costs O(log k) for each non-zero that is
-    kept or comes to be kept, O(1) for the others, and nothing for the features that the row does not have. Now and then,
-    and each time where lam eta is near 1, it costs O(k log k) more.
+    kept or comes to be kept, O(1) for the others, and nothing for the features that the row does not have. Now and
+    then, and each time where lam eta is near 1, it costs O(k log k) more.
 
     Parameters
     ----------

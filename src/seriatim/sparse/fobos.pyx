@@ -125,9 +125,9 @@ class FOBOS(Classifier):
     vector. The intercept is a weight like the others. The importance of an example multiplies its loss.
 
     A round costs the non-zeros of its row: with l1 a feature that is absent shrinks when it comes back, by all that the
-    rounds between have asked for. With l2 a round after which all weights are 0 costs O(d), d the number of weights, and
-    with linf every round does. With l2_squared it is one in about 115 / log(1 + eta_t lambda), when the weights must be
-    rescaled: one in 25 with eta_t lambda = 100, hardly ever with 0.001.
+    rounds between have asked for. With l2 a round after which all weights are 0 costs O(d), d the number of weights,
+    and with linf every round does. With l2_squared it is one in about 115 / log(1 + eta_t lambda), when the weights
+    must be rescaled: one in 25 with eta_t lambda = 100, hardly ever with 0.001.
 
     Parameters
     ----------

@@ -494,8 +494,8 @@ class MultiTaskRDA(MultiTask):
     MTFTS times the number of tasks.
 
     `partial_fit(X, y, tasks)`, `predict(X, tasks)`, `decision_function`, `score`, and with `task` `learn_one`,
-    `predict_one` and `score_one` are told the tasks by their numbers, from 0 on. Nothing else can tell them: to the command
-    line, `evaluate.progressive` and `compare` all examples are of task 0, as wherever no task is told.
+    `predict_one` and `score_one` are told the tasks by their numbers, from 0 on. Nothing else can tell them: to the
+    command line, `evaluate.progressive` and `compare` all examples are of task 0, as wherever no task is told.
 
     Parameters
     ----------
