@@ -19,7 +19,7 @@ FIRST = 500  # rows that a width comes from
 
 def kept(rows: Rows) -> Rows:
     """A copy of rows, whose memory a stream may use for the next ones."""
-    arrays = [array.copy() for array in rows.arrays]
+    arrays = rows.arrays
     copy = Rows.dense(*arrays) if len(arrays) == 1 else Rows.sparse(*arrays, rows.features).in_any_order()
     copy.names, copy.schema, copy.weights = rows.names, rows.schema, rows.weights
     return copy.check()
