@@ -25,8 +25,8 @@ from seriatim.cli import (
 )
 
 METRICS = (
-    "accuracy, auc, balanced-accuracy, cost, f1[:macro|:LABEL], precision, recall, sensitivity, specificity, sum, "
-    "mean-loss:LOSS, mae, r2"
+    "accuracy, auc, balanced-accuracy, cost:TRUE:GUESS=COST, f1[:macro|:LABEL], precision, recall, sensitivity, "
+    "specificity, sum, mean-loss:LOSS, mae, r2"
 )
 MOST_CHANGES = 20
 DETECTORS = click.Choice(["adwin", "ddm", "page-hinkley", "kswin"])

@@ -530,7 +530,10 @@ class Cost(Confusion):
         if isinstance(costs, str):
             costs = given.parse(costs)
         if not isinstance(costs, dict | None) or given.problem(costs):
-            raise ParameterError("costs: must be a dict {(true, predicted): cost}, costs being numbers from 0 on")
+            raise ParameterError(
+                "costs: must be a dict {(true, predicted): cost}, or by name cost:spam:ham=5 for a spam taken for ham; "
+                "costs are numbers from 0 on"
+            )
         self.costs: Any = given.of(costs)
 
     @property
