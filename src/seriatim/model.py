@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import sys
 from os import PathLike
-from threading import RLock
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from fastrlock.rlock import FastRLock
 
 from seriatim import catalogue
 from seriatim.errors import ModelError, NotFittedError, ParameterError
@@ -77,7 +77,7 @@ class Model:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self = super().__new__(cls)
-        self._lock = RLock()
+        self._lock = FastRLock()
         return self
 
     def build(self) -> Any:

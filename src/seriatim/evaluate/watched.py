@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
-from threading import RLock
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from fastrlock.rlock import FastRLock
 
 from seriatim.core.rows import LIMIT, Rows
 from seriatim.core.vocabulary import Vocabulary
@@ -147,7 +147,7 @@ class Watched:
 
     def __init__(self, model: Any, detector: Any = None) -> None:
         self.model, self.detector = model, detector
-        self._lock = RLock()
+        self._lock = FastRLock()
         self._check(model=model, detector=detector)
         self._forget()
 
@@ -310,7 +310,7 @@ class Watched:
         return {name: value for name, value in vars(self).items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=RLock())
+        vars(self).update(state, _lock=FastRLock())
 
     def save(self, path: Any) -> None:
         raise ModelError(f"a {type(self).__name__} is not saved; `.model.save(path)` saves the model in it")
