@@ -23,11 +23,11 @@ WINDOW = 1 << 14  # how much text the parser looks through at a time
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
 
 
-@pytest.fixture(autouse=True, scope="module", params=[True, False], ids=["vectors", "plainly"])
-def both_ways(request):
-    use_vectors(request.param)
+@pytest.fixture(autouse=True, scope="module", params=[2, 1, 0], ids=["wide vectors", "vectors", "plainly"])
+def all_ways(request):
+    before = use_vectors(request.param)
     yield
-    use_vectors(True)
+    use_vectors(before)
 
 
 def block_of(text: bytes, skip_bad: bool = False, before: bytes = b"1 2:3.4 5:6 7:8\n") -> object:
@@ -275,16 +275,16 @@ piece = st.one_of(st.text("0123456789.-+e: x", max_size=12), pair, st.builds("{}
 
 @settings(max_examples=500, deadline=None)
 @given(st.lists(st.lists(piece, max_size=6).map(" ".join), max_size=4))
-def test_the_two_ways_agree_on_what_is_wrong_and_what_is_right(words):
+def test_all_ways_agree_on_what_is_wrong_and_what_is_right(words):
     text = "".join(f"1 {line}\n" for line in words).encode()
     outcomes = []
-    before = use_vectors(True)
-    for wanted in (True, False):
-        use_vectors(wanted)
+    before = use_vectors(0)
+    for vectors in range(3):
+        use_vectors(vectors)
         block = block_of(text, skip_bad=True) if text else None
         outcomes.append(block and (bits(rows_of(block.rows, block.y)), block.bad, block.bad_count, block.lines))
     use_vectors(before)
-    assert outcomes[0] == outcomes[1]
+    assert outcomes[0] == outcomes[1] == outcomes[2]
 
 
 # ---- refusals

@@ -26,31 +26,30 @@ cdef extern from "pairs.h":
         Py_ssize_t n, at
         const uint32_t* place
     const uint64_t* WHOLE_TENS
-    bint have_vectors() nogil
+    int have_vectors() nogil
     int digit_run(const char* p, uint64_t* number) noexcept nogil
     bint plain_label(const char* p, const char* end, double* y) noexcept nogil
-    const char* look_through(Window* window, const char* p, const char* end, char other, bint vectors) noexcept nogil
+    const char* look_through(Window* window, const char* p, const char* end, char other, int vectors) noexcept nogil
     void pass_over(Window* window, const char* newline) noexcept nogil
     bint plain_pairs(
-        const char* text, const uint32_t* place, Py_ssize_t* i, Py_ssize_t* k, Py_ssize_t first, Py_ssize_t room,
-        int* index, double* value
+        const Window* window, Py_ssize_t* i, Py_ssize_t* k, Py_ssize_t room, int* index, double* value
     ) noexcept nogil
 
-cdef bint vectors = have_vectors()
+cdef int vectors = have_vectors()
 
 
-def use_vectors(bint wanted):
-    """Whether to read plain lines by vector instructions, if the processor has them; returns whether it was done so.
+def use_vectors(int most):
+    """Read plain lines by the vectors that the processor has: of 64 bytes at most (2), of 32 (1), none (0).
 
-    What is read does not depend on it.
+    Returns what was used. What is read does not depend on it.
     """
     global vectors
-    before, vectors = vectors, wanted and have_vectors()
+    before, vectors = vectors, min(most, have_vectors())
     return before
 
 
 def vectors_used():
-    """Whether plain lines are read by vector instructions, those of other formats, too."""
+    """By which vectors plain lines are read, those of other formats, too."""
     return vectors
 
 
@@ -135,7 +134,7 @@ cdef bint plain_line(Window* window, Workspace work, Position* at) noexcept nogi
     if at.rows == work.rows_room or not plain_label(at.where, text + place[i], &work.y[at.rows]):
         return False
     work.name[at.rows] = -1
-    if not plain_pairs(text, place, &i, &k, at.values, work.values_room, work.index, work.value):
+    if not plain_pairs(window, &i, &k, work.values_room, work.index, work.value):
         return False
     if text[place[i]] == 13 and text[place[i] + 1] == 10:
         i += 1

@@ -1,14 +1,17 @@
 /* Many pairs like 17:0.25 at once, by vector instructions: first where they are, then what they are. */
 #include "digits.h"
 
-enum { AT_ONCE = 10, WINDOW = 1 << 14 };
+enum { AT_ONCE = 10, SPARE = 64, WINDOW = 1 << 14 };
+enum { NO_VECTORS, VECTORS, WIDE_VECTORS };    /* of 32 bytes, and of 64 */
 
 /* A part of a text: whole lines, and the places of their delimiters, of which the last is a newline. */
 typedef struct {
     const char *text;
     Py_ssize_t n, at;               /* delimiters, and how many of them stand before the line that comes next */
     int ascii;                      /* nothing else is in it; may be 0 where nobody has looked */
-    uint32_t place[WINDOW + AT_ONCE];
+    int vectors;                    /* what it was looked through by */
+    uint32_t place[WINDOW + SPARE];
+    char kind[WINDOW + SPARE];      /* which character each of them is; with WIDE_VECTORS */
 } Window;
 
 /* A label of up to eight digits, with a sign or without, that ends at `end`. Says whether it is one. */
@@ -23,12 +26,13 @@ static inline int plain_label(const char *p, const char *end, double *y) {
 }
 
 #if !defined(__x86_64__) || !defined(__GNUC__)
-static int have_vectors(void) { return 0; }
-static Py_ssize_t delimiters(const char *p, Py_ssize_t n, char other, uint32_t *place, int *ascii) { return 0; }
-static inline int plain_pairs(const char *text, const uint32_t *place, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t first,
-                              Py_ssize_t room, int *index, double *value) { return 0; }
+static int have_vectors(void) { return NO_VECTORS; }
+static void find_delimiters(Window *window, Py_ssize_t n, char other) {}
+static inline int plain_pairs(const Window *window, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t room, int *index,
+                              double *value) { return 0; }
 #else
 #include <immintrin.h>
+#include "wide.h"
 #define WITH_VECTORS __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
 
 /* The sixteen bytes that end where a pair ends hold all of it. One shuffle brings the digits of the index to the first
@@ -48,7 +52,7 @@ static uint64_t shuffle(int n, int from, int gap) {
     return places;
 }
 
-/* Whether this processor has what it takes; fills the tables. */
+/* What this processor has; fills the tables. */
 static int have_vectors(void) {
     const uint64_t everywhere = 0x0101010101010101u;
     for (int n = 0; n <= 8; n++)
@@ -68,8 +72,9 @@ static int have_vectors(void) {
         POWERS[2 * i] = i == NO_POINT ? 1 : TENS[i];
         POWERS[2 * i + 1] = -POWERS[2 * i];
     }
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2")
+    int some = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2")
         && __builtin_cpu_supports("popcnt");
+    return some && have_wide_vectors() ? WIDE_VECTORS : some ? VECTORS : NO_VECTORS;
 }
 
 /* The places of all delimiters in n bytes: colons, blanks and control characters, and what else is one here. 63 bytes
@@ -136,19 +141,16 @@ WITH_VECTORS static inline int convert_pairs(
     return disorder;
 }
 
-/* Read pairs like 17:0.25, 17:-3 or 17:1, each after one space, into index and value from number *k on; the delimiter
-   at place[*i] stands before the first. Ends at a delimiter that is no space. Says whether all were of this form and
-   all columns in order. A function of its own, so that all it needs is in registers. */
-WITH_VECTORS static __attribute__((noinline, unused)) int plain_pairs(
-    const char *text, const uint32_t *place, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t first, Py_ssize_t room,
-    int *index, double *value
+/* The pairs of `plain_pairs` by registers of 32 bytes. A function of its own, so that all it needs is in registers. */
+WITH_VECTORS static __attribute__((noinline, unused)) int narrow_pairs(
+    const char *text, const uint32_t *place, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t room, int *index, double *value
 ) {
     const __m128i zeros = _mm_set1_epi8('0'), nines = _mm_set1_epi8(9);
     const __m128i tens = _mm_set1_epi16(0x010A), hundreds = _mm_set1_epi32(0x00010064);
     const __m128i myriads = _mm_set1_epi32(0x00012710);
     __m128i highest = nines;
     const uint32_t *delimiter = place + *i;
-    Py_ssize_t row = *k;
+    Py_ssize_t first = *k, row = first;
     int pair[BATCH][2], power[BATCH];
     int odd = 0;
     uint32_t here = *delimiter;
@@ -181,6 +183,23 @@ WITH_VECTORS static __attribute__((noinline, unused)) int plain_pairs(
     *k = row;
     return !odd;
 }
+
+/* Read pairs like 17:0.25, 17:-3 or 17:1, each after one space, into index and value from number *k on; delimiter *i
+   stands before the first. Ends at a delimiter that is no space. Says whether all were of this form and all columns in
+   order. */
+static inline int plain_pairs(const Window *window, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t room, int *index,
+                              double *value) {
+    return window->vectors == WIDE_VECTORS
+        ? wide_pairs(window->text, window->place, window->kind, i, k, room, index, value)
+        : narrow_pairs(window->text, window->place, i, k, room, index, value);
+}
+
+/* All of the next n bytes. */
+static void find_delimiters(Window *window, Py_ssize_t n, char other) {
+    window->n = window->vectors == WIDE_VECTORS
+        ? wide_delimiters(window->text, n, other, window->place, window->kind, &window->ascii)
+        : delimiters(window->text, n, other, window->place, &window->ascii);
+}
 #endif
 
 /* Look through the lines from p on that fit into the window, at least one; those of the text end at `end`, with 63
@@ -189,11 +208,12 @@ static const char *look_through(Window *window, const char *p, const char *end, 
     const char *stop = end;
     window->text = p;
     window->n = window->at = window->ascii = 0;
+    window->vectors = vectors;
     if (!vectors) return end;
     if (end - p > WINDOW)
         for (stop = p + WINDOW; stop > p && stop[-1] != '\n'; stop--) {}
     if (stop == p) return (const char *) memchr(p, '\n', (size_t) (end - p)) + 1;
-    window->n = delimiters(p, stop - p, other, window->place, &window->ascii);
+    find_delimiters(window, stop - p, other);
     return stop;
 }
 

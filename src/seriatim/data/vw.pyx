@@ -31,9 +31,9 @@ cdef extern from "words.h":
         uint32_t feature, name, colon, end
     cdef enum:
         FEATURES
-    bint have_vectors() nogil
+    int have_vectors() nogil
     bint plain_label(const char* p, const char* end, double* y) noexcept nogil
-    const char* look_through(Window* window, const char* p, const char* end, char other, bint vectors) noexcept nogil
+    const char* look_through(Window* window, const char* p, const char* end, char other, int vectors) noexcept nogil
     void pass_over(Window* window, const char* newline) noexcept nogil
     int plain_words(
         const char* text, const uint32_t* place, Py_ssize_t* i, Py_ssize_t room, uint32_t seed,
@@ -259,7 +259,8 @@ def parse(buffer, Py_ssize_t begin, Py_ssize_t end_, Plan plan, bint skip_bad=Fa
     cdef list labels = [], bad = []
     cdef dict numbers = {}
     cdef Encoder encoder = Encoder(plan, end_ - begin)
-    cdef bint unicode = False, plain = plan.bits and not plan.crosses and vectors_used()
+    cdef bint unicode = False
+    cdef int plain = vectors_used() if plan.bits and not plan.crosses else 0
     cdef Window window
     with nogil:
         while p < end:
