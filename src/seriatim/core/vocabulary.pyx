@@ -25,6 +25,7 @@ cdef extern from "Python.h":
     double PyFloat_AS_DOUBLE(PyObject* x)
 
 cdef double LIMIT = LARGEST
+cdef tuple WORDS = (str, list, tuple, set, frozenset)    # of what a bag is made
 cdef int FEWEST = 7, MOST = 15    # bits of the places where keys are remembered
 
 
@@ -177,7 +178,7 @@ cdef class Vocabulary:
                     self.take(<object> key, number_, learning)
                 continue
             name, value = <object> key, <object> item
-            if isinstance(value, (str, list, tuple, set, frozenset)):
+            if isinstance(value, WORDS):
                 if not flat and may_be_more(value):
                     return False
                 bag = words(name, value, {} if bag is None else bag)
@@ -191,10 +192,11 @@ cdef class Vocabulary:
                     self.reading = False
                 self.take(name, number_, learning)
         if bag is not None:
+            for name in bag:
+                if is_number(x.get(name)):    # {"a=x": 1, "a": "x"}: two ways to the same feature
+                    return self.read(summed(x, bag), learning, True)
             self.reserve(len(x) + len(bag))
             for name, many in bag.items():
-                if x.get(name) is not None:
-                    raise DataError(f"feature {name!r} is there twice: by its own name, and as a word of a bag")
                 self.take(name, many, learning)
         return True
 
@@ -294,6 +296,19 @@ cdef bint may_be_more(value) except -1:
     if isinstance(value, str):
         return len(value) >= 10 and value[4] == "-" and DATE.fullmatch(value) is not None
     return isinstance(value, (list, tuple)) and not all([isinstance(word, str) for word in value])
+
+
+cdef bint is_number(value):
+    """Whether a flat value counts by itself."""
+    return value is not None and not isinstance(value, WORDS)
+
+
+cdef dict summed(dict x, dict bag):
+    """The numbers of an example and the words of its bags, by their names; what is there by both is added up."""
+    sums = {name: value for name, value in x.items() if is_number(value)}
+    for name, many in bag.items():
+        sums[name] = number(name, sums.get(name, 0)) + many
+    return sums
 
 
 cdef double number(name, value) except? -1:
