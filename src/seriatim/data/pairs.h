@@ -32,7 +32,7 @@ static inline int plain_pairs(const Window *window, Py_ssize_t *i, Py_ssize_t *k
                               double *value) { return 0; }
 #else
 #include <immintrin.h>
-#include "wide.h"
+#include "wide_pairs.h"
 #define WITH_VECTORS __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
 
 /* The sixteen bytes that end where a pair ends hold all of it. One shuffle brings the digits of the index to the first

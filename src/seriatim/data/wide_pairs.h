@@ -1,6 +1,7 @@
 /* Pairs like 17:0.25 by registers of 64 bytes: four at once, each in sixteen bytes that end where it ends. Where the
    digits of each have to go is computed, not looked up. What is read, and what is refused, is as in pairs.h. */
-#define WIDE __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,avx2,bmi,bmi2,popcnt")))
+#define WITH_WIDE_VECTORS \
+    __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,avx2,bmi,bmi2,popcnt")))
 
 static int have_wide_vectors(void) {
     return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")
@@ -8,7 +9,7 @@ static int have_wide_vectors(void) {
 }
 
 /* As `delimiters`, and which character each of them is; up to SPARE more than there are may be written of both. */
-WIDE static Py_ssize_t wide_delimiters(
+WITH_WIDE_VECTORS static Py_ssize_t wide_delimiters(
     const char *p, Py_ssize_t n, char other, uint32_t *place, char *kind, int *ascii
 ) {
     const __m512i colon = _mm512_set1_epi8(':'), space = _mm512_set1_epi8(' '), bar = _mm512_set1_epi8(other);
@@ -37,7 +38,7 @@ WIDE static Py_ssize_t wide_delimiters(
 }
 
 /* How many pairs there are: a space, a colon, a space, a colon ... */
-WIDE static inline Py_ssize_t pairs_from(const char *kind) {
+WITH_WIDE_VECTORS static inline Py_ssize_t pairs_from(const char *kind) {
     const __m512i turns = _mm512_set1_epi16(':' << 8 | ' ');
     for (Py_ssize_t n = 0;; n += 32) {
         uint64_t other = _mm512_cmpneq_epi8_mask(_mm512_loadu_si512(kind + 2 * n), turns);
@@ -56,7 +57,7 @@ typedef struct {
 } Seen;
 
 /* Four pairs, each ending before text + end, with the lengths of its index and of its value, + 1 each. */
-WIDE static inline __attribute__((always_inline)) void four_pairs(
+WITH_WIDE_VECTORS static inline __attribute__((always_inline)) void four_pairs(
     const char *text, const uint32_t *end, int step, __m256i lengths, Seen *seen, int *index, double *value
 ) {
     const uint64_t upper = 0xFF00FF00FF00FF00u;
@@ -115,7 +116,7 @@ WIDE static inline __attribute__((always_inline)) void four_pairs(
 }
 
 /* As `plain_pairs`. */
-WIDE static __attribute__((noinline, unused)) int wide_pairs(
+WITH_WIDE_VECTORS static __attribute__((noinline, unused)) int wide_pairs(
     const char *text, const uint32_t *place, const char *kind, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t room,
     int *index, double *value
 ) {
