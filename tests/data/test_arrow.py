@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seriatim import data
+from seriatim import PA, data, evaluate
 from seriatim.data import arrow
 from seriatim.errors import DataError
 from tests.data.reading import WAYS, outcome, refusal, rows_of
@@ -172,6 +172,79 @@ def test_strings_that_recur_are_read_as_those_that_do_not(folder, features):
         runs.append(outcome(path, features=features))
     assert runs[0] == runs[1]
     assert rows_of(path, features={"missing": "count"}) == expected(table, missing="count")
+
+
+def gappy(n: int, gaps: int, dates: bool) -> Any:
+    """Numbers and categories, among them ever new ones, with a gap here and there or none, and some dates."""
+    rng = np.random.default_rng(7)
+
+    def some(values: list) -> list:
+        missing = rng.choice(n, gaps, replace=False)
+        return [None if i in missing else value for i, value in enumerate(values)]
+
+    when = ["2024-02-29" if dates and i % 50 == 7 else f"w{i % 3}" for i in range(n)]
+    return pa.table(
+        {
+            "c": pa.array(some([f"c{rng.integers(0, 1 + i // 8)}" for i in range(n)])),
+            "m": some(rng.standard_normal(n).tolist()),
+            "d": pa.array(some([f"d{k}" for k in rng.integers(0, 40, n)])).dictionary_encode(),
+            "w": when,
+            "n": some(rng.standard_normal(n).tolist()),
+            "label": rng.integers(0, 2, n),
+        }
+    )
+
+
+@pytest.mark.parametrize("missing", ["skip", "count"])
+@pytest.mark.parametrize("dates", [False, True])
+@pytest.mark.parametrize("gaps", [0, 1, 5, 200])
+def test_a_table_is_learned_as_the_same_one_in_text(folder, monkeypatch, gaps, dates, missing):
+    """Whether rows are taken a few at once or one by one, and whatever dictionary their batch comes with."""
+    table = gappy(400, gaps, dates)
+    text = folder / "gappy.csv"
+    text.write_text(table.to_pandas().to_csv(index=False))
+    how = {"features": {"missing": missing}}
+    wanted = outcome(text, **how)
+    for batch, rows in ((1 << 14, 1 << 20), (1 << 14, 90), (100, 1 << 20), (17, 33)):
+        monkeypatch.setattr(arrow, "BATCH", batch)
+        for format in FORMATS:
+            path = write(table, folder / "gappy", format, rows)
+            assert outcome(path, **how) == wanted
+            assert rows_of(path, **how) == expected(table, missing=missing)
+
+
+def test_a_cell_may_be_the_feature_of_another_column(tmp_path):
+    table = pa.table({"a": ["b", "c"] * 20, "a=b": [2.0, 3.0] * 20, "label": [0, 1] * 20})
+    text = tmp_path / "shared.csv"
+    text.write_text(table.to_pandas().to_csv(index=False))
+    assert outcome(write(table, tmp_path / "shared", "parquet")) == outcome(text)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_model_knows_the_names_of_what_it_has_learned(folder, monkeypatch, format):
+    """Of batches that are left out, or only predicted, it knows none; in whatever order it has met them elsewhere."""
+    monkeypatch.setattr(arrow, "BATCH", 20)
+    c = [f"c{i // 20}" for i in range(100)]
+    table = pa.table({"c": c, "n": np.arange(100.0), "label": np.arange(100) % 2})
+    path = write(table, folder / "names", format, 20)
+    model = PA()
+    for k, (rows, y) in enumerate(data.stream(path)):
+        if k in (1, 3):
+            model.learn_rows(rows, model._targets(y, rows.n))
+        elif k > 1:
+            model.scores_of(rows)
+    assert model.feature_names_in_.tolist() == ["n", "c=c1", "c=c3"]
+    rest = evaluate.progressive(PA(), data.stream(path, skip=40)).model
+    assert rest.feature_names_in_.tolist() == ["n", "c=c2", "c=c3", "c=c4"]
+    used = PA().learn_one({"c": "c4", "n": 1.0}, 0)
+    both = PA().learn_one({"c": "c4", "n": 1.0}, 0)
+    evaluate.progressive(used, data.stream(path))
+    for x in table.to_pylist():
+        y = x.pop("label")
+        both.learn_one(dict(sorted(x.items(), key=lambda one: one[0] == "c")), y)
+    assert sorted(used.feature_names_in_) == sorted(both.feature_names_in_)
+    weights = [dict(zip(one.feature_names_in_, one.coef_[0].tolist(), strict=True)) for one in (used, both)]
+    assert weights[0] == pytest.approx(weights[1], rel=1e-12)
 
 
 # ---- refusals

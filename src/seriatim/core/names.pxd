@@ -11,6 +11,7 @@ cdef class Names:
     cdef Py_ssize_t* last              # for whoever puts rows together: the place of each one's last value, first -1
     cdef int* slot                     # the number of a name + 1 at the place of its hash or after it; 0 is free
     cdef Py_ssize_t n, used, room, text_room, slots
+    cdef Py_ssize_t learned            # of the first so many, a model has columns
 
     cdef int grow(self, Py_ssize_t length) noexcept nogil
     cdef Py_ssize_t place(self, uint32_t hash) noexcept nogil
@@ -18,4 +19,5 @@ cdef class Names:
                   uint32_t hash) noexcept nogil
     cdef int number(self, const char* prefix, Py_ssize_t before, char mark, const char* name, Py_ssize_t length,
                     uint32_t hash) noexcept nogil
+    cdef void begin_rows(self) noexcept nogil
     cdef void forget(self, Py_ssize_t n) noexcept nogil

@@ -36,6 +36,12 @@ cdef class Names:
             raise IndexError(f"name {i} of {self.n}")
         return self.text[self.end[i]:self.end[i + 1]].decode()
 
+    @property
+    def all_learned(self):
+        """Whether a model has columns for all of them. Other rows may then be named by them, too, and be learned as if
+        they had names of their own: nothing is among these that the model would not know."""
+        return self.learned == self.n
+
     cdef int grow(self, Py_ssize_t length) noexcept nogil:
         """Make room for one more name of so many bytes; -1 if there is no memory."""
         cdef Py_ssize_t i, room, slots
@@ -111,6 +117,12 @@ cdef class Names:
         self.n += 1
         self.end[self.n] = self.used
         return <int> self.n - 1
+
+    cdef void begin_rows(self) noexcept nogil:
+        """No row has been put together of these names yet."""
+        cdef Py_ssize_t i
+        for i in range(self.n):
+            self.last[i] = -1
 
     cdef void forget(self, Py_ssize_t n) noexcept nogil:
         """All but the first n names. The last come first, so that none is left behind one that has gone."""

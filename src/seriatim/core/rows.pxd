@@ -45,6 +45,7 @@ cdef class Rows:
     cdef Py_ssize_t bad_column(self, Py_ssize_t i) noexcept nogil
     cdef Py_ssize_t bad_value(self, Py_ssize_t i) noexcept nogil
     cdef Rows replaced(self, start, index, value, Py_ssize_t features)
+    cdef Rows renumbered(self, index, Py_ssize_t features)
     cdef Rows revalued(self, value, norm2)
     cdef void forget(self) noexcept
 

@@ -194,6 +194,16 @@ cdef class Rows:
         rows.norm2, rows.ascending, rows.weight = self.norm2, True, self.weight
         return rows
 
+    cdef Rows renumbered(self, index, Py_ssize_t features):
+        """These rows, checked and sparse, with other columns and nothing else new; not to outlive these."""
+        cdef const int[::1] index_view = index
+        cdef bint shared = self.shared
+        cdef Rows rows = self.slice(0, self.n)
+        self.shared = shared
+        rows.owner, rows.names, rows.schema = (self, index), None, None
+        rows.index, rows.features, rows.ascending = &index_view[0] - self.start[0], features, True
+        return rows
+
     cdef Rows revalued(self, value, norm2):
         """These rows with other values, and the norms of those; not to outlive these."""
         cdef const double[::1] value_view = value

@@ -207,6 +207,8 @@ cdef class Vocabulary:
         """
         cdef Py_ssize_t j, begin = 0, length
         cdef const char* text
+        if learning:
+            names.learned = max(names.learned, n)
         if names is self.translated and len(self.translation) >= n:
             return self.translation
         columns = np.empty(n, np.int32)
@@ -237,14 +239,15 @@ cdef class Vocabulary:
         columns stand as they stood: numbered in the order in which they come, and each once.
         """
         cdef Py_ssize_t i, j, k = 0, begin, end, n = rows.features
-        cdef bint same = True
+        cdef bint same = True, complete = rows.index != NULL
         cdef int[::1] column = self.columns_of(rows.names, n, learning)
         for j in range(n):
-            if column[j] != j:
-                same = False
-                break
+            same &= column[j] == j
+            complete &= column[j] >= 0
         if same:
             return rows
+        if complete and rows.nonzeros and not self.twice(column, n):
+            return rows.renumbered(renumbered(rows, column), len(self.names))
         start = np.empty(rows.n + 1, np.int64)
         cdef long long[::1] new_start = start
         index, value = np.empty(max(rows.nonzeros, 1), np.int32), np.empty(max(rows.nonzeros, 1))
@@ -280,6 +283,20 @@ cdef class Vocabulary:
                     return True
                 self.stamps[column[j]] = self.stamp
         return False
+
+
+cdef renumbered(Rows rows, int[::1] column):
+    """The columns of sparse rows, each by its new number."""
+    cdef Py_ssize_t j
+    cdef const int* old = rows.index + rows.start[0]
+    cdef const int* to = &column[0]
+    index = np.empty(rows.nonzeros, np.int32)
+    cdef int[::1] view = index
+    cdef int* new = &view[0]
+    with nogil:
+        for j in range(rows.nonzeros):
+            new[j] = to[old[j]]
+    return index
 
 
 cdef void release(Met* met, int bits) noexcept:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -91,43 +91,61 @@ def blocks(
     labelled: bool,
     crowd: Crowd | None = None,
 ) -> Iterator[tuple[Rows, np.ndarray]]:
-    """(rows, y) of each batch, read ahead on a thread. The schema is filled on the way."""
+    """(rows, y) of each batch, of which the columns are read ahead on a thread. The schema is filled on the way."""
+    seen, names = 0, None
+    for n, y, kinds, columns in prefetched(tables(file, format, name, features, schema, labelled)):
+        with placed(name, seen, n):
+            if "objects" in kinds.values():
+                rows = object_rows(columns.to_pylist(), features, crowd)
+            else:
+                rows = table_rows(columns, kinds, n, features, crowd, names)
+        rows.schema = schema
+        seen += n
+        yield rows.check(), y
+        # A model that has learned the names of this batch need not look those up again that the next has in common.
+        names = rows.names if rows.names is not None and rows.names.all_learned else None
+        recycle(rows)
+
+
+def tables(
+    file: Any, format: str, name: str, features: Features, schema: dict[str, str], labelled: bool
+) -> Iterator[tuple[int, np.ndarray, dict[str, str], Any]]:
+    """How many rows each batch has, their labels, the kind of each column, and these as `table_rows` takes them; or as
+    they are, if there are objects in them."""
     import narwhals.stable.v1 as nw
     import pyarrow as pa
 
     seen = 0
     label, kinds = None, {}
-    for batch in map(partial(typed, schema=schema), prefetched(batches(file, format, name, coded=True))):
+    for batch in map(partial(typed, schema=schema), batches(file, format, name, coded=True)):
         n, names = batch.num_rows, batch.schema.names
         if not seen:  # it is the same for all batches
             label = known_label(names, label_column(name, names, features.label, labelled), schema)
             check_columns(name, names, features, schema)
-        try:
+        with placed(name, seen, n):
             if not seen:
                 inputs = pa.Table.from_batches([batch])
                 inputs = inputs if label is None else inputs.drop_columns([label])
                 kinds = frame_kinds(nw.from_native(inputs), features, schema)
                 schema |= {**kinds, **({} if label is None else {label: "label"})}
             y = np.full(n, np.nan) if label is None else labels(batch.column(label), label, labelled)
-            if "objects" in kinds.values():
-                rows = object_rows(batch.select(list(kinds)).to_pylist(), features, crowd)
-            else:
-                columns = [arrow_column(batch.column(k), kind) for k, kind in kinds.items()]
-                rows = table_rows(columns, kinds, n, features, crowd)
-        except DataError as error:
-            raise DataError(f"{name}: {placed(str(error), seen, n)}") from None
-        rows.schema = schema
+            columns = batch.select(list(kinds))
+            if "objects" not in kinds.values():
+                columns = list(map(arrow_column, columns.columns, kinds.values()))
         seen += n
-        yield rows.check(), y
-        recycle(rows)
+        yield n, y, kinds, columns
 
 
-def placed(problem: str, seen: int, n: int) -> str:
-    """What is wrong with a batch of n rows that comes after so many, with the row's number in the file."""
-    row = re.match("row ([0-9]+)", problem)
-    if row is None:
-        return f"rows {seen + 1} to {seen + n}: {problem}"
-    return f"row {seen + int(row[1]) + 1}{problem[row.end() :]}"
+@contextmanager
+def placed(name: str, seen: int, n: int) -> Iterator[None]:
+    """What is wrong within this, with a batch of n rows that comes after so many, gets the row's number in the file."""
+    try:
+        yield
+    except DataError as error:
+        problem = str(error)
+        row = re.match("row ([0-9]+)", problem)
+        where = f"rows {seen + 1} to {seen + n}: " if row is None else f"row {seen + int(row[1]) + 1}"
+        raise DataError(f"{name}: {where}{problem[row.end() if row else 0 :]}") from None
 
 
 def typed(batch: Any, schema: dict[str, str]) -> Any:

@@ -3,6 +3,7 @@ from libc.stdint cimport uint32_t
 from seriatim.core.workspace cimport Block, Position, Workspace
 from seriatim.core.names cimport Names
 from seriatim.features.row_sums cimport RowSums
+from seriatim.features.table cimport Cells, Table
 
 cimport cython
 
@@ -26,14 +27,6 @@ cdef struct Column:
     int kind
     int slot                           # among the crossed columns; -1: not crossed
     int place                          # among the names of a block, for numbers; -1: must be looked up
-
-cdef struct Cells:                     # of a column, as one of three kinds
-    const double* number               # numbers; NULL: strings
-    const long long* offset            # string i is text[offset[i]:offset[i + 1]] where known[i]
-    const char* text
-    const unsigned char* known
-    const int* code                    # the string of each cell, if they recur; negative: missing
-    int* place                         # by string: 1 + its place among the names of the block, 0 until it is known
 
 cdef enum Trouble:
     FINE = 0
@@ -72,6 +65,7 @@ cdef class Plan:
     cdef readonly int bits
     cdef uint32_t mask
     cdef bint count_missing, lower
+    cdef bint apart                    # no two columns can have a feature in common
     cdef int ngram
     cdef object pattern                # None: the usual one
     cdef dict slots
@@ -111,8 +105,12 @@ cdef class Encoder:
                  uint32_t hash, double x) noexcept nogil
     cdef void put(self, int place, double x) noexcept nogil
     cdef int number(self, Py_ssize_t column, double x) noexcept nogil
+    cdef bint prepare(self, Table table) except -1
+    cdef bint take_full(self, Table table, Py_ssize_t begin, Py_ssize_t end) noexcept nogil
+    cdef int take_row(self, Table table, Py_ssize_t i) noexcept nogil
     cdef int cell_string(self, const Cells* c, Py_ssize_t column, Py_ssize_t i) noexcept nogil
-    cdef bint is_category(self, Py_ssize_t column, const char* text, Py_ssize_t n) noexcept nogil
+    cdef int category_place(self, const Cells* c, Py_ssize_t column, Py_ssize_t i) noexcept nogil
+    cdef int refuse_row(self, Table table) except -1
     cdef int string(self, Py_ssize_t column, const char* text, Py_ssize_t n, bint bag=*) noexcept nogil
     cdef int category(self, const Column* c, const char* text, Py_ssize_t n) noexcept nogil
     cdef int part(self, const Column* c, const char* what, Py_ssize_t what_length, const char* text, Py_ssize_t n) \

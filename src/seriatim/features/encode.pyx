@@ -18,6 +18,7 @@ from seriatim.core.workspace cimport Block, add_row, finish, new_workspace
 from seriatim.core.murmur cimport murmur3
 from seriatim.core.names cimport Names
 from seriatim.features.row_sums cimport RowSums
+from seriatim.features.table cimport FEW_ROWS, Cells, Table
 
 from seriatim.core.flatten import bag_of, flatten
 from seriatim.core.rows import LIMIT as LARGEST, refuse
@@ -33,7 +34,12 @@ cdef double LIMIT = LARGEST
 cdef Py_ssize_t MOST_PRODUCTS = 1 << 20    # features of a cross in one row
 cdef enum:
     PADDING = 64                       # readable bytes behind a text
+    LONGEST_PAUSE = 1024               # rows taken one by one where that has failed
     MOST_MET = 1 << 16                 # columns that are remembered without having been told
+
+cdef extern from "transpose.h":
+    bint rows_of_columns(Py_ssize_t n, Py_ssize_t m, const double** column, double* out, double* norm2,
+                         double limit) noexcept nogil
 
 
 cdef class Crowd:
@@ -70,6 +76,7 @@ cdef class Plan:
         if self.bits:
             self.mask = (<uint32_t> 1 << self.bits) - 1
             self.crowd = Crowd(self.bits) if crowd is None else crowd
+        self.apart = True
         self.slots = {}
         if len(features.cross) > MOST_CROSSES:
             raise LimitError(f"{len(features.cross)} crosses; the limit is {MOST_CROSSES}")
@@ -95,6 +102,7 @@ cdef class Plan:
         c = &self.columns[self.n]
         c.name, c.length, c.kind, c.slot, c.place = text, len(text), kind, self.slots.get(name, -1), -1
         c.hash = murmur3(c.name, c.length, 0)
+        self.apart = self.apart and b"=" not in text    # which ends the name of a column in that of a category
         self.kept.append(text)
         self.names.append(name)
         self.place[name] = self.n
@@ -105,8 +113,8 @@ cdef class Plan:
 cdef class Encoder:
     """Puts the rows of one block together."""
 
-    def __cinit__(self, Plan plan, Py_ssize_t size=0):
-        """`size` is about that of the text."""
+    def __cinit__(self, Plan plan, Py_ssize_t size=0, Names names=None):
+        """`size` is about that of the text; `names` are those of other rows, and go on here."""
         cdef Py_ssize_t i
         cdef Column* c
         self.plan = plan
@@ -116,7 +124,8 @@ cdef class Encoder:
         if plan.bits:
             self.at.features = 1 << plan.bits
             return
-        self.names = Names()
+        self.names = Names() if names is None else names
+        self.names.begin_rows()
         for i in range(plan.given):    # all numbers first, in the order of the table
             c = &plan.columns[i]
             if c.kind == NUMBER or c.kind == FLAG:
@@ -470,98 +479,132 @@ cdef class Encoder:
     # ---- columns
 
     def take_columns(self, list columns, Py_ssize_t n):
-        """Append n rows of a table. A column is an array of numbers, of which NaN is missing, or strings as
-        (offsets, bytes, valid): string i is bytes[offsets[i]:offsets[i + 1]] where valid[i]; or strings that recur, as
-        the same of each one and, last, codes: cell i is string codes[i], or missing if that is negative."""
-        cdef Py_ssize_t i, j, strings, m = len(columns)
-        cdef const double[::1] numbers
-        cdef const long long[::1] offsets
-        cdef const unsigned char[::1] text, valid
-        cdef const int[::1] codes
-        cdef Cells* cells = <Cells*> calloc(m, sizeof(Cells))
-        cdef Cells* c
+        """Append n rows of a table, of which the columns are given as `Table` has them."""
+        cdef Table table = Table(columns, n)
+        cdef bint simple = self.prepare(table)
+        cdef Py_ssize_t i = 0, again = 0, pause = FEW_ROWS, end
         cdef int trouble = FINE
+        with nogil:
+            while i < n and trouble == FINE:
+                if simple and i >= again:
+                    end = min(i + FEW_ROWS, n)
+                    if self.take_full(table, i, end):
+                        i, pause = end, FEW_ROWS
+                        continue
+                    again, pause = i + pause, min(2 * pause, LONGEST_PAUSE)    # it may be in vain for the next, too
+                trouble = self.take_row(table, i)
+                i += 1
+        if trouble == TOO_WILD:
+            self.refuse_row(table)
+        expect(trouble)
+
+    cdef bint prepare(self, Table table) except -1:
+        """Get ready for a table; says whether its rows may be such as `take_full` takes."""
+        cdef Py_ssize_t j
+        cdef bint simple = self.plan.bits == 0 and self.plan.crosses == 0 and self.plan.apart and table.m > 0
+        cdef const Column* c
+        for j in range(table.m):
+            c = &self.plan.columns[j]
+            table.cells[j].category = self.plan.bits == 0 and c.kind != TEXT and c.slot < 0
+            table.places[j] = c.place
+            simple = simple and (table.cells[j].category if table.cells[j].number == NULL else c.place >= 0)
+        if simple and (self.work.reserve_rows(self.at.rows + table.n) < 0
+                       or self.work.reserve_values(self.at.values + table.n * table.m) < 0):
+            raise MemoryError(f"no memory for {table.n} rows")
+        return simple
+
+    cdef bint take_full(self, Table table, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+        """Append a few rows in which every cell is one feature; False if there is another among them, and then none.
+
+        Names are numbered in the order in which `take_row` meets them.
+        """
+        cdef Py_ssize_t i, j, m = table.m
+        cdef int* index = self.work.index + self.at.values
+        cdef int place
+        if self.at.values + (end - begin) * m > self.work.values_room:
+            return False
+        if not rows_of_columns(end - begin, m, table.values_from(begin), self.work.value + self.at.values,
+                               self.work.norm2 + self.at.rows, LIMIT * LIMIT):
+            return False
+        for i in range(begin, end):
+            memcpy(index, table.places, m * sizeof(int))
+            for j in range(table.strings_n):
+                place = self.category_place(&table.cells[table.strings[j]], table.strings[j], i)
+                if place < 0:
+                    self.known = self.names.n    # these are the first that `take_row` will meet
+                    return False
+                index[table.strings[j]] = place
+            index += m
+        for _ in range(end - begin):
+            self.work.y[self.at.rows], self.work.name[self.at.rows] = NAN, -1
+            self.at.rows += 1
+            self.at.values += m
+            self.work.start[self.at.rows] = self.at.values
+        self.k, self.known, self.at.features = self.at.values, self.names.n, <int> self.names.n
+        return True
+
+    cdef int take_row(self, Table table, Py_ssize_t i) noexcept nogil:
+        """Append row i, whatever is in it."""
+        cdef Py_ssize_t j
         cdef double x
-        try:
-            if cells == NULL:
-                raise MemoryError
-            for j, column in enumerate(columns):
-                c = &cells[j]
-                if not isinstance(column, tuple):
-                    numbers = column
-                    if len(numbers) != n:
-                        raise ValueError(f"column {j} has {len(numbers)} of {n} values")
-                    c.number = &numbers[0] if n else NULL
-                    continue
-                offsets, text, valid = column[:3]
-                strings = n
-                if len(column) == 4:
-                    codes = column[3]
-                    strings = len(valid)
-                    c.code, c.place = &codes[0] if n else NULL, <int*> calloc(max(strings, 1), sizeof(int))
-                    if c.place == NULL:
-                        raise MemoryError
-                    if len(codes) != n or np.max(codes, initial=-1) >= strings:
-                        raise ValueError(f"column {j}: its codes do not fit")
-                if len(offsets) != strings + 1 or len(valid) != strings or len(text) < offsets[strings] + PADDING:
-                    raise ValueError(f"column {j}: its arrays do not fit")
-                c.offset, c.text, c.known = &offsets[0], <const char*> &text[0], &valid[0] if strings else NULL
-            with nogil:
-                for i in range(n):
-                    trouble = self.begin_row()
-                    for j in range(m):
-                        if trouble:
-                            break
-                        c = &cells[j]
-                        if c.number == NULL:
-                            trouble = self.cell_string(c, j, i)
-                            continue
-                        x = c.number[i]
-                        if x != x:
-                            trouble = self.missing(j)
-                        elif -LIMIT <= x <= LIMIT:
-                            trouble = self.number(j, x)
-                        else:
-                            trouble = TOO_WILD
-                    if trouble == FINE:
-                        trouble = self.end_row()
-                    if trouble:
-                        break
-            if trouble == TOO_WILD:
-                where = f"row {self.at.rows}"
-                for j in range(m):
-                    if cells[j].number != NULL and not -LIMIT <= cells[j].number[self.at.rows] <= LIMIT:
-                        refuse(f"{where}, column {self.plan.names[j]!r}", cells[j].number[self.at.rows])
-                raise DataError(f"{where}: a product of crossed columns is beyond +-{LIMIT:g}")
-            expect(trouble)
-        finally:
-            for j in range(m if cells != NULL else 0):
-                free(cells[j].place)
-            free(cells)
+        cdef int trouble = self.begin_row()
+        for j in range(table.m):
+            if trouble:
+                return trouble
+            if table.cells[j].number == NULL:
+                trouble = self.cell_string(&table.cells[j], j, i)
+                continue
+            x = table.cells[j].number[i]
+            if x != x:
+                trouble = self.missing(j)
+            elif -LIMIT <= x <= LIMIT:
+                trouble = self.number(j, x)
+            else:
+                trouble = TOO_WILD
+        return trouble or self.end_row()
 
     cdef inline int cell_string(self, const Cells* c, Py_ssize_t column, Py_ssize_t i) noexcept nogil:
         """Cell i of a column of strings."""
-        cdef Py_ssize_t k = self.k
-        cdef int place, trouble
+        cdef int place = self.category_place(c, column, i) if c.category else -1
+        if place >= 0 and self.k < self.work.values_room and self.names.last[place] < self.at.values:
+            self.put(place, 1)
+            return FINE
         if c.code != NULL:
             i = c.code[i]
         if i < 0 or c.known == NULL or not c.known[i]:
             return self.missing(column)
-        place = 0 if c.code == NULL else c.place[i]
-        if place and k < self.work.values_room and self.names.last[place - 1] < self.at.values:
-            self.put(place - 1, 1)
-            return FINE
-        trouble = self.string(column, c.text + c.offset[i], c.offset[i + 1] - c.offset[i])
-        # A category is one feature wherever it stands, and its place is remembered.
-        if c.code != NULL and self.k == k + 1 and self.is_category(column, c.text + c.offset[i],
-                                                                   c.offset[i + 1] - c.offset[i]):
-            c.place[i] = self.work.index[k] + 1
-        return trouble
+        return self.string(column, c.text + c.offset[i], c.offset[i + 1] - c.offset[i])
 
-    cdef bint is_category(self, Py_ssize_t column, const char* text, Py_ssize_t n) noexcept nogil:
-        """Whether a string is by itself the name of a feature that need not be crossed."""
-        cdef const Column* c = &self.plan.columns[column]
-        return self.plan.bits == 0 and c.kind != TEXT and c.slot < 0 and not is_date(text, n)
+    cdef inline int category_place(self, const Cells* c, Py_ssize_t column, Py_ssize_t i) noexcept nogil:
+        """The place of the one feature that a cell of categories is, remembered if it recurs; -1 if it is another."""
+        cdef const Column* name
+        cdef const char* text
+        cdef Py_ssize_t n
+        cdef int place
+        if c.code != NULL:
+            i = c.code[i]
+            if i >= 0 and c.place[i]:
+                return c.place[i] - 1
+        if i < 0 or c.known == NULL or not c.known[i]:
+            return -1
+        text, n, name = c.text + c.offset[i], c.offset[i + 1] - c.offset[i], &self.plan.columns[column]
+        if is_date(text, n):
+            return -1
+        place = self.names.number(name.name, name.length, 61, text, n, murmur3(text, n, name.hash))
+        if c.code != NULL:
+            c.place[i] = place + 1
+        return place
+
+    cdef int refuse_row(self, Table table) except -1:
+        """Say what is too wild in the row that is not whole."""
+        cdef Py_ssize_t j
+        cdef const double* number
+        where = f"row {self.at.rows}"
+        for j in range(table.m):
+            number = table.cells[j].number
+            if number != NULL and not -LIMIT <= number[self.at.rows] <= LIMIT:
+                refuse(f"{where}, column {self.plan.names[j]!r}", number[self.at.rows])
+        raise DataError(f"{where}: a product of crossed columns is beyond +-{LIMIT:g}")
 
     cdef Block block(self, list labels, Py_ssize_t lines, list bad, Py_ssize_t bad_count):
         """The rows that are whole."""

@@ -59,15 +59,20 @@ def frame_kinds(frame: Any, features: Features, schema: dict[str, str]) -> dict[
 
 
 def table_rows(
-    columns: list[np.ndarray | Strings], kinds: dict[str, str], n: int, features: Features, crowd: Crowd | None
+    columns: list[np.ndarray | Strings],
+    kinds: dict[str, str],
+    n: int,
+    features: Features,
+    crowd: Crowd | None,
+    names: Names | None = None,
 ) -> Rows:
-    """The rows of a table given column by column."""
+    """The rows of a table given column by column; `names` are those of rows before, if these may go on with them."""
     if not features.bits and not features.cross and columns and all(isinstance(one, np.ndarray) for one in columns):
         rows = stacked(columns)
         if rows is not None:
             rows.names, rows.schema = Names(kinds), kinds
             return rows
-    encoder = Encoder(Plan(features, kinds.items(), crowd), 16 * n)
+    encoder = Encoder(Plan(features, kinds.items(), crowd), 16 * n, names)
     encoder.take_columns(columns, n)
     rows = encoder.rows()
     rows.schema = kinds
