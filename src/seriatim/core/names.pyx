@@ -11,6 +11,7 @@ cdef class Names:
     """A hash table of UTF-8 strings; a name is a prefix, a mark and a word, or without a mark a word alone."""
 
     def __init__(self, names=()):
+        self.places = {}
         for name in names:
             self.append(name)
 

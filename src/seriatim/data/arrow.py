@@ -17,7 +17,7 @@ from seriatim.data.tables import check_columns, known_label, label_column
 from seriatim.errors import DataError
 from seriatim.features import Features
 from seriatim.features.encode import Crowd
-from seriatim.features.frames import arrow_column, frame_kinds, object_rows, table_rows
+from seriatim.features.frames import Dictionary, arrow_column, frame_kinds, object_rows, table_rows
 
 BATCH = 1 << 16  # rows of a batch, at most
 CELLS = 1 << 20  # of a batch, about
@@ -117,6 +117,7 @@ def tables(
 
     seen = 0
     label, kinds = None, {}
+    dictionaries: list[Dictionary] = []
     for batch in map(partial(typed, schema=schema), batches(file, format, name, coded=True)):
         n, names = batch.num_rows, batch.schema.names
         if not seen:  # it is the same for all batches
@@ -127,11 +128,12 @@ def tables(
                 inputs = pa.Table.from_batches([batch])
                 inputs = inputs if label is None else inputs.drop_columns([label])
                 kinds = frame_kinds(nw.from_native(inputs), features, schema)
+                dictionaries = [Dictionary() for _ in kinds]
                 schema |= {**kinds, **({} if label is None else {label: "label"})}
             y = np.full(n, np.nan) if label is None else labels(batch.column(label), label, labelled)
             columns = batch.select(list(kinds))
             if "objects" not in kinds.values():
-                columns = list(map(arrow_column, columns.columns, kinds.values()))
+                columns = list(map(arrow_column, columns.columns, kinds.values(), dictionaries))
         seen += n
         yield n, y, kinds, columns
 

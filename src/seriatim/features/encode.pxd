@@ -107,6 +107,7 @@ cdef class Encoder:
     cdef int number(self, Py_ssize_t column, double x) noexcept nogil
     cdef bint prepare(self, Table table) except -1
     cdef bint take_full(self, Table table, Py_ssize_t begin, Py_ssize_t end) noexcept nogil
+    cdef bint take_places(self, Table table, Py_ssize_t i, int* index) noexcept nogil
     cdef int take_row(self, Table table, Py_ssize_t i) noexcept nogil
     cdef int cell_string(self, const Cells* c, Py_ssize_t column, Py_ssize_t i) noexcept nogil
     cdef int category_place(self, const Cells* c, Py_ssize_t column, Py_ssize_t i) noexcept nogil

@@ -480,7 +480,7 @@ cdef class Encoder:
 
     def take_columns(self, list columns, Py_ssize_t n):
         """Append n rows of a table, of which the columns are given as `Table` has them."""
-        cdef Table table = Table(columns, n)
+        cdef Table table = Table(columns, n, {} if self.names is None else self.names.places)
         cdef bint simple = self.prepare(table)
         cdef Py_ssize_t i = 0, again = 0, pause = FEW_ROWS, end
         cdef int trouble = FINE
@@ -520,27 +520,37 @@ cdef class Encoder:
         """
         cdef Py_ssize_t i, j, m = table.m
         cdef int* index = self.work.index + self.at.values
-        cdef int place
+        cdef bint known = True
         if self.at.values + (end - begin) * m > self.work.values_room:
             return False
         if not rows_of_columns(end - begin, m, table.values_from(begin), self.work.value + self.at.values,
                                self.work.norm2 + self.at.rows, LIMIT * LIMIT):
             return False
-        for i in range(begin, end):
-            memcpy(index, table.places, m * sizeof(int))
-            for j in range(table.strings_n):
-                place = self.category_place(&table.cells[table.strings[j]], table.strings[j], i)
-                if place < 0:
-                    self.known = self.names.n    # these are the first that `take_row` will meet
-                    return False
-                index[table.strings[j]] = place
-            index += m
+        for i in range(end - begin):
+            memcpy(index + i * m, table.places, m * sizeof(int))
+        for j in range(table.strings_n):
+            known &= known_places(&table.cells[table.strings[j]], begin, end, index + table.strings[j], m)
+        for i in range(0 if known else end - begin):
+            if not self.take_places(table, begin + i, index + i * m):
+                self.known = self.names.n    # these are the first that `take_row` will meet
+                return False
         for _ in range(end - begin):
             self.work.y[self.at.rows], self.work.name[self.at.rows] = NAN, -1
             self.at.rows += 1
             self.at.values += m
             self.work.start[self.at.rows] = self.at.values
         self.k, self.known, self.at.features = self.at.values, self.names.n, <int> self.names.n
+        return True
+
+    cdef bint take_places(self, Table table, Py_ssize_t i, int* index) noexcept nogil:
+        """The features of the strings of row i, of which some may be new; False if a cell is not one feature."""
+        cdef Py_ssize_t j
+        cdef int column
+        for j in range(table.strings_n):
+            column = table.strings[j]
+            index[column] = self.category_place(&table.cells[column], column, i)
+            if index[column] < 0:
+                return False
         return True
 
     cdef int take_row(self, Table table, Py_ssize_t i) noexcept nogil:
@@ -622,6 +632,22 @@ cdef class Encoder:
 
 
 USUAL = re.compile(TOKEN)
+
+
+cdef inline bint known_places(const Cells* c, Py_ssize_t begin, Py_ssize_t end, int* index, Py_ssize_t m) \
+        noexcept nogil:
+    """The features of some cells of a column, m places apart; False if not all are remembered."""
+    cdef Py_ssize_t i
+    cdef int place
+    if c.code == NULL:
+        return False
+    for i in range(begin, end):
+        place = c.place[c.code[i]] if c.code[i] >= 0 else 0
+        if place == 0:
+            return False
+        index[0] = place - 1
+        index += m
+    return True
 
 
 cdef int expect(int trouble) except -1:

@@ -158,7 +158,20 @@ def strings(name: str, values: list[Any]) -> Strings:
     return offsets, np.frombuffer(b"".join(texts) + bytes(PADDING), dtype=np.uint8), valid
 
 
-def arrow_column(array: Any, kind: str) -> np.ndarray | Strings:
+class Dictionary:
+    """The strings of a column that recur: the same objects as long as they do not change from batch to batch."""
+
+    def __init__(self) -> None:
+        self.array: Any = None
+        self.known: Strings = ()
+
+    def strings(self, array: Any) -> Strings:
+        if self.array is None or not array.equals(self.array):
+            self.array, self.known = array, arrow_strings(array)
+        return self.known
+
+
+def arrow_column(array: Any, kind: str, dictionary: Dictionary | None = None) -> np.ndarray | Strings:
     """The same of a column of Arrow; numbers without narwhals, which would take longer than reading them."""
     if kind in ("number", "flag"):
         return arrow_numbers(array)
@@ -167,7 +180,7 @@ def arrow_column(array: Any, kind: str) -> np.ndarray | Strings:
 
     one = array.chunk(0) if isinstance(array, pa.ChunkedArray) and array.num_chunks == 1 else array
     if isinstance(one, pa.DictionaryArray) and one.type.value_type in (pa.string(), pa.large_string()):
-        return *arrow_strings(one.dictionary), arrow_codes(one)
+        return *(dictionary or Dictionary()).strings(one.dictionary), arrow_codes(one)
     whole = array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
     return column(nw.from_native(whole, series_only=True), kind)
 

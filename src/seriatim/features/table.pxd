@@ -10,7 +10,7 @@ cdef struct Cells:                     # of a column, as one of three kinds
     const char* text
     const unsigned char* known
     const int* code                    # the string of each cell, if they recur; negative: missing
-    int* place                         # by string: 1 + its place among the names of the block, 0 until it is known
+    int* place                         # by such a string: 1 + its place among the names, 0 until it is known
     bint category                      # a string that is no date is one feature, wherever it stands
 
 
@@ -18,6 +18,7 @@ cdef struct Cells:                     # of a column, as one of three kinds
 cdef class Table:
     cdef readonly Py_ssize_t n, m      # rows and columns
     cdef list arrays                   # which the cells point into
+    cdef dict remembered               # by column: the strings of its last dictionary, and their places
     cdef Cells* cells                  # by column
     cdef int* strings                  # the columns of strings
     cdef Py_ssize_t strings_n
@@ -27,6 +28,7 @@ cdef class Table:
 
     cdef int take_numbers(self, Py_ssize_t j, const double[::1] numbers) except -1
     cdef int take_strings(self, Py_ssize_t j, tuple column) except -1
+    cdef int take_places(self, Py_ssize_t j, strings, Py_ssize_t n) except -1
 
     cdef inline const double** values_from(self, Py_ssize_t row) noexcept nogil:
         """The values of each column from a row on; there are FEW_ROWS of them where it is one of strings."""

@@ -10,11 +10,14 @@ PADDING = 64                           # readable bytes behind the strings of a 
 cdef class Table:
     """n rows. A column is an array of numbers, of which NaN is missing, or strings as (offsets, bytes, valid): string i
     is bytes[offsets[i]:offsets[i + 1]] where valid[i]; or strings that recur, as the same of each one and, last, codes:
-    cell i is string codes[i], or missing if that is negative."""
+    cell i is string codes[i], or missing if that is negative.
 
-    def __cinit__(self, list columns, Py_ssize_t n):
+    `remembered` says of the strings of tables before, which are the same if their offsets are the same object, where
+    they stand among the names; and then of these."""
+
+    def __cinit__(self, list columns, Py_ssize_t n, dict remembered):
         cdef Py_ssize_t j
-        self.n, self.m, self.arrays = n, len(columns), columns
+        self.n, self.m, self.arrays, self.remembered = n, len(columns), list(columns), remembered
         self.cells = <Cells*> calloc(max(self.m, 1), sizeof(Cells))
         self.strings = <int*> calloc(max(self.m, 1), sizeof(int))
         self.values = <const double**> calloc(max(self.m, 1), sizeof(void*))
@@ -30,9 +33,6 @@ cdef class Table:
                 self.take_numbers(j, column)
 
     def __dealloc__(self):
-        cdef Py_ssize_t j
-        for j in range(self.m if self.cells != NULL else 0):
-            free(self.cells[j].place)
         free(self.cells)
         free(self.strings)
         free(self.values)
@@ -56,12 +56,23 @@ cdef class Table:
             strings = len(valid)
             if len(codes) != self.n or np.max(codes, initial=-1) >= strings:
                 raise ValueError(f"column {j}: its codes do not fit")
-            c.code, c.place = &codes[0] if self.n else NULL, <int*> calloc(max(strings, 1), sizeof(int))
-            if c.place == NULL:
-                raise MemoryError(f"no memory for {strings} strings")
+            c.code = &codes[0] if self.n else NULL
+            self.take_places(j, column[0], strings)
         if len(offsets) != strings + 1 or len(valid) != strings or len(text) < offsets[strings] + PADDING:
             raise ValueError(f"column {j}: its arrays do not fit")
         c.offset, c.text, c.known = &offsets[0], <const char*> &text[0], &valid[0] if strings else NULL
         self.strings[self.strings_n] = <int> j
         self.strings_n += 1
+        return 0
+
+    cdef int take_places(self, Py_ssize_t j, strings, Py_ssize_t n) except -1:
+        """Where the n strings of a dictionary stand, as far as that is known."""
+        cdef int[::1] view
+        known, places = self.remembered.get(j, (None, None))
+        if known is not strings:
+            places = np.zeros(max(n, 1), np.int32)
+            self.remembered[j] = strings, places
+        view = places
+        self.cells[j].place = &view[0]
+        self.arrays.append(places)
         return 0
