@@ -12,7 +12,7 @@ cdef class Names:
     cdef int* slot                     # the number of a name + 1 at the place of its hash or after it; 0 is free
     cdef Py_ssize_t n, used, room, text_room, slots
     cdef Py_ssize_t learned            # of the first so many, a model has columns
-    cdef dict places                   # for the same: by column, where the strings of a dictionary stand
+    cdef dict places                   # for whoever puts rows together: those of the strings of dictionaries
 
     cdef int grow(self, Py_ssize_t length) noexcept nogil
     cdef Py_ssize_t place(self, uint32_t hash) noexcept nogil
