@@ -488,6 +488,7 @@ class KernelPerceptron(KernelClassifier):
 class LASVM(KernelClassifier):
     C: float
     tau: float
+    beyond: float
     selection: Literal["random", "gradient", "margin"]
     candidates: int
     kernel: Any
@@ -502,6 +503,7 @@ class LASVM(KernelClassifier):
         *,
         C: float = ...,
         tau: float = ...,
+        beyond: float = ...,
         selection: Literal["random", "gradient", "margin"] = ...,
         candidates: int = ...,
         sigma: float | Literal["median"] = ...,

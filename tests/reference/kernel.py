@@ -316,20 +316,23 @@ class LASVM(Machine):
     on each is PROCESSed, then one REPROCESS. S is in the order in which rows came into it. b = (g_i + g_j) / 2 is that
     of the extremes after the last step, before rows leave S: of what leaves it is true that it needs no alpha at this
     b. As in lasvm.c, they leave after every REPROCESS, be there a step or not; by the paper's words a machine that has
-    nothing left to improve would keep every row that it is shown. A row whose values and label are those of
-    a row in S is that row (here: has its number), so that a second epoch does not give an example a second alpha.
+    nothing left to improve would keep every row that it is shown. Also as there, FINISH is steps alone, and rows leave
+    after the last. Ours alone is that rows stay until then which are beyond the extremes by less than `beyond`, and by
+    less than the mean g_i - g_j of the last steps, as a mean that forgets 1/1000 a round has it. A row whose values and
+    label are those of a row in S is that row (here: has its number), so that a second epoch does not give an example a
+    second alpha.
 
     What the last bit would decide: of gradients within 1e-9 of the extreme the first in S is taken, as a step inside
     the bounds makes g_i and g_j equal up to rounding; an alpha within 1e-12 C of the bound that it moves to is set to
     it; a curvature K_ii + K_jj - 2 K_ij below 1e-12 counts as that (libsvm).
     """
 
-    CASES = grid(C=(1.0, 0.1, 10.0), tau=(1e-3,)) + grid(C=(1.0,), tau=(0.1, 1e-6))
+    CASES = grid(C=(1.0, 0.1, 10.0), tau=(1e-3,), beyond=(0.2, 0.0)) + grid(C=(1.0,), tau=(0.1, 1e-6))
 
-    def __init__(self, *args, C=1.0, tau=1e-3, **kwargs):
+    def __init__(self, *args, C=1.0, tau=1e-3, beyond=0.2, **kwargs):
         super().__init__(*args, **kwargs)
-        self.C, self.tau = C, tau
-        self.S, self.label, self.seeded, self.b = [], {}, False, 0.0
+        self.C, self.tau, self.beyond = C, tau, beyond
+        self.S, self.label, self.seeded, self.b, self.unrest = [], {}, False, 0.0, 0.0
 
     def step(self, i, label):
         self.label[i] = label
@@ -353,19 +356,25 @@ class LASVM(Machine):
         return self.move(up, down)
 
     def reprocess(self, moved=False):
-        """Whether there was a pair to improve; `moved` tells that PROCESS found one."""
-        again = self.move(*self.extremes())
+        """A step, if there is a pair to improve; `moved` tells that PROCESS found one."""
+        (up, down), g = self.extremes(), self.gradients()
+        again = self.move(up, down)
+        self.unrest += ((g[up] - g[down] if again else 0) - self.unrest) / 1000
+        self.settle(moved or again, min(self.beyond, self.unrest))
+
+    def settle(self, moved, beyond):
         y, g, (up, down) = self.sides(), self.gradients(), self.extremes()
-        if moved or again:
+        if moved:
             self.b = (g[up] + g[down]) / 2
         if up is not None and down is not None:
-            useless = ((y < 0) & (g >= g[up])) | ((y > 0) & (g <= g[down]))
+            useless = ((y < 0) & (g >= g[up] + beyond)) | ((y > 0) & (g <= g[down] - beyond))
             self.S = [s for s, k in zip(self.S, useless, strict=True) if self.w[s] != 0 or not k]
-        return again
 
     def finish(self):
-        while self.reprocess():
-            pass
+        moved = False
+        while self.move(*self.extremes()):
+            moved = True
+        self.settle(moved, 0)
 
     def sides(self):
         return np.array([self.side(self.label[s]) for s in self.S])
