@@ -12,7 +12,7 @@ from seriatim.core.learner cimport Learner, Linear
 from seriatim.core.memory cimport resize
 from seriatim.core.random cimport random_below, random_uniform
 from seriatim.core.row cimport Row, dot, record, sum_of_squares, value
-from seriatim.sparse.strongest cimport Entry, Strongest
+from seriatim.sparse.strongest cimport NONE, Entry, Strongest, weaker
 
 from seriatim.core.table import ascend
 from seriatim.errors import ModelError, ParameterError
@@ -29,14 +29,62 @@ cdef extern from *:
         memcpy(&bits, &x, sizeof bits);
         return bits;
     }
+
+    /* x, or 0; not by a branch, which nobody could foretell. */
+    static inline double only(int yes, double x)
+    {
+        long long bits = bits_of(x) & -(long long)yes;
+        memcpy(&x, &bits, sizeof x);
+        return x;
+    }
     """
     long long bits_of(double x) noexcept nogil
-
-cdef enum:
-    BATCH = 128    # features at a time
+    double only(bint yes, double x) noexcept nogil
 
 cdef double LEAST = 1e-100    # no variance falls below it
 cdef double MOST = 1e100      # nor is a step larger: where numbers end, so does the paper's arithmetic
+
+
+# Where the classes are a constant, one, there are no loops over them. Nobody could foretell branches here.
+
+cdef inline double magnitude(const double* w, Py_ssize_t classes) noexcept nogil:
+    cdef double sum = fabs(w[0])
+    cdef Py_ssize_t k
+    for k in range(1, classes):
+        sum += fabs(w[k])
+    return sum
+
+
+cdef inline double drop(double* w, bint weak, Py_ssize_t classes) noexcept nogil:
+    """The weights of a feature become 0 if it is weak; returns their squares."""
+    cdef double squares = 0, gone
+    cdef Py_ssize_t k
+    for k in range(classes):
+        gone = only(weak, w[k])
+        w[k] -= gone
+        squares += gone * gone
+    return squares
+
+
+cdef inline void refuse(Selection self, long long low, long long floor, Py_ssize_t classes) noexcept nogil:
+    cdef Py_ssize_t i = 0, k, n = self.rest, above = 0, between = 0, width = self.table.width
+    cdef double* table = self.table.data
+    cdef double* w
+    cdef double lost[4]
+    cdef long long key
+    lost[0] = lost[1] = lost[2] = lost[3] = 0
+    while i < n:
+        for k in range(4):    # sums in four lanes
+            if i + k < n:
+                w = table + self.others[i + k] * width
+                key = self.sign * bits_of(magnitude(w + self.field * classes, classes))
+                self.above[above] = self.between[between] = self.others[i + k]
+                above += key > floor
+                between += (key >= low) & (key <= floor)
+                lost[k] += drop(w, key < low, classes)
+        i += 4
+    self.lost += (lost[0] + lost[1]) + (lost[2] + lost[3])
+    self.n_above, self.n_between = above, between
 
 
 cdef class Selection(Linear):
@@ -50,78 +98,131 @@ cdef class Selection(Linear):
     cdef Strongest kept
     cdef Py_ssize_t field
     cdef long long sign
+    cdef int* others          # the features of a row that are not kept,
+    cdef int* above           # those of them that are not below the weakest that was kept before,
+    cdef int* between         # those that are, but not below what is the weakest now,
+    cdef int* fallen          # and those that are kept, and weaker than was known
+    cdef Py_ssize_t rest, n_above, n_between, n_fallen
+    cdef Py_ssize_t below     # how many are kept that are weaker than all that was kept before
+    cdef double lost          # the squares of the weights that became 0
+    cdef Py_ssize_t room      # for so many in each list
 
     def __init__(self, Py_ssize_t k, tuple companions=(), bint bounded=False):
         Linear.__init__(self, False, companions, bounded)
         self.kept = Strongest(k)
         self.field, self.sign = len(companions), -1 if companions else 1
         self.weighted = True
+        self.grow(1)
+
+    def __dealloc__(self):
+        free(self.others)
+        free(self.above)
+        free(self.between)
+        free(self.fallen)
 
     cdef int grow(self, Py_ssize_t rows) except -1:
         Linear.grow(self, rows)
+        cdef Py_ssize_t room = self.table.capacity
+        if rows > self.room:
+            if (resize(<void**> &self.others, room, sizeof(int)) < 0
+                    or resize(<void**> &self.above, room, sizeof(int)) < 0
+                    or resize(<void**> &self.between, room, sizeof(int)) < 0
+                    or resize(<void**> &self.fallen, room, sizeof(int)) < 0):
+                raise MemoryError(f"no memory to choose among {rows} features")
+            self.room = room
         return self.kept.grow(rows)
 
-    cdef inline long long strength(self, Py_ssize_t j) noexcept nogil:
-        """Of the feature with this record; whole numbers are compared in less time."""
-        cdef const double* w = self.table.data + j * self.table.width + self.field * self.classes
-        cdef double sum = fabs(w[0])
-        cdef Py_ssize_t k
-        for k in range(1, self.classes):
-            sum += fabs(w[k])
-        return self.sign * bits_of(sum)
+    cdef inline Entry entry(self, Py_ssize_t j) noexcept nogil:
+        """The feature with this record and its strength; whole numbers are compared in less time."""
+        cdef const double* w = self.table.data + j * self.table.width
+        return Entry(self.sign * bits_of(magnitude(w + self.field * self.classes, self.classes)), <int> j)
+
+    cdef inline void drop(self, Py_ssize_t j) noexcept nogil:
+        self.lost += drop(self.table.data + j * self.table.width, True, self.classes)
 
     cdef void choose(self, const Row* x, bint weakened) noexcept nogil:
-        """Keep the k strongest, where only the features of a row may have changed; `weakened`, to less, too."""
-        cdef Py_ssize_t i, j, k, n
-        cdef double lost = 0
-        cdef int[BATCH] offered
-        cdef Entry one
-        for i in range(-1 if weakened else x.n, x.n):
-            j = record(x, i)
-            if self.kept.holds(j):
-                self.kept.lower(j, self.strength(j))
-        i = -1
-        while i < x.n:
-            n = 0
-            while i < x.n and n < BATCH:    # nobody could foretell a branch here
-                offered[n] = <int> record(x, i)
-                n += (value(x, i) != 0) & (not self.kept.holds(offered[n]))
-                i += 1
-            for k in range(n):
-                j = offered[k]
-                one = Entry(self.strength(j), <int> j)
-                if not self.kept.refuses(one):
-                    self.find_weakest(one)
-                    j = self.kept.offer(one)
-                if j >= 0:
-                    lost += self.drop(j)
+        """Keep the k strongest, where only the features of a row may have changed; `weakened`, to less, too.
+
+        Others that are weaker than all that is kept are dropped at once. Where as many are above the weakest that was
+        kept as of these have fallen below it, they take their places, and all that is below is dropped.
+        """
+        cdef Py_ssize_t i, taken = 0
+        cdef Entry one, floor = self.kept.floor(), low
+        self.lost = 0
+        low = self.part(x, weakened, floor)
+        if self.classes == 1:
+            refuse(self, low.key, floor.key, 1)
+        else:
+            refuse(self, low.key, floor.key, self.classes)
+        if self.n_above < self.below:
+            floor = NONE
+        for i in range(self.n_fallen):
+            one = self.entry(self.fallen[i])
+            if weaker(one, floor):
+                self.kept.replace(one.record, self.entry(self.above[taken]))
+                self.drop(one.record)
+                taken += 1
+            else:
+                self.kept.lower(one)
+        self.settle()
+        for i in range(taken, self.n_above):
+            self.offer(self.above[i])
+        for i in range(self.n_between):
+            if weaker(self.entry(self.between[i]), floor):
+                self.drop(self.between[i])
+            else:
+                self.offer(self.between[i])
         if self.bounded:
-            self.norm2 -= self.scale * self.scale * lost
+            self.norm2 -= self.scale * self.scale * self.lost
 
-    cdef void find_weakest(self, Entry one) noexcept nogil:
-        """Tell the true keys of those that are weaker than a feature which may be kept, by keys that have grown."""
-        cdef long long key
-        while self.kept.n == self.kept.k and not self.kept.refuses(one):
-            key = self.strength(self.kept.heap[0].record)
-            if key == self.kept.heap[0].key:
+    cdef Entry part(self, const Row* x, bint weakened, Entry floor) noexcept nogil:
+        """List what is not kept of a row, and what is, but has fallen; returns the weakest that is kept now.
+
+        Unless they were weakened nothing is below the floor that is kept, and only what is not need be looked for.
+        """
+        cdef Py_ssize_t i, held = 0, rest = 0, fallen = 0, below = 0
+        cdef Entry one, low = floor
+        cdef bint holds
+        cdef int j
+        for i in range(-1, x.n):
+            j = <int> record(x, i)
+            holds = weakened and self.kept.holds(j)
+            self.fallen[held] = self.others[rest] = j
+            held += holds
+            rest += (not holds) & (value(x, i) != 0)
+        for i in range(held):
+            one = self.entry(self.fallen[i])
+            self.fallen[fallen] = one.record
+            fallen += one.key < self.kept.known_key(one.record)
+            below += weaker(one, floor)
+            low = one if weaker(one, low) else low
+        self.rest, self.n_fallen, self.below = rest, fallen, below
+        return low
+
+    cdef inline void offer(self, Py_ssize_t j) noexcept nogil:
+        cdef Py_ssize_t weakest
+        if self.kept.holds(j):
+            return
+        weakest = self.kept.offer(self.entry(j))
+        if weakest >= 0:
+            self.drop(weakest)
+        if weakest != j:
+            self.settle()
+
+    cdef void settle(self) noexcept nogil:
+        """Let the weakest that is kept be so in truth: what is done does then not depend on what was known when."""
+        cdef Entry one
+        while self.kept.n == self.kept.k:
+            one = self.entry(self.kept.heap[0].record)
+            if one.key == self.kept.heap[0].key:
                 break
-            self.kept.sink(0, Entry(key, self.kept.heap[0].record))
-
-    cdef inline double drop(self, Py_ssize_t j) noexcept nogil:
-        """The weights of a feature become 0; returns their squares."""
-        cdef double* w = self.table.data + j * self.table.width
-        cdef double squares = 0
-        cdef Py_ssize_t k
-        for k in range(self.classes):
-            squares += w[k] * w[k]
-            w[k] = 0
-        return squares
+            self.kept.sink(0, one)
 
     cdef void weigh(self) noexcept nogil:
         """The strength of all that is kept, anew."""
         cdef Py_ssize_t i
         for i in range(self.kept.n):
-            self.kept.heap[i].key = self.strength(self.kept.heap[i].record)
+            self.kept.heap[i] = self.entry(self.kept.heap[i].record)
         self.kept.order()
 
     def reclass(self, list source, list factor):
@@ -282,7 +383,7 @@ cdef class PartlySeen(Truncated):
     cdef char* met                # whether a record is one of them
     cdef int* index               # the row as it is seen
     cdef double* values
-    cdef Py_ssize_t known, room   # records of these arrays
+    cdef Py_ssize_t known, space  # records of these arrays
 
     def __init__(self, Py_ssize_t k, double eta, double lam, double epsilon, unsigned long long seed):
         Truncated.__init__(self, k, eta, lam, 1)
@@ -295,13 +396,13 @@ cdef class PartlySeen(Truncated):
         free(self.values)
 
     cdef int grow(self, Py_ssize_t rows) except -1:
-        cdef Py_ssize_t room = max(rows, 2 * self.room)
+        cdef Py_ssize_t room = max(rows, 2 * self.space)
         Truncated.grow(self, rows)
-        if rows > self.room:
+        if rows > self.space:
             if (resize(<void**> &self.met, room, 1) < 0 or resize(<void**> &self.index, room, sizeof(int)) < 0
                     or resize(<void**> &self.values, room, sizeof(double)) < 0):
                 raise MemoryError(f"no memory for {rows} features")
-            self.room = room
+            self.space = room
         if rows > self.known:
             memset(self.met + self.known, 0, rows - self.known)
             self.known = rows
@@ -312,7 +413,7 @@ cdef class PartlySeen(Truncated):
         self.met[j] = True
 
     cdef bint used(self, Py_ssize_t j) noexcept nogil:
-        return self.kept.holds(j) and self.strength(j) > 0
+        return self.kept.holds(j) and self.entry(j).key > 0
 
     cdef void look(self, const Row* x, Row* seen) noexcept nogil:
         """Of d features any k are drawn, one after another: only those that the row has, for no other would matter."""

@@ -6,6 +6,9 @@ cdef struct Entry:
     int record
 
 
+cdef Entry NONE    # that is weaker than any other
+
+
 cdef inline bint weaker(Entry a, Entry b) noexcept nogil:
     return (a.key < b.key) | ((a.key == b.key) & (a.record > b.record))    # nobody could foretell a branch here
 
@@ -31,8 +34,22 @@ cdef class Strongest:
     cdef inline bint refuses(self, Entry entry) noexcept nogil:
         return self.n == self.k and weaker(entry, self.heap[0])
 
-    cdef inline void lower(self, Py_ssize_t record, long long key) noexcept nogil:
-        """The true key of a record that is held, if it is less than what is known."""
+    cdef inline Entry floor(self) noexcept nogil:
+        """As known, the weakest; what is weaker is refused."""
+        return self.heap[0] if self.n == self.k else NONE
+
+    cdef inline long long known_key(self, Py_ssize_t record) noexcept nogil:
+        return self.heap[self.place[record] - 1].key
+
+    cdef inline void replace(self, Py_ssize_t record, Entry by) noexcept nogil:
+        """A record that is held by another one."""
         cdef Py_ssize_t i = self.place[record] - 1
-        if key < self.heap[i].key:
-            self.rise(i, Entry(key, <int> record))
+        self.place[record] = 0
+        if i > 0 and weaker(by, self.heap[(i - 1) // 4]):
+            self.rise(i, by)
+        else:
+            self.sink(i, by)
+
+    cdef inline void lower(self, Entry one) noexcept nogil:
+        """The true key of a record that is held, which is less than what is known."""
+        self.rise(self.place[one.record] - 1, one)

@@ -3,6 +3,7 @@
 import numpy as np
 
 cimport cython
+from libc.limits cimport INT_MAX, LLONG_MIN
 from libc.stdlib cimport free, qsort
 from libc.string cimport memset
 
@@ -11,9 +12,24 @@ from seriatim.core.memory cimport resize
 from seriatim.errors import ModelError
 
 
+NONE = Entry(LLONG_MIN, INT_MAX)
+
+
 cdef int by_strength(const void* a, const void* b) noexcept nogil:
     cdef Entry one = (<const Entry*> a)[0], other = (<const Entry*> b)[0]
     return <int> weaker(other, one) - <int> weaker(one, other)
+
+
+cdef inline int weakest_of_four(const Entry* heap) noexcept nogil:
+    """By the keys alone, which take no time to compare; seldom are two of them equal."""
+    cdef long long a = heap[0].key, b = heap[1].key, c = heap[2].key, d = heap[3].key
+    cdef long long ab = min(a, b), cd = min(c, d)
+    cdef int i, j
+    if (a == b) | (c == d) | (ab == cd):
+        i, j = weaker(heap[1], heap[0]), 2 + weaker(heap[3], heap[2])
+        return j if weaker(heap[j], heap[i]) else i
+    i, j = b < a, 2 + (d < c)
+    return j if cd < ab else i
 
 
 @cython.final
@@ -87,9 +103,7 @@ cdef class Strongest:
         while below < self.n:
             least = below
             if below + 4 <= self.n:
-                least += weaker(self.heap[below + 1], self.heap[below])
-                other = below + 2 + weaker(self.heap[below + 3], self.heap[below + 2])
-                least += (other - least) * weaker(self.heap[other], self.heap[least])
+                least += weakest_of_four(self.heap + below)
             else:
                 for other in range(below + 1, self.n):
                     least = other if weaker(self.heap[other], self.heap[least]) else least
