@@ -1,15 +1,6 @@
 /* A table given column by column as rows, four rows and four columns at a time. */
+#include "four.h"
 #include "wide.h"
-
-typedef double four __attribute__((vector_size(32)));
-typedef double four_anywhere __attribute__((vector_size(32), aligned(8)));
-
-#if defined(__clang__) || __GNUC__ >= 12
-#define PICK(x, y, a, b, c, d) __builtin_shufflevector(x, y, a, b, c, d)
-#else
-typedef long long which __attribute__((vector_size(32)));
-#define PICK(x, y, a, b, c, d) __builtin_shuffle(x, y, (which) {a, b, c, d})
-#endif
 
 #define SOME(j) (*(const four_anywhere *) (column[j] + i))
 #define PUT(row, x) (*(four_anywhere *) (out + (i + row) * m + j) = x)
@@ -24,17 +15,16 @@ WIDE static int rows_of_columns(Py_ssize_t n, Py_ssize_t m, const double *const 
     for (; i + 4 <= n; i += 4) {
         four s = {0, 0, 0, 0}, t = s, u = s, v = s;
         for (j = 0; j + 4 <= m; j += 4) {
-            const four a = SOME(j), b = SOME(j + 1), c = SOME(j + 2), d = SOME(j + 3);
-            const four ab = PICK(a, b, 0, 4, 2, 6), cd = PICK(c, d, 0, 4, 2, 6);
-            const four AB = PICK(a, b, 1, 5, 3, 7), CD = PICK(c, d, 1, 5, 3, 7);
-            PUT(0, PICK(ab, cd, 0, 1, 4, 5));
-            PUT(1, PICK(AB, CD, 0, 1, 4, 5));
-            PUT(2, PICK(ab, cd, 2, 3, 6, 7));
-            PUT(3, PICK(AB, CD, 2, 3, 6, 7));
+            four a = SOME(j), b = SOME(j + 1), c = SOME(j + 2), d = SOME(j + 3);
             s += a * a;
             t += b * b;
             u += c * c;
             v += d * d;
+            TURN(a, b, c, d);
+            PUT(0, a);
+            PUT(1, b);
+            PUT(2, c);
+            PUT(3, d);
         }
         for (; j < m; j++) {
             const four a = SOME(j);

@@ -15,8 +15,8 @@ from seriatim.sparse.lazy import shared_out
 
 
 cdef extern from "steps.h":
-    void follow_leader(Py_ssize_t m, const double* g, double* z, double* n, double* root, double* w, double l1,
-                       double slower, double least) noexcept nogil
+    void follow_leader(Py_ssize_t m, const double* g, double** place, Py_ssize_t classes, double l1, double slower,
+                       double least) noexcept nogil
 
 
 cdef class Leader(Lazy):
@@ -37,25 +37,18 @@ cdef class Leader(Lazy):
         Linear.raw_scores(self, x, out)
 
     cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
-        cdef Py_ssize_t i = -1, j, m, width = self.table.width, classes = self.classes
+        cdef Py_ssize_t i = -1, m, width = self.table.width
         cdef double* table = self.table.data + column
         cdef double* place[BATCH]
-        cdef double[BATCH] g, w, z, n, root
-        cdef double l1 = self.l1, slower = 1 / self.alpha, least = self.beta / self.alpha + self.l2
+        cdef double[BATCH] g
         while i < x.n:
             m = 0
             while i < x.n and m < BATCH:
                 g[m] = -a * value(x, i)
-                if g[m] * g[m] > 0:
-                    place[m] = table + record(x, i) * width
-                    w[m], z[m] = place[m][0], place[m][classes]
-                    root[m], n[m] = place[m][2 * classes], place[m][3 * classes]
-                    m += 1
+                place[m] = table + record(x, i) * width
+                m += g[m] * g[m] > 0
                 i += 1
-            follow_leader(m, g, z, n, root, w, l1, slower, least)
-            for j in range(m):
-                place[j][0], place[j][classes] = w[j], z[j]
-                place[j][2 * classes], place[j][3 * classes] = root[j], n[j]
+            follow_leader(m, g, place, self.classes, self.l1, 1 / self.alpha, self.beta / self.alpha + self.l2)
 
     def fields(self):
         fields = Lazy.fields(self)
