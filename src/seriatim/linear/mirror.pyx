@@ -15,7 +15,11 @@ from seriatim.parameters import Choice, Flag, Number, decades, powers
 cdef extern from "link.h":
     void map_entries(const Link* by, Py_ssize_t n, const double* theta, double* w) noexcept nogil
     double sum_of_shares(const Link* by, Py_ssize_t n, const double* theta, const double* w) noexcept nogil
-    double step_entries(const Link* by, Py_ssize_t n, const double* step, double* theta, double* w) noexcept nogil
+    double size_of(const Link* by, double theta) noexcept nogil
+    double step_entries(const Link* by, Py_ssize_t n, double* step, const int* record, double* table,
+                        Py_ssize_t width, Py_ssize_t at, double* before, double* top) noexcept nogil
+    Py_ssize_t take_entries(const int* index, const double* value, double constant, Py_ssize_t n, Py_ssize_t* i,
+                            double a, double least, double* step, int* record) noexcept nogil
 
 
 cdef class Euclidean(MarginLearner):
@@ -37,11 +41,6 @@ cdef class Euclidean(MarginLearner):
     cdef void end_round(self) noexcept nogil:
         if self.leader:
             self.scale = rate(self.gradient.schedule, self.gradient.eta, self.t + 1)
-
-
-cdef inline double size(int map, double theta) noexcept nogil:
-    """By which an entry is large: those of exp(theta) alone have no lower bound."""
-    return theta if map == ENTROPY else fabs(theta)
 
 
 cdef inline double larger(double a, double b) noexcept nogil:
@@ -96,33 +95,24 @@ cdef class Linked(Linear):
         """theta += a x in a column."""
         cdef Py_ssize_t i = -1, k, n, width = self.table.width, at = self.theta * self.classes
         cdef double* table = self.table.data + column
-        cdef double* place[BATCH]
-        cdef double[BATCH] step, theta, w
+        cdef double* w
+        cdef double[BATCH] step, before
+        cdef int[BATCH] records
         cdef double top = self.top
         cdef Link by = self.linked()
         a /= self.grain
         if self.outgrown(top + fabs(a) * sqrt(x.norm2)):    # the table must be rebased, or may have to be
             self.fold()
             for i in range(-1, x.n):
-                place[0] = table + record(x, i) * width
-                place[0][at] += a * value(x, i)
+                table[record(x, i) * width + at] += a * value(x, i)
             self.rebase()
             return
         while i < x.n:
-            n = 0
-            while i < x.n and n < BATCH:
-                step[n] = a * value(x, i)
-                if step[n] != 0:
-                    place[n] = table + record(x, i) * width
-                    w[n], theta[n] = place[n][0], place[n][at]
-                    n += 1
-                i += 1
-            self.sum += step_entries(&by, n, step, theta, w)
-            for k in range(n):
-                if self.average:
-                    place[k][self.classes] += self.total * (w[k] - place[k][0])
-                place[k][0], place[k][at] = w[k], theta[k]
-                top = larger(top, size(by.map, theta[k]))
+            n = take_entries(x.index, x.value, x.constant, x.n, &i, a, 0, step, records)
+            self.sum += step_entries(&by, n, step, records, table, width, at, before if self.average else NULL, &top)
+            for k in range(n if self.average else 0):
+                w = table + records[k] * width
+                w[self.classes] += self.total * (w[0] - before[k])
         self.top = top
 
     cdef bint outgrown(self, double top) noexcept nogil:
@@ -134,10 +124,11 @@ cdef class Linked(Linear):
         cdef Py_ssize_t i, k
         cdef double* theta
         cdef double top = -INFINITY
+        cdef Link by = self.linked()
         for i in range(self.first(), self.table.rows):
             theta = self.table.data + i * self.table.width + self.theta * self.classes
             for k in range(self.classes):
-                top = larger(top, size(self.map, theta[k]))
+                top = larger(top, size_of(&by, theta[k]))
         if self.map != P_NORM:
             self.shift = top - 150
         elif top > 0:
@@ -194,7 +185,7 @@ cdef class Linked(Linear):
                 n = self.read(i, column, theta, w)
                 self.sum += sum_of_shares(&by, n, theta, w)
                 for k in range(n):
-                    top = larger(top, size(self.map, theta[k]))
+                    top = larger(top, size_of(&by, theta[k]))
                 i += n
         self.peak, self.top = self.sum, top
         self.scale = self.factor()

@@ -4,7 +4,7 @@ from libc.math cimport sqrt
 
 from seriatim.core.learner cimport Linear
 from seriatim.core.loss cimport Gradient
-from seriatim.core.row cimport Row, dot, record, value
+from seriatim.core.row cimport Row, dot
 from seriatim.sparse.lazy cimport BATCH, Lazy, soft
 
 from seriatim.core.loss import LOSSES
@@ -15,8 +15,12 @@ from seriatim.sparse.lazy import shared_out
 
 
 cdef extern from "steps.h":
-    void follow_leader(Py_ssize_t m, const double* g, double** place, Py_ssize_t classes, double l1, double slower,
-                       double least) noexcept nogil
+    void follow_leader(Py_ssize_t m, const double* g, const int* record, double* table, Py_ssize_t classes, double l1,
+                       double slower, double least) noexcept nogil
+    Py_ssize_t take_entries(const int* index, const double* value, double constant, Py_ssize_t n, Py_ssize_t* i,
+                            double a, double least, double* step, int* record) noexcept nogil
+
+cdef double LEAST = 2.0 ** -537    # of less, or little more, the square is 0
 
 
 cdef class Leader(Lazy):
@@ -37,18 +41,14 @@ cdef class Leader(Lazy):
         Linear.raw_scores(self, x, out)
 
     cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
-        cdef Py_ssize_t i = -1, m, width = self.table.width
+        cdef Py_ssize_t i = -1, m
         cdef double* table = self.table.data + column
-        cdef double* place[BATCH]
+        cdef double slower = 1 / self.alpha, least = self.beta / self.alpha + self.l2
         cdef double[BATCH] g
+        cdef int[BATCH] records
         while i < x.n:
-            m = 0
-            while i < x.n and m < BATCH:
-                g[m] = -a * value(x, i)
-                place[m] = table + record(x, i) * width
-                m += g[m] * g[m] > 0
-                i += 1
-            follow_leader(m, g, place, self.classes, self.l1, 1 / self.alpha, self.beta / self.alpha + self.l2)
+            m = take_entries(x.index, x.value, x.constant, x.n, &i, -a, LEAST, g, records)
+            follow_leader(m, g, records, table, self.classes, self.l1, slower, least)
 
     def fields(self):
         fields = Lazy.fields(self)

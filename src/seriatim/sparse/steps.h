@@ -1,12 +1,11 @@
 /* Steps of the sparse learners over a batch of features, gathered from their records. */
+#include "entries.h"
 #include "four.h"
 #include "lanes.h"
 #include "wide.h"
 #include <math.h>
 
-#define BATCH 128 /* features at most: four roots and quotients cost little more than one */
-
-#define RECORD(s) (*(four_anywhere *) place[s])
+#define RECORD(s) (*(four_anywhere *) (table + 4 * record[s]))
 #define FIELD(f) (*(four_anywhere *) (fields[f] + s))
 
 /* sgn(w) [|w| - by]+, by >= 0. Nobody could foretell a branch here; these are none, and three times as fast. */
@@ -52,33 +51,28 @@ static inline void follow(Py_ssize_t m, const double *restrict g, double *restri
     }
 }
 
-/* The same in the records of w, z, root and n, at the places told. Where there is one class a record is four numbers in
-   a row, and four of them are turned into columns and back in registers. */
-WIDE static void follow_leader(Py_ssize_t m, const double *g, double **place, Py_ssize_t classes, double l1,
-                               double slower, double least)
+/* The same in records of w, z, root and n. Where there is one class a record is four numbers in a row, and four of them
+   are turned into columns and back in registers. */
+WIDE static void follow_leader(Py_ssize_t m, const double *g, const int *record, double *table, Py_ssize_t classes,
+                               double l1, double slower, double least)
 {
-    double fields[4][BATCH], nobody[4] = {0, 0, 0, 0};
-    if (classes == 1) {
-        for (Py_ssize_t s = m; s % 4; s++)
-            place[s] = nobody;
-        for (Py_ssize_t s = 0; s < m; s += 4) {
-            four a = RECORD(s), b = RECORD(s + 1), c = RECORD(s + 2), d = RECORD(s + 3);
-            TURN(a, b, c, d);
-            FIELD(0) = a, FIELD(1) = b, FIELD(2) = c, FIELD(3) = d;
-        }
-    } else
-        for (Py_ssize_t s = 0; s < m; s++)
-            for (int f = 0; f < 4; f++)
-                fields[f][s] = place[s][f * classes];
+    double fields[4][BATCH];
+    Py_ssize_t s = 0, whole = classes == 1 ? m / 4 * 4 : 0;
+    for (; s < whole; s += 4) {
+        four a = RECORD(s), b = RECORD(s + 1), c = RECORD(s + 2), d = RECORD(s + 3);
+        TURN(a, b, c, d);
+        FIELD(0) = a, FIELD(1) = b, FIELD(2) = c, FIELD(3) = d;
+    }
+    for (; s < m; s++)
+        for (int f = 0; f < 4; f++)
+            fields[f][s] = table[(4 * record[s] + f) * classes];
     follow(m, g, fields[0], fields[1], fields[2], fields[3], l1, slower, least);
-    if (classes == 1)
-        for (Py_ssize_t s = 0; s < m; s += 4) {
-            four a = FIELD(0), b = FIELD(1), c = FIELD(2), d = FIELD(3);
-            TURN(a, b, c, d);
-            RECORD(s) = a, RECORD(s + 1) = b, RECORD(s + 2) = c, RECORD(s + 3) = d;
-        }
-    else
-        for (Py_ssize_t s = 0; s < m; s++)
-            for (int f = 0; f < 4; f++)
-                place[s][f * classes] = fields[f][s];
+    for (s = 0; s < whole; s += 4) {
+        four a = FIELD(0), b = FIELD(1), c = FIELD(2), d = FIELD(3);
+        TURN(a, b, c, d);
+        RECORD(s) = a, RECORD(s + 1) = b, RECORD(s + 2) = c, RECORD(s + 3) = d;
+    }
+    for (; s < m; s++)
+        for (int f = 0; f < 4; f++)
+            table[(4 * record[s] + f) * classes] = fields[f][s];
 }
