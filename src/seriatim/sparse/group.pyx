@@ -9,7 +9,7 @@ from libc.stdlib cimport free
 from seriatim.core.learner cimport Learner
 from seriatim.core.loss cimport Gradient
 from seriatim.core.memory cimport resize
-from seriatim.core.row cimport Row, record, value
+from seriatim.core.row cimport Row, record
 from seriatim.core.rows cimport Rows
 from seriatim.core.table cimport Table
 from seriatim.sparse.lazy cimport BATCH, Lazy, soft
@@ -21,27 +21,22 @@ from seriatim.parameters import Choice, Number, powers
 from seriatim.sparse.groups import Grouped
 from seriatim.sparse.tasks import MultiTask
 
-# Squares are taken of G times this, exactly: no run that diverges takes their sums out of the range of numbers.
-cdef double UNIT = 2.0 ** -64
-
 cdef extern from "steps.h":
+    double UNIT
     double left_of(double norm2, double cut2) noexcept nogil
     double product_of_left(Py_ssize_t n, const double* x, const double* w, const double* norm2,
                            const double* cut2) noexcept nogil
-
-
-cdef inline void move_square(double* sum, double* rest, double old, double new) noexcept nogil:
-    """A sum of squares in which old^2 becomes new^2.
-
-    `rest` is what the additions have rounded away (Neumaier), so the sum is as exact as if it were made anew: a square
-    that is taken out again is, bit by bit, the one that went in.
-    """
-    cdef double square = (UNIT * new) ** 2, total = sum[0] + square, part = total - sum[0]
-    rest[0] += (sum[0] - (total - part)) + (square - part)
-    square = -(UNIT * old) ** 2
-    sum[0] = total + square
-    part = sum[0] - total
-    rest[0] += (total - (sum[0] - part)) + (square - part)
+    double product_of_blocks(Py_ssize_t n, const double* x, const int* index, Py_ssize_t i, const double* G,
+                             Py_ssize_t width, const double* norms, Py_ssize_t step, Py_ssize_t apart,
+                             Py_ssize_t block, double cut2) noexcept nogil
+    double product_of_records(Py_ssize_t n, const double* x, const int* index, Py_ssize_t i, const double* G,
+                              Py_ssize_t width, Py_ssize_t at, double cut2) noexcept nogil
+    void move_square(double* sum, double* rest, double old, double new) noexcept nogil
+    void find_blocks(Py_ssize_t n, const int* record, Py_ssize_t block, int* group) noexcept nogil
+    void step_with_square(Py_ssize_t n, const double* g, const int* record, double* table, Py_ssize_t width,
+                          Py_ssize_t at) noexcept nogil
+    Py_ssize_t take_entries(const int* index, const double* value, double constant, Py_ssize_t n, Py_ssize_t* i,
+                            double a, double least, double* step, int* record) noexcept nogil
 
 
 cdef inline void several(GroupDual self, const Row* x, Py_ssize_t column, double* out, int n) noexcept nogil:
@@ -79,16 +74,19 @@ cdef inline double unshrunk(GroupDual self, const Row* x, Py_ssize_t column) noe
     cdef Py_ssize_t i = 0, j, m, n, g, width = self.table.width, step = self.norms.width, block = self.block
     while i < x.n:
         n = min(x.n - i, BATCH)
-        for m in range(n):
-            j = (i + m if x.index == NULL else x.index[i + m]) + 1
-            g = self.place[j]
-            w[m] = G[j * width]
-            if g >= 0:
-                norm2[m] = norms[g * step] + norms[g * step + self.classes]
-                cut2[m] = unit2 * (block if block else self.begins[g + 1] - self.begins[g])
-            else:
-                norm2[m], cut2[m] = (UNIT * w[m]) ** 2, unit2
-        sum += product_of_left(n, x.value + i, w, norm2, cut2)
+        if block > 1:
+            sum += product_of_blocks(n, x.value, x.index, i, G, width, norms, step, self.classes, block, unit2 * block)
+        else:
+            for m in range(n):
+                j = record(x, i + m)
+                g = self.place[j]
+                w[m] = G[j * width]
+                if g >= 0:
+                    norm2[m] = norms[g * step] + norms[g * step + self.classes]
+                    cut2[m] = unit2 * (self.begins[g + 1] - self.begins[g])
+                else:
+                    norm2[m], cut2[m] = (UNIT * w[m]) ** 2, unit2
+            sum += product_of_left(n, x.value + i, w, norm2, cut2)
         i += n
     return self.factor * sum
 
@@ -169,6 +167,15 @@ cdef class GroupDual(Lazy):
             self.placed += 1
         self.known = rows
 
+    cdef inline void find_groups(self, Py_ssize_t n, const int* records, int* groups) noexcept nogil:
+        """Those of records; a division takes less time than to look them up."""
+        cdef Py_ssize_t k
+        if self.block > 1:
+            find_blocks(n, records, self.block, groups)
+        else:
+            for k in range(n):
+                groups[k] = self.place[records[k]]
+
     # ---- a round
 
     cdef inline const double* left(self, Py_ssize_t g) noexcept nogil:
@@ -210,20 +217,20 @@ cdef class GroupDual(Lazy):
             several(self, x, column, out, 1)
 
     cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
-        cdef double* table = self.table.data + column
-        cdef double* norms = self.norms.data + column
+        cdef Py_ssize_t i = -1, k, n, classes = self.classes
+        cdef double* G
         cdef double* norm2
-        cdef Py_ssize_t i, j, classes = self.classes
-        cdef double g, old
-        for i in range(-1, x.n):
-            g = -a * value(x, i)
-            if g != 0:
-                j = record(x, i)
-                old = table[j * self.table.width]
-                table[j * self.table.width] = old + g
-                if self.place[j] >= 0:
-                    norm2 = norms + self.place[j] * self.norms.width
-                    move_square(norm2, norm2 + classes, old, old + g)
+        cdef double[BATCH] g
+        cdef int[BATCH] records, groups
+        while i < x.n:
+            n = take_entries(x.index, x.value, x.constant, x.n, &i, -a, 0, g, records)
+            self.find_groups(n, records, groups)
+            for k in range(n):
+                G = self.table.data + records[k] * self.table.width + column
+                if groups[k] >= 0:
+                    norm2 = self.norms.data + groups[k] * self.norms.width + column
+                    move_square(norm2, norm2 + classes, G[0], G[0] + g[k])
+                G[0] += g[k]
 
     cdef void end_round(self) noexcept nogil:
         cdef double t = self.t
@@ -392,31 +399,27 @@ cdef class TaskDual(Lazy):
 
     cdef double across(self, const Row* x) noexcept nogil:
         """The sum of x times what is left, without the constant."""
-        cdef double[BATCH] w, norm2, cut2
-        cdef const double* G
         cdef double sum = 0
-        cdef Py_ssize_t i = 0, m, n
+        cdef Py_ssize_t i = 0, n
         while i < x.n:
             n = min(x.n - i, BATCH)
-            for m in range(n):
-                G = self.table.data + record(x, i + m) * self.table.width
-                w[m], norm2[m], cut2[m] = G[self.task], G[self.tasks] + G[self.tasks + 1], (UNIT * self.cut) ** 2
-            sum += product_of_left(n, x.value + i, w, norm2, cut2)
+            sum += product_of_records(n, x.value, x.index, i, self.table.data + self.task, self.table.width,
+                                      self.tasks - self.task, (UNIT * self.cut) ** 2)
             i += n
         return sum
 
     cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
-        cdef Py_ssize_t i
-        cdef double g, old
-        cdef double* G
-        for i in range(-1, x.n):
-            g = -a * value(x, i)
-            if g != 0:
-                G = self.table.data + record(x, i) * self.table.width
-                old = G[self.task]
-                G[self.task] = old + g
-                if self.variant == ACROSS:
-                    move_square(G + self.tasks, G + self.tasks + 1, old, old + g)
+        cdef Py_ssize_t i = -1, k, n, width = self.table.width
+        cdef double* G = self.table.data + self.task
+        cdef double[BATCH] g
+        cdef int[BATCH] records
+        while i < x.n:
+            n = take_entries(x.index, x.value, x.constant, x.n, &i, -a, 0, g, records)
+            if self.variant == ACROSS:
+                step_with_square(n, g, records, G, width, self.tasks - self.task)
+            else:
+                for k in range(n):
+                    G[records[k] * width] += g[k]
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
         if self.told is not None:
