@@ -29,23 +29,24 @@ cdef extern from *:
         memcpy(&bits, &x, sizeof bits);
         return bits;
     }
-
-    /* x, or 0; not by a branch, which nobody could foretell. */
-    static inline double only(int yes, double x)
-    {
-        long long bits = bits_of(x) & -(long long)yes;
-        memcpy(&x, &bits, sizeof x);
-        return x;
-    }
     """
     long long bits_of(double x) noexcept nogil
-    double only(bint yes, double x) noexcept nogil
+
+cdef extern from "steps.h":
+    enum:
+        BATCH
+    Py_ssize_t take_entries(const int* index, const double* value, double constant, Py_ssize_t n, Py_ssize_t* i,
+                            double a, double least, double* step, int* record) noexcept nogil
+    double variance_of(Py_ssize_t n, const double* x, const int* record, const double* sigma,
+                       Py_ssize_t width) noexcept nogil
+    void sharpen_entries(Py_ssize_t n, const double* x, const int* record, double* table, Py_ssize_t width,
+                         Py_ssize_t at, double alpha, double c, double least) noexcept nogil
 
 cdef double LEAST = 1e-100    # no variance falls below it
 cdef double MOST = 1e100      # nor is a step larger: where numbers end, so does the paper's arithmetic
 
 
-# Where the classes are a constant, one, there are no loops over them. Nobody could foretell branches here.
+# Where the classes are a constant, one, there are no loops over them.
 
 cdef inline double magnitude(const double* w, Py_ssize_t classes) noexcept nogil:
     cdef double sum = fabs(w[0])
@@ -55,18 +56,18 @@ cdef inline double magnitude(const double* w, Py_ssize_t classes) noexcept nogil
     return sum
 
 
-cdef inline double drop(double* w, bint weak, Py_ssize_t classes) noexcept nogil:
-    """The weights of a feature become 0 if it is weak; returns their squares."""
-    cdef double squares = 0, gone
+cdef inline double drop(double* w, Py_ssize_t classes) noexcept nogil:
+    """The weights of a feature become 0; returns their squares."""
+    cdef double squares = 0
     cdef Py_ssize_t k
     for k in range(classes):
-        gone = only(weak, w[k])
-        w[k] -= gone
-        squares += gone * gone
+        squares += w[k] * w[k]
+        w[k] = 0
     return squares
 
 
 cdef inline void refuse(Selection self, long long low, long long floor, Py_ssize_t classes) noexcept nogil:
+    """Drop the others that are below, and list what is above the floor and what is between."""
     cdef Py_ssize_t i = 0, k, n = self.rest, above = 0, between = 0, width = self.table.width
     cdef double* table = self.table.data
     cdef double* w
@@ -78,10 +79,14 @@ cdef inline void refuse(Selection self, long long low, long long floor, Py_ssize
             if i + k < n:
                 w = table + self.others[i + k] * width
                 key = self.sign * bits_of(magnitude(w + self.field * classes, classes))
-                self.above[above] = self.between[between] = self.others[i + k]
-                above += key > floor
-                between += (key >= low) & (key <= floor)
-                lost[k] += drop(w, key < low, classes)
+                if key < low:
+                    lost[k] += drop(w, classes)
+                elif key > floor:
+                    self.above[above] = self.others[i + k]
+                    above += 1
+                else:
+                    self.between[between] = self.others[i + k]
+                    between += 1
         i += 4
     self.lost += (lost[0] + lost[1]) + (lost[2] + lost[3])
     self.n_above, self.n_between = above, between
@@ -99,8 +104,8 @@ cdef class Selection(Linear):
     cdef Py_ssize_t field
     cdef long long sign
     cdef int* others          # the features of a row that are not kept,
-    cdef int* above           # those of them that are not below the weakest that was kept before,
-    cdef int* between         # those that are, but not below what is the weakest now,
+    cdef int* above           # those of them that are above the weakest that was kept before,
+    cdef int* between         # those that are not, but not below what is the weakest now either,
     cdef int* fallen          # and those that are kept, and weaker than was known
     cdef Py_ssize_t rest, n_above, n_between, n_fallen
     cdef Py_ssize_t below     # how many are kept that are weaker than all that was kept before
@@ -138,7 +143,7 @@ cdef class Selection(Linear):
         return Entry(self.sign * bits_of(magnitude(w + self.field * self.classes, self.classes)), <int> j)
 
     cdef inline void drop(self, Py_ssize_t j) noexcept nogil:
-        self.lost += drop(self.table.data + j * self.table.width, True, self.classes)
+        self.lost += drop(self.table.data + j * self.table.width, self.classes)
 
     cdef void choose(self, const Row* x, bint weakened) noexcept nogil:
         """Keep the k strongest, where only the features of a row may have changed; `weakened`, to less, too.
@@ -176,21 +181,18 @@ cdef class Selection(Linear):
             self.norm2 -= self.scale * self.scale * self.lost
 
     cdef Entry part(self, const Row* x, bint weakened, Entry floor) noexcept nogil:
-        """List what is not kept of a row, and what is, but has fallen; returns the weakest that is kept now.
-
-        Unless they were weakened nothing is below the floor that is kept, and only what is not need be looked for.
-        """
+        """List what is not kept of a row, and what is, but has fallen; returns the weakest that is kept now."""
         cdef Py_ssize_t i, held = 0, rest = 0, fallen = 0, below = 0
         cdef Entry one, low = floor
         cdef bint holds
         cdef int j
-        for i in range(-1, x.n):
+        for i in range(-1, x.n):    # nobody could foretell a branch here
             j = <int> record(x, i)
-            holds = weakened and self.kept.holds(j)
+            holds = self.kept.holds(j)
             self.fallen[held] = self.others[rest] = j
             held += holds
             rest += (not holds) & (value(x, i) != 0)
-        for i in range(held):
+        for i in range(held if weakened else 0):    # nor here
             one = self.entry(self.fallen[i])
             self.fallen[fallen] = one.record
             fallen += one.key < self.kept.known_key(one.record)
@@ -200,10 +202,7 @@ cdef class Selection(Linear):
         return low
 
     cdef inline void offer(self, Py_ssize_t j) noexcept nogil:
-        cdef Py_ssize_t weakest
-        if self.kept.holds(j):
-            return
-        weakest = self.kept.offer(self.entry(j))
+        cdef Py_ssize_t weakest = self.kept.offer(self.entry(j))
         if weakest >= 0:
             self.drop(weakest)
         if weakest != j:
@@ -571,26 +570,24 @@ cdef class SecondOrder(Selection):
     cdef double variance(self, const Row* x, Py_ssize_t column) noexcept nogil:
         """x' Sigma x of a class."""
         cdef const double* sigma = self.table.data + self.classes + column
+        cdef double[BATCH] values
+        cdef int[BATCH] records
         cdef double v = 0
-        cdef Py_ssize_t i
-        for i in range(-1, x.n):
-            v += value(x, i) * value(x, i) * sigma[record(x, i) * self.table.width]
+        cdef Py_ssize_t i = -1, n
+        while i < x.n:
+            n = take_entries(x.index, x.value, x.constant, x.n, &i, 1, 0, values, records)
+            v += variance_of(n, values, records, sigma, self.table.width)
         return v
 
     cdef void sharpen(self, const Row* x, double alpha, double c, Py_ssize_t column) noexcept nogil:
         """w += alpha Sigma x and 1 / Sigma_j += c x_j^2, in a column."""
-        cdef Py_ssize_t i
-        cdef double* w
-        cdef double* sigma
-        cdef double g
-        for i in range(-1, x.n):
-            w = self.table.data + record(x, i) * self.table.width + column
-            sigma = w + self.classes
-            g = sigma[0] * value(x, i)
-            w[0] += alpha * g
-            sigma[0] = sigma[0] / (1 + c * g * value(x, i))
-            if sigma[0] < LEAST:    # fmax would be a call
-                sigma[0] = LEAST
+        cdef double* w = self.table.data + column
+        cdef double[BATCH] values
+        cdef int[BATCH] records
+        cdef Py_ssize_t i = -1, n
+        while i < x.n:
+            n = take_entries(x.index, x.value, x.constant, x.n, &i, 1, 0, values, records)
+            sharpen_entries(n, values, records, w, self.table.width, self.classes, alpha, c, LEAST)
 
     cdef void step(self, const Row* x, double margin, double sign, Py_ssize_t y, Py_ssize_t s) noexcept nogil:
         cdef double r, v, alpha

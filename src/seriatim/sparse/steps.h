@@ -165,3 +165,33 @@ WIDE static void follow_leader(Py_ssize_t m, const double *g, const int *record,
         for (int f = 0; f < 4; f++)
             table[(4 * record[s] + f) * classes] = fields[f][s];
 }
+
+/* SOFS: the sum of x^2 sigma, in lanes. */
+WIDE static double variance_of(Py_ssize_t n, const double *restrict x, const int *record, const double *sigma,
+                               Py_ssize_t width)
+{
+    double part[BATCH];
+    for (Py_ssize_t s = 0; s < n; s++)
+        part[s] = x[s] * x[s] * sigma[record[s] * width];
+    return sum_in_lanes(n, part);
+}
+
+/* w += alpha sigma x and 1 / sigma += c x^2, sigma standing `at` numbers after w; it does not fall below `least`. */
+WIDE static void sharpen_entries(Py_ssize_t n, const double *restrict x, const int *record, double *table,
+                                 Py_ssize_t width, Py_ssize_t at, double alpha, double c, double least)
+{
+    double w[BATCH], sigma[BATCH];
+    for (Py_ssize_t s = 0; s < n; s++) {
+        w[s] = table[record[s] * width];
+        sigma[s] = table[record[s] * width + at];
+    }
+    for (Py_ssize_t s = 0; s < n; s++) {
+        double g = sigma[s] * x[s], less = sigma[s] / (1 + c * g * x[s]);
+        w[s] += alpha * g;
+        sigma[s] = less < least ? least : less;
+    }
+    for (Py_ssize_t s = 0; s < n; s++) {
+        table[record[s] * width] = w[s];
+        table[record[s] * width + at] = sigma[s];
+    }
+}
