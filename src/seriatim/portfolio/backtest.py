@@ -71,12 +71,12 @@ class Backtest:
     def final_wealth(self) -> float:
         return float(self.wealth[-1])
 
-    @property
+    @cached_property
     def annual_return(self) -> float:
         """A year of 252 days."""
         return yearly(self.daily)
 
-    @property
+    @cached_property
     def volatility(self) -> float:
         """The standard deviation of the daily returns, times sqrt(252)."""
         return float(self.daily.std(ddof=1)) * math.sqrt(YEAR) if self.days > 1 else math.nan

@@ -10,6 +10,8 @@ from seriatim.errors import ModelError
 
 cdef extern from "sums.h":
     double dot(Py_ssize_t n, const double* a, const double* x) noexcept nogil
+    void count_relatives(Py_ssize_t n, const double* x, long long* missing, long long* low, long long* high,
+                         long long* wild) noexcept nogil
     double grow(Py_ssize_t n, double* held, const double* x) noexcept nogil
     double moved(Py_ssize_t n, const double* b, const double* a, const double* x, double scale) noexcept nogil
 
@@ -138,20 +140,12 @@ def market(const double[:, ::1] X):
 
 def survey(const double[:, ::1] X):
     """Where the first number is that is no relative, or -1; how many are missing, below 1/2 and above 2."""
-    cdef Py_ssize_t i, bad = -1, missing = 0, low = 0, high = 0, size = X.shape[0] * X.shape[1]
-    cdef const double* x
-    cdef double value
-    if not size:
-        return bad, missing, low, high
-    x = &X[0, 0]
-    for i in range(size):
-        value = x[i]
-        if value != value:
-            missing += 1
-        elif not 1e-50 < value < 1e50:    # of what is beyond, squares and products would leave the doubles
-            bad = i
-            break
-        else:
-            low += value < 0.5
-            high += value > 2
+    cdef Py_ssize_t bad = -1, size = X.shape[0] * X.shape[1]
+    cdef long long missing = 0, low = 0, high = 0, wild = 0
+    cdef const double* x = &X[0, 0] if size else NULL
+    count_relatives(size, x, &missing, &low, &high, &wild)
+    if wild:
+        bad = 0
+        while x[bad] != x[bad] or 1e-50 < x[bad] < 1e50:
+            bad += 1
     return bad, missing, low, high

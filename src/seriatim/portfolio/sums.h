@@ -25,6 +25,21 @@ WIDE static double dot(Py_ssize_t n, const double *a, const double *x)
     return sum;
 }
 
+/* How many numbers are missing, below 1/2, above 2, and no relatives: beyond these, squares and products would leave the
+   doubles. */
+WIDE static void count_relatives(Py_ssize_t n, const double *x, long long *missing, long long *low, long long *high,
+                                 long long *wild)
+{
+    long long none = 0, below = 0, above = 0, beyond = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        none += x[i] != x[i];
+        below += x[i] < 0.5;
+        above += x[i] > 2;
+        beyond += (x[i] <= 1e-50) | (x[i] >= 1e50);
+    }
+    *missing = none, *low = below, *high = above, *wild = beyond;
+}
+
 /* The sum of (a - x)^2, in four lanes. */
 WIDE static double squared_distance(Py_ssize_t n, const double *a, const double *x)
 {
