@@ -34,10 +34,9 @@ def parquet(bench: Bench) -> Iterator[Line]:
 
 
 def tables(bench: Bench, ending: str, peers: Peers) -> Iterator[Line]:
-    """A table of numbers and, for information, one with categories."""
-    without: Peers = {peer: (name, None) for peer, (name, _) in peers.items()}
-    yield from beside(bench, "learn", "learn", bench.files.table.with_suffix(ending), peers)
-    yield from beside(bench, "learn", "learn", bench.files.mixed.with_suffix(ending), without)
+    """A table of numbers, and one with categories."""
+    for table in (bench.files.table, bench.files.mixed):
+        yield from beside(bench, "learn", "learn", table.with_suffix(ending), peers)
 
 
 def beside(bench: Bench, what: str, reader: str, file: Path, peers: Peers) -> Iterator[Line]:

@@ -8,6 +8,7 @@ import numpy as np
 from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next
 from cpython.long cimport PyLong_AsLong
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from libc.stdint cimport uint32_t
 from libc.stdlib cimport calloc, free
 
 from seriatim.core.memory cimport resize
@@ -207,6 +208,7 @@ cdef class Vocabulary:
         """
         cdef Py_ssize_t j, begin = 0, length
         cdef const char* text
+        cdef uint32_t hash
         if learning:
             names.learned = max(names.learned, n)
         if names is self.translated and len(self.translation) >= n:
@@ -222,12 +224,14 @@ cdef class Vocabulary:
         cdef int[::1] column = columns
         for j in range(begin, n):
             text, length = names.text + names.end[j], names.end[j + 1] - names.end[j]
-            column[j] = self.table.find(NULL, 0, 0, text, length, murmur3(text, length, 0))
+            hash = murmur3(text, length, 0)
+            column[j] = self.table.find(NULL, 0, 0, text, length, hash)
             if column[j] < 0 and learning:
-                name = names[j]
+                name = text[:length].decode()
                 column[j] = self.number[name] = <int> len(self.names)
                 self.names.append(name)
-                self.table.append(name)
+                if self.table.number(NULL, 0, 0, text, length, hash) < 0:
+                    raise MemoryError("no memory for names")
         if learning:
             self.translated, self.translation = names, column
         return column

@@ -37,6 +37,7 @@ cdef struct Position:
 
 
 cdef Workspace new_workspace(Py_ssize_t length)
+cdef Rows finished_rows(Workspace work, Position* at, object names)
 cdef Block finish(Workspace work, Position* at, list labels, Py_ssize_t lines, list bad, Py_ssize_t bad_count,
                   object names=*)
 

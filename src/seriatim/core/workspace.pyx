@@ -109,21 +109,26 @@ def recycle(Rows rows):
         spare.append(work)
 
 
-cdef Block finish(Workspace work, Position* at, list labels, Py_ssize_t lines, list bad, Py_ssize_t bad_count,
-                  object names=None):
-    """The block of what has been read; `names` are those of its columns, if they have any."""
-    cdef Block block = Block.__new__(Block)
-    cdef Py_ssize_t i
-    cdef Rows rows
-    cdef double[::1] y = <double[:max(at.rows, 1)]> work.y
-    block.workspace, block.lines, block.bad, block.bad_count = work, lines, bad, bad_count
-    rows = Rows.borrow(
+cdef Rows finished_rows(Workspace work, Position* at, object names):
+    """The rows that have been read; `names` are those of its columns, if they have any."""
+    cdef Rows rows = Rows.borrow(
         work, at.rows, at.features, work.start, work.index, work.value, NULL if at.unsorted else work.norm2
     )
     if at.weighted:
         rows.weight = work.weight
-    block.rows = rows.check()
-    block.rows.names = names
+    rows = rows.check()
+    rows.names = names
+    return rows
+
+
+cdef Block finish(Workspace work, Position* at, list labels, Py_ssize_t lines, list bad, Py_ssize_t bad_count,
+                  object names=None):
+    """The block of what has been read."""
+    cdef Block block = Block.__new__(Block)
+    cdef Py_ssize_t i
+    cdef double[::1] y = <double[:max(at.rows, 1)]> work.y
+    block.workspace, block.lines, block.bad, block.bad_count = work, lines, bad, bad_count
+    block.rows = finished_rows(work, at, names)
     block.y = np.array(y[:at.rows])
     if at.named:
         block.y = block.y.astype(object)

@@ -14,7 +14,7 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from seriatim.core.memory cimport resize
-from seriatim.core.workspace cimport Block, add_row, finish, new_workspace
+from seriatim.core.workspace cimport Block, add_row, finish, finished_rows, new_workspace
 from seriatim.core.murmur cimport murmur3
 from seriatim.core.names cimport Names
 from seriatim.features.row_sums cimport RowSums
@@ -622,7 +622,7 @@ cdef class Encoder:
 
     def rows(self):
         """The rows that are whole."""
-        return self.block([], 0, [], 0).rows
+        return finished_rows(self.work, &self.at, self.names)
 
     def finish(self, list y, Py_ssize_t lines, list bad, Py_ssize_t bad_count):
         """The block of the rows that are whole, with these labels."""
