@@ -811,15 +811,15 @@ class Transformer(Unlabelled):
     def decide(self, scores: np.ndarray) -> np.ndarray:
         return scores[:, 0]
 
-    def _seen(self) -> Any:
-        """The learner as users see it: what has come of all rows so far."""
-        return self._fitted().settled()
+    def _seen(self, rows: int = 0) -> Any:
+        """The learner as users see it: what has come of all rows so far; `rows` are about to be looked at."""
+        return self._fitted().settled(rows)
 
     def scores_of(self, rows: Rows) -> np.ndarray:
         """The losses of checked rows."""
         with self._lock:
             self._fitted()
-            return self._seen().score_rows(self._own(rows, learning=False))
+            return self._seen(rows.n).score_rows(self._own(rows, learning=False))
 
     def transform(self, X: Any) -> np.ndarray:
         """What each row becomes: its coordinates by `components_`."""
@@ -830,7 +830,7 @@ class Transformer(Unlabelled):
         """What checked rows become."""
         with self._lock:
             self._fitted()
-            return self._seen().code_rows(self._own(rows, learning=False))
+            return self._seen(rows.n).code_rows(self._own(rows, learning=False))
 
     def transform_one(self, x: dict[str, Any]) -> np.ndarray:
         """What one example becomes."""

@@ -24,8 +24,10 @@ cdef class Representation(Learner):
     cdef void code(self, const Row* x, double* out) noexcept nogil:
         """What a row becomes."""
 
-    def settled(self):
-        """Itself, or a learner with what it would be if its open batch ended here: that is what users see."""
+    def settled(self, Py_ssize_t rows=0):
+        """Itself, or a learner with what it would be if its open batch ended here: that is what users see.
+
+        `rows` are about to be looked at: what helps with each of many may be done once for all of them."""
         return self
 
     # ---- the loop

@@ -357,7 +357,7 @@ cdef class Subspace:
         cdef double[::1] value
         cdef Py_ssize_t i, stop
         cdef double[:, ::1] out = np.empty((CHUNK, k))
-        start, who, value = self.by_column(None)
+        start, who, value = self.by_column(self.pending)
         B, room, signs, squares = self.B(), np.asarray(out), looks(k), 0
         for first in range(0, self.used, CHUNK):    # in place, a piece that fits the cache at a time
             stop = min(first + CHUNK, self.used)
@@ -464,8 +464,8 @@ cdef class Subspace:
             if self.pending.n + n > self.most:
                 self.collapse()
                 T = np.eye(k)
-            H, G = self.products(rows)
-            H = H @ T if k else np.zeros((n, 0))
+            H, P, G = self.products(rows)
+            H = H @ T[:self.columns] + P.T @ T[self.columns:] if k else np.zeros((n, 0))
         else:
             H, G = C @ self.B(), C @ C.T
         M = np.empty((k + n, k + n))
@@ -512,23 +512,22 @@ cdef class Subspace:
         self.steps += rows.n
 
     def by_column(self, Reservoir rows):
-        """P and these rows by column: where each starts, whose values there are in it, ascending, and the values."""
-        cdef Py_ssize_t i, j, e, p = self.pending.n, used = self.used, total = 0
-        cdef Py_ssize_t n = p + (0 if rows is None else rows.n)
+        """Rows by column: where each starts, whose values there are in it, ascending, and the values."""
+        cdef Py_ssize_t i, j, e, used = self.used, total = 0
         cdef Kept* z
-        for i in range(n):
-            total += (self.pending.rows[i] if i < p else rows.rows[i - p]).n
+        for i in range(rows.n):
+            total += rows.rows[i].n
         cdef int[::1] start = np.zeros(used + 2, np.int32), who = np.empty(max(total, 1), np.int32)
         cdef double[::1] value = np.empty(max(total, 1))
         with nogil:
-            for i in range(n):
-                z = &self.pending.rows[i] if i < p else &rows.rows[i - p]
+            for i in range(rows.n):
+                z = &rows.rows[i]
                 for j in range(z.n):
                     start[z.index[j] + 2] += 1
             for j in range(used):
                 start[j + 2] += start[j + 1]
-            for i in range(n):
-                z = &self.pending.rows[i] if i < p else &rows.rows[i - p]
+            for i in range(rows.n):
+                z = &rows.rows[i]
                 for j in range(z.n):
                     e = start[z.index[j] + 1]
                     start[z.index[j] + 1] += 1
@@ -536,23 +535,24 @@ cdef class Subspace:
         return start, who, value
 
     def products(self, Reservoir rows):
-        """Of rows: with [B, P'], and with one another."""
+        """Of rows: with B; and, a line for each of those, with P and with one another."""
         cdef Py_ssize_t i, j, e, n = rows.n, p = self.pending.n, columns = self.columns
         cdef Kept* z
         cdef int[::1] start, who
         cdef double[::1] value
         start, who, value = self.by_column(rows)
-        H, G = np.zeros((n, columns)), np.zeros((n, p + n))
+        H, G = np.zeros((n, columns)), np.zeros((p + n, n))
         cdef double[:, ::1] h = H, g = G
         with nogil:
-            for i in range(n):
+            for i in range(n if columns else 0):
                 z = &rows.rows[i]
-                if columns:
-                    add_lines(columns, z.n, z.value, z.index, self.basis.data + self.rank, self.rank, &h[i, 0])
+                add_lines(columns, z.n, z.value, z.index, self.basis.data + self.rank, self.rank, &h[i, 0])
+            for i in range(p + n):
+                z = &self.pending.rows[i] if i < p else &rows.rows[i - p]
                 for j in range(z.n):
                     e = start[z.index[j]]
                     add_column(&who[0] + e, &value[0] + e, start[z.index[j] + 1] - e, z.value[j], &g[i, 0])
-        return np.hstack([H, G[:, :p]]), G[:, p:]
+        return H, G[:p], G[p:]
 
     def dense(self, Reservoir rows):
         cdef Py_ssize_t i, j

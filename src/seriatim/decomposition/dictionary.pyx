@@ -308,7 +308,7 @@ cdef class Dictionary(Representation):
 
     # ---- what is seen
 
-    def settled(self):
+    def settled(self, Py_ssize_t rows=0):
         """The learner as if the open batch ended here; it is kept until there is another row."""
         cdef Dictionary copy
         if self.waiting.n == 0:

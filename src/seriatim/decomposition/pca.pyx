@@ -558,7 +558,7 @@ cdef class Centred(Representation):
 
     # ---- what users see
 
-    def settled(self):
+    def settled(self, Py_ssize_t rows=0):
         cdef Centred twin
         if not self.cached:
             twin = type(self)(*self.given)

@@ -163,10 +163,12 @@ cdef class Brand(Representation):
 
     # ---- what users see
 
-    def settled(self):
-        """With the waiting rows taken in, and the directions themselves in memory."""
+    def settled(self, Py_ssize_t rows=0):
+        """With the waiting rows taken in and, for many rows, the directions themselves in memory."""
         cdef Brand twin
         if not self.cached:
+            if self.waiting.n == 0 and rows <= self.space.most:    # a copy of all would take longer
+                return self
             twin = type(self)(*self.given)
             twin.constant = self.constant
             twin.restore(self.state())
@@ -264,7 +266,7 @@ class OnlineSVD(Transformer):
     rank and the rank's cube; one that lies in the space, within a tenth of its length, the features times the rank.
     Every 2 rank + 16 rows the basis is made anew, which costs all features used so far times the square of the rank:
     where these are far more than the non-zeros of so many rows it is most of the work, and a block of many rows, or
-    hashed features, make it less.
+    hashed features, make it less. To look at a model in the middle of a block costs as much, each time.
 
     The loss of a row is |x - V V'x|^2. What is below the ceiling is exact; what is cut off between rows is lost. Blocks
     are several times as fast as single rows, and cut off less often; in progressive evaluation a row is judged before
