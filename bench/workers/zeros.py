@@ -1,7 +1,11 @@
-"""Time a prediction of a model: `zeros LEARNER PARAMETER=STRENGTH`, where 0 leaves it dense."""
+"""Time a prediction of two models, the second one without a penalty: `zeros LEARNER PARAMETER=STRENGTH`.
+
+They take turns in one process: how fast numbers come from all over a large table depends on who else is at work.
+"""
 
 import sys
 import time
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +13,7 @@ from bench.workers.dimension import PER_ROW, ROWS, drawn
 from bench.workers.turns import serve
 
 FEATURES = 1_000_000
+PASSES = 5  # of each model in a turn
 
 
 def main(name: str, strength: str) -> None:
@@ -18,21 +23,27 @@ def main(name: str, strength: str) -> None:
 
     rng = np.random.default_rng(1)
     parameter, number = strength.split("=")
-    model = catalogue.find(name)(**{parameter: float(number)})
 
     def rows() -> tuple[Rows, np.ndarray]:
         index, value, y = drawn(rng, FEATURES)
         ends = np.arange(0, index.size + 1, PER_ROW)
-        return Rows.sparse(*canonical(ends, index.ravel(), value.ravel()), FEATURES), y
+        return Rows.sparse(*canonical(ends, index.ravel(), value.ravel()), FEATURES).check(), y
 
     first, y = rows()
-    model.learn_rows(first.check(), model._targets(y, ROWS))
+    models: dict[str, Any] = {}
+    for side, penalty in {"few": float(number), "many": 0.0}.items():
+        models[side] = catalogue.find(name)(**{parameter: penalty})
+        models[side].learn_rows(first, models[side]._targets(y, ROWS))
 
     def measure() -> dict[str, float]:
-        checked = rows()[0].check()
-        start = time.perf_counter()
-        model.scores_of(checked)
-        return {"seconds": (time.perf_counter() - start) / ROWS, "share": 1 - model.sparsity_}
+        seconds: dict[str, float] = {}
+        given = rows()[0]
+        for _ in range(PASSES):
+            for side, model in models.items():
+                start = time.perf_counter()
+                model.scores_of(given)
+                seconds[side] = min(seconds.get(side, np.inf), (time.perf_counter() - start) / ROWS)
+        return seconds | {f"{side}_share": 1 - model.sparsity_ for side, model in models.items()}
 
     serve(measure)
 
