@@ -78,11 +78,11 @@ def growth(bench: Bench, name: str, most: float) -> Line:
 
 
 def endless(bench: Bench, name: str) -> Iterator[Line]:
-    """A million examples: time and memory at the end beside those at the beginning."""
+    """Time and memory after a million examples beside those at the beginning."""
     with Worker(bench.python, "kernels", "endless", name, SMALL, BLOCKS) as worker:
         bench.say(f"{name}, {BLOCKS} x 100,000 examples")
         answer = worker()
-    what = f"{name}, B = {SMALL}, a million examples"
-    us = [10 * answer[half] for half in ("seconds", "first")]
-    yield Line(f"{what}, the second half", "the first", *us, "us", 1.1)
+    what = f"{name}, B = {SMALL}, after a million examples"
+    us = [1e6 * answer[which] for which in ("seconds", "first")]
+    yield Line(f"{what}, an example", "after none", *us, "us", 1.1)
     yield Line(f"{what}, memory", "after 100,000", answer["megabytes"], answer["at_first"], "MB", 1.01)
