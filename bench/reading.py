@@ -17,6 +17,7 @@ LOAD: Peers = {"load_svmlight_file": ("sklearn", 1 / 30)}
 CSV: Peers = {"pyarrow read_csv": ("csv", 1.5), "pyarrow open_csv": ("csv-batches", None)}
 PARQUET: Peers = {"pyarrow iter_batches": ("parquet", 1.5)}
 GZIP = 1.2
+OFTEN = 4  # times as many turns for tables, of which each is over in a tenth of a second
 
 
 def load(bench: Bench) -> Iterator[Line]:
@@ -36,16 +37,16 @@ def parquet(bench: Bench) -> Iterator[Line]:
 def tables(bench: Bench, ending: str, peers: Peers) -> Iterator[Line]:
     """A table of numbers, and one with categories."""
     for table in (bench.files.table, bench.files.mixed):
-        yield from beside(bench, "learn", "learn", table.with_suffix(ending), peers)
+        yield from beside(bench, "learn", "learn", table.with_suffix(ending), peers, OFTEN * bench.repeat)
 
 
-def beside(bench: Bench, what: str, reader: str, file: Path, peers: Peers) -> Iterator[Line]:
+def beside(bench: Bench, what: str, reader: str, file: Path, peers: Peers, repeat: int | None = None) -> Iterator[Line]:
     """All in processes that are there already; all must find the same."""
     with ExitStack() as stack:
         sides = {"seriatim": stack.enter_context(Worker(bench.python, "reading", reader, file))}
         for peer, (name, _) in peers.items():
             sides[peer] = stack.enter_context(Worker(bench.peers, "reading", name, file))
-        answers = best(take_turns(bench, sides, bench.repeat))
+        answers = best(take_turns(bench, sides, repeat or bench.repeat))
     ours = answers["seriatim"]
     for peer, (_, target) in peers.items():
         theirs = answers[peer]
