@@ -349,6 +349,14 @@ def test_save_and_resume_with_names(make, tmp_path):
 
 
 @every
+def test_defaults_are_admitted(make):
+    """A model does not look at a parameter again that nobody has set."""
+    for name, parameter in make.parameters.items():
+        if parameter.default is not REQUIRED:
+            parameter.check(name, parameter.default)
+
+
+@every
 def test_save_before_the_first_example(make, tmp_path):
     X, y = examples(make)
     model = default(make)

@@ -119,7 +119,8 @@ class Model:
 
     def _check_parameters(self) -> None:
         for name, parameter in self.parameters.items():
-            parameter.check(f"{type(self).__name__}: {name}", getattr(self, name))
+            if (value := getattr(self, name)) is not parameter.default:
+                parameter.check(f"{type(self).__name__}: {name}", value)
 
     # ---- state
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from seriatim.features.frames import Dictionary, arrow_column, frame_kinds, obje
 BATCH = 1 << 16  # rows of a batch, at most
 CELLS = 1 << 20  # of a batch, about
 BUFFER = 1 << 15  # bytes read at once of a column, where its pages are not larger
+EXACT = 1 << 53  # up to which all whole numbers are numbers of 64 bits
 DICTIONARY = 1 << 18  # bytes, up to which that of a column is small
 
 
@@ -93,8 +93,9 @@ def blocks(
 ) -> Iterator[tuple[Rows, np.ndarray]]:
     """(rows, y) of each batch, of which the columns are read ahead on a thread. The schema is filled on the way."""
     seen, names = 0, None
-    for n, y, kinds, columns in prefetched(tables(file, format, name, features, schema, labelled)):
+    for n, label, told, kinds, columns in prefetched(tables(file, format, name, features, schema, labelled)):
         with placed(name, seen, n):
+            y = np.full(n, np.nan) if label is None else labels(told, label, labelled)
             if "objects" in kinds.values():
                 rows = object_rows(columns.to_pylist(), features, crowd)
             else:
@@ -109,16 +110,16 @@ def blocks(
 
 def tables(
     file: Any, format: str, name: str, features: Features, schema: dict[str, str], labelled: bool
-) -> Iterator[tuple[int, np.ndarray, dict[str, str], Any]]:
-    """How many rows each batch has, their labels, the kind of each column, and these as `table_rows` takes them; or as
-    they are, if there are objects in them."""
+) -> Iterator[tuple[int, str | None, Any, dict[str, str], Any]]:
+    """How many rows each batch has, the name of the label and its column, the kind of each other column, and these as
+    `table_rows` takes them; or as they are, if there are objects in them."""
     import narwhals.stable.v1 as nw
     import pyarrow as pa
 
     seen = 0
     label, kinds = None, {}
     dictionaries: list[Dictionary] = []
-    for batch in map(partial(typed, schema=schema), batches(file, format, name, coded=True)):
+    for batch in typed(batches(file, format, name, coded=True), schema):
         n, names = batch.num_rows, batch.schema.names
         if not seen:  # it is the same for all batches
             label = known_label(names, label_column(name, names, features.label, labelled), schema)
@@ -130,12 +131,12 @@ def tables(
                 kinds = frame_kinds(nw.from_native(inputs), features, schema)
                 dictionaries = [Dictionary() for _ in kinds]
                 schema |= {**kinds, **({} if label is None else {label: "label"})}
-            y = np.full(n, np.nan) if label is None else labels(batch.column(label), label, labelled)
+            told = None if label is None else batch.column(label)
             columns = batch.select(list(kinds))
             if "objects" not in kinds.values():
                 columns = list(map(arrow_column, columns.columns, kinds.values(), dictionaries))
         seen += n
-        yield n, y, kinds, columns
+        yield n, label, told, kinds, columns
 
 
 @contextmanager
@@ -150,16 +151,20 @@ def placed(name: str, seen: int, n: int) -> Iterator[None]:
         raise DataError(f"{name}: {where}{problem[row.end() if row else 0 :]}") from None
 
 
-def typed(batch: Any, schema: dict[str, str]) -> Any:
-    """A column of nothing but nulls may have no type: it gets the one it is known by, or that of categories."""
+def typed(found: Iterator[Any], schema: dict[str, str]) -> Iterator[Any]:
+    """Batches of one schema. A column of nothing but nulls may have no type: it gets the one it is known by, or that of
+    categories."""
     import pyarrow as pa
 
-    if pa.null() not in batch.schema.types:
-        return batch
-    known = [pa.float64() if schema.get(name) in ("number", "flag") else pa.string() for name in batch.schema.names]
-    kinds = zip(batch.columns, known, strict=True)
-    columns = [column.cast(kind) if pa.types.is_null(column.type) else column for column, kind in kinds]
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    types: dict[int, Any] | None = None
+    for batch in found:
+        if types is None:
+            nulls = [(i, field.name) for i, field in enumerate(batch.schema) if pa.types.is_null(field.type)]
+            known = ("number", "flag")
+            types = {i: pa.float64() if schema.get(name) in known else pa.string() for i, name in nulls}
+        for i, kind in types.items():
+            batch = batch.set_column(i, batch.schema.names[i], batch.column(i).cast(kind))
+        yield batch
 
 
 def labels(column: Any, name: str, labelled: bool) -> np.ndarray:
@@ -169,6 +174,10 @@ def labels(column: Any, name: str, labelled: bool) -> np.ndarray:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     kind, is_a = column.type, pa.types
+    if is_a.is_integer(kind) and not column.null_count:
+        whole = column.to_numpy()
+        if whole.min(initial=0) >= -EXACT and whole.max(initial=0) <= EXACT:  # pyarrow's own way takes twice as long
+            return whole.astype(np.float64)
     if is_a.is_integer(kind) or is_a.is_floating(kind) or is_a.is_decimal(kind) or is_a.is_boolean(kind):
         try:
             y = (column.cast(pa.string()) if is_a.is_decimal(kind) else column).cast(pa.float64())
