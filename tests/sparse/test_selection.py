@@ -55,6 +55,23 @@ def test_equals_its_paper(spec, labels):
     compare(spec, *random_stream(2, labels), intercept=False, classes=declared(labels), ways=some)
 
 
+@all_three
+@pytest.mark.parametrize("form", [np.asarray, csr_matrix])
+def test_scores_on_the_way_are_those_of_predictions_to_the_last_bit(name, form):
+    """Though only the features that are kept are looked at."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((300, 23)) * (rng.random((300, 23)) < 0.6)
+    y = np.sign(X[:, :4].sum(axis=1) + 0.1)
+    model, other = (learner(name)(k=6).partial_fit(form(X[:1]), y[:1], classes=[-1, 1]) for _ in range(2))
+    seen, told = [], []
+    rows = model._rows(form(X[1:])).check()
+    model.learn_rows(rows, model._targets(y[1:], rows.n), lambda _, scores, fresh: seen.extend(scores[:, 0]))
+    for x, label in zip(X[1:], y[1:], strict=True):
+        told.extend(other.decision_function(form(x[None])))
+        other.partial_fit(form(x[None]), [label])
+    assert seen == told
+
+
 @every
 @pytest.mark.parametrize("order", [(1, 2, 3, 4), (4, 3, 2, 1), (2, 4, 1, 3)], ids=str)
 def test_labels_that_arrive_one_after_another(spec, order):

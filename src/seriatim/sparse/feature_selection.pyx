@@ -4,7 +4,7 @@ from math import sqrt
 
 import numpy as np
 
-from libc.math cimport INFINITY, fabs, fmin
+from libc.math cimport INFINITY, fabs, fmax, fmin
 from libc.stdlib cimport free
 from libc.string cimport memset
 
@@ -22,21 +22,33 @@ from seriatim.sparse.selector import Selector
 
 cdef extern from *:
     """
-    /* Of a number that is not below 0, as a whole one in the same order. */
+    /* Of a number that is not below 0, as a whole one in the same order; and the number again. */
     static inline long long bits_of(double x)
     {
         long long bits;
         memcpy(&bits, &x, sizeof bits);
         return bits;
     }
+
+    static inline double number_of(long long bits)
+    {
+        double x;
+        memcpy(&x, &bits, sizeof x);
+        return x;
+    }
     """
     long long bits_of(double x) noexcept nogil
+    double number_of(long long bits) noexcept nogil
 
 cdef extern from "steps.h":
     enum:
         BATCH
     Py_ssize_t take_entries(const int* index, const double* value, double constant, Py_ssize_t n, Py_ssize_t* i,
                             double a, double least, double* step, int* record) noexcept nogil
+    Py_ssize_t held_entries(const int* index, Py_ssize_t n, const unsigned long long* bits, bint held,
+                            int* entry) noexcept nogil
+    Py_ssize_t strong_entries(Py_ssize_t n, const double* value, double constant, double times, double low,
+                              int* strong) noexcept nogil
     double variance_of(Py_ssize_t n, const double* x, const int* record, const double* sigma,
                        Py_ssize_t width) noexcept nogil
     void sharpen_entries(Py_ssize_t n, const double* x, const int* record, double* table, Py_ssize_t width,
@@ -66,32 +78,6 @@ cdef inline double drop(double* w, Py_ssize_t classes) noexcept nogil:
     return squares
 
 
-cdef inline void refuse(Selection self, long long low, long long floor, Py_ssize_t classes) noexcept nogil:
-    """Drop the others that are below, and list what is above the floor and what is between."""
-    cdef Py_ssize_t i = 0, k, n = self.rest, above = 0, between = 0, width = self.table.width
-    cdef double* table = self.table.data
-    cdef double* w
-    cdef double lost[4]
-    cdef long long key
-    lost[0] = lost[1] = lost[2] = lost[3] = 0
-    while i < n:
-        for k in range(4):    # sums in four lanes
-            if i + k < n:
-                w = table + self.others[i + k] * width
-                key = self.sign * bits_of(magnitude(w + self.field * classes, classes))
-                if key < low:
-                    lost[k] += drop(w, classes)
-                elif key > floor:
-                    self.above[above] = self.others[i + k]
-                    above += 1
-                else:
-                    self.between[between] = self.others[i + k]
-                    between += 1
-        i += 4
-    self.lost += (lost[0] + lost[1]) + (lost[2] + lost[3])
-    self.n_above, self.n_between = above, between
-
-
 cdef class Selection(Linear):
     """Weights that are zero but for those of the k strongest features; with several classes each counts once.
 
@@ -103,12 +89,10 @@ cdef class Selection(Linear):
     cdef Strongest kept
     cdef Py_ssize_t field
     cdef long long sign
-    cdef int* others          # the features of a row that are not kept,
-    cdef int* above           # those of them that are above the weakest that was kept before,
-    cdef int* between         # those that are not, but not below what is the weakest now either,
-    cdef int* fallen          # and those that are kept, and weaker than was known
-    cdef Py_ssize_t rest, n_above, n_between, n_fallen
-    cdef Py_ssize_t below     # how many are kept that are weaker than all that was kept before
+    cdef int* some            # entries of a row: those of features that are kept, or of those that are not;
+    cdef int* above           # others that are above the weakest that was kept before,
+    cdef int* between         # and that are not, but not below what is the weakest now either
+    cdef Py_ssize_t n_some, n_above, n_between
     cdef double lost          # the squares of the weights that became 0
     cdef Py_ssize_t room      # for so many in each list
 
@@ -120,19 +104,17 @@ cdef class Selection(Linear):
         self.grow(1)
 
     def __dealloc__(self):
-        free(self.others)
+        free(self.some)
         free(self.above)
         free(self.between)
-        free(self.fallen)
 
     cdef int grow(self, Py_ssize_t rows) except -1:
         Linear.grow(self, rows)
         cdef Py_ssize_t room = self.table.capacity
         if rows > self.room:
-            if (resize(<void**> &self.others, room, sizeof(int)) < 0
+            if (resize(<void**> &self.some, room, sizeof(int)) < 0
                     or resize(<void**> &self.above, room, sizeof(int)) < 0
-                    or resize(<void**> &self.between, room, sizeof(int)) < 0
-                    or resize(<void**> &self.fallen, room, sizeof(int)) < 0):
+                    or resize(<void**> &self.between, room, sizeof(int)) < 0):
                 raise MemoryError(f"no memory to choose among {rows} features")
             self.room = room
         return self.kept.grow(rows)
@@ -145,24 +127,32 @@ cdef class Selection(Linear):
     cdef inline void drop(self, Py_ssize_t j) noexcept nogil:
         self.lost += drop(self.table.data + j * self.table.width, self.classes)
 
+    cdef void part(self, const Row* x, bint held) noexcept nogil:
+        """List what is kept of a row, or what is not."""
+        self.n_some = held_entries(x.index, x.n, self.kept.bits, held, self.some)
+
     cdef void choose(self, const Row* x, bint weakened) noexcept nogil:
-        """Keep the k strongest, where only the features of a row may have changed; `weakened`, to less, too.
+        """Keep the k strongest, where only the features of a row may have changed; `weakened`, to less, too: those of
+        it that are kept are listed.
 
         Others that are weaker than all that is kept are dropped at once. Where as many are above the weakest that was
         kept as of these have fallen below it, they take their places, and all that is below is dropped.
         """
-        cdef Py_ssize_t i, taken = 0
-        cdef Entry one, floor = self.kept.floor(), low
+        cdef Py_ssize_t i, below = 0, fallen = 0, taken = 0
+        cdef Entry one, floor = self.kept.floor(), low = floor
+        if weakened:
+            for i in range(self.n_some):    # nobody could foretell a branch here
+                one = self.entry(record(x, self.some[i]))
+                self.some[fallen] = one.record
+                fallen += one.key < self.kept.known_key(one.record)
+                below += weaker(one, floor)
+                low = one if weaker(one, low) else low
         self.lost = 0
-        low = self.part(x, weakened, floor)
-        if self.classes == 1:
-            refuse(self, low.key, floor.key, 1)
-        else:
-            refuse(self, low.key, floor.key, self.classes)
-        if self.n_above < self.below:
+        self.refuse(x, low.key, floor.key, below)
+        if self.n_above < below:
             floor = NONE
-        for i in range(self.n_fallen):
-            one = self.entry(self.fallen[i])
+        for i in range(fallen):
+            one = self.entry(self.some[i])
             if weaker(one, floor):
                 self.kept.replace(one.record, self.entry(self.above[taken]))
                 self.drop(one.record)
@@ -180,26 +170,10 @@ cdef class Selection(Linear):
         if self.bounded:
             self.norm2 -= self.scale * self.scale * self.lost
 
-    cdef Entry part(self, const Row* x, bint weakened, Entry floor) noexcept nogil:
-        """List what is not kept of a row, and what is, but has fallen; returns the weakest that is kept now."""
-        cdef Py_ssize_t i, held = 0, rest = 0, fallen = 0, below = 0
-        cdef Entry one, low = floor
-        cdef bint holds
-        cdef int j
-        for i in range(-1, x.n):    # nobody could foretell a branch here
-            j = <int> record(x, i)
-            holds = self.kept.holds(j)
-            self.fallen[held] = self.others[rest] = j
-            held += holds
-            rest += (not holds) & (value(x, i) != 0)
-        for i in range(held if weakened else 0):    # nor here
-            one = self.entry(self.fallen[i])
-            self.fallen[fallen] = one.record
-            fallen += one.key < self.kept.known_key(one.record)
-            below += weaker(one, floor)
-            low = one if weaker(one, low) else low
-        self.rest, self.n_fallen, self.below = rest, fallen, below
-        return low
+    cdef void refuse(self, const Row* x, long long low, long long floor, Py_ssize_t below) noexcept nogil:
+        """Drop others of the row, and list what is above the floor and what is between: all that is not below `low`
+        but, where as many are above as have fallen below, what is below the floor."""
+        pass
 
     cdef inline void offer(self, Py_ssize_t j) noexcept nogil:
         cdef Py_ssize_t weakest = self.kept.offer(self.entry(j))
@@ -251,7 +225,9 @@ cdef class Truncated(Selection):
     NUMBERS = (*Selection.NUMBERS, "scale", "norm2")
 
     cdef double eta, lam, margin, radius
-    cdef const Row* row    # that w has moved along, until all but k weights are 0 again; else NULL
+    cdef double length              # of the step, in units of w as it is written down
+    cdef double others2             # the squares of what the others, which are not kept, have moved by
+    cdef Py_ssize_t toward, away    # the class that takes the step, and the one that takes it back, or -1
 
     def __init__(self, Py_ssize_t k, double eta, double lam, double margin):
         Selection.__init__(self, k, bounded=lam > 0)
@@ -267,31 +243,89 @@ cdef class Truncated(Selection):
         return False
 
     cdef double product(self, const Row* x, Py_ssize_t y, Py_ssize_t s) noexcept nogil:
-        """w_y.x, less w_s.x if there is a class s."""
-        cdef double f = self.scale * dot(x, self.table.data + y, self.table.width)
-        return f if s < 0 else f - self.scale * dot(x, self.table.data + s, self.table.width)
+        """w_y.x, less w_s.x if there is a class s; only what is kept is looked at."""
+        self.part(x, True)
+        cdef double f = self.scale * self.sum_of_kept(x, y)
+        return f if s < 0 else f - self.scale * self.sum_of_kept(x, s)
+
+    cdef double sum_of_kept(self, const Row* x, Py_ssize_t column) noexcept nogil:
+        """The sum of x_j w_j over what is listed: bit by bit what `dot` makes of the whole row."""
+        cdef const double* w = self.table.data + column
+        cdef Py_ssize_t i, one, whole = x.n - x.n % 4
+        cdef double[4] lanes
+        lanes[0] = lanes[1] = lanes[2] = lanes[3] = 0
+        for i in range(self.n_some):
+            one = self.some[i]
+            lanes[one & 3 if 0 <= one < whole else 0] += value(x, one) * w[record(x, one) * self.table.width]
+        return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
 
     cdef void step(self, const Row* x, double tau, double f, Py_ssize_t y, Py_ssize_t s) noexcept nogil:
         """w <- (1 - lam eta) w + tau x, then the ball, then k features; where there is a class s it takes - tau x.
 
-        f is the product with x.
+        f is the product with x, after which nothing has changed.
         """
         cdef double shorter = 1 - self.lam * self.eta
         if x.norm2 == 0:
             return
         if self.kept.n:
             self.shrink(shorter)
-        self.move(x, tau, y)
-        if s >= 0:
-            self.move(x, -tau, s)
-        self.row = x
+        self.advance(x, tau, y, s)
         self.updated(tau * (2 * shorter * f + tau * x.norm2 * (1 if s < 0 else 2)))
         if self.bounded:
             self.project(self.radius)
-        self.row = NULL
         self.choose(x, True)
 
-    # Nothing but what is kept, and what the row has until it is chosen from, is not 0: no need to look at the others.
+    cdef void advance(self, const Row* x, double tau, Py_ssize_t y, Py_ssize_t s) noexcept nogil:
+        """Move what is kept. The others, which were 0, are not written down before they are chosen: few are."""
+        cdef Py_ssize_t i
+        cdef double a = tau / self.scale, rest = x.norm2, v
+        cdef double* w
+        for i in range(self.n_some):
+            w, v = self.table.data + record(x, self.some[i]) * self.table.width, value(x, self.some[i])
+            w[y] += a * v
+            if s >= 0:
+                w[s] -= a * v
+            rest -= v * v
+        self.length, self.toward, self.away = a, y, s
+        self.others2 = (1 if s < 0 else 2) * a * a * fmax(rest, 0)
+
+    cdef void refuse(self, const Row* x, long long low, long long floor, Py_ssize_t below) noexcept nogil:
+        cdef double step, times = 1 if self.away < 0 else 2
+        cdef double* w
+        cdef Py_ssize_t i, j, n = self.strong(x, floor, floor)
+        if self.n_above < below:
+            n = self.strong(x, low, floor)
+        self.n_above = self.n_between = 0
+        for i in range(n):
+            j, step = record(x, self.between[i]), self.length * value(x, self.between[i]) + 0.0    # a zero has no sign
+            w = self.table.data + j * self.table.width
+            w[self.toward] = step
+            if self.away >= 0:
+                w[self.away] = 0.0 - step
+            self.others2 -= times * step * step
+            if bits_of(times * fabs(step)) > floor:
+                self.above[self.n_above] = <int> j
+                self.n_above += 1
+            else:
+                self.between[self.n_between] = <int> j
+                self.n_between += 1
+        self.lost, self.others2 = fmax(self.others2, 0), 0
+
+    cdef Py_ssize_t strong(self, const Row* x, long long low, long long floor) noexcept nogil:
+        """List in `between` the others' entries that are not below; returns how many, and counts what is above."""
+        cdef double times = fabs(self.length) * (1 if self.away < 0 else 2)
+        cdef Py_ssize_t i, n = 0, above = 0
+        cdef int one
+        for i in range(strong_entries(x.n, x.value, x.constant, times, number_of(max(low, 0)), self.between)):
+            one = self.between[i]
+            self.between[n] = one
+            if not self.kept.holds(record(x, one)):
+                above += bits_of(times * fabs(value(x, one))) > floor
+                n += 1
+        self.n_above = above
+        return n
+
+    # Nothing but what is kept, and the others until they are chosen from, is not 0: no need to look further.
 
     cdef void shrink(self, double factor) noexcept nogil:
         cdef Py_ssize_t i
@@ -301,10 +335,8 @@ cdef class Truncated(Selection):
             return
         for i in range(self.kept.n):
             self.rescale(self.kept.heap[i].record)
-        if self.row != NULL:
-            for i in range(-1, self.row.n):
-                if not self.kept.holds(record(self.row, i)):
-                    self.rescale(record(self.row, i))
+        self.length *= self.scale
+        self.others2 *= self.scale * self.scale
         self.scale = 1
         self.weigh()    # weights may have been rounded
 
@@ -323,11 +355,7 @@ cdef class Truncated(Selection):
         self.kept.sort()
         for i in range(self.kept.n):
             total += self.squares(self.kept.heap[i].record)
-        if self.row != NULL:
-            for i in range(-1, self.row.n):
-                if not self.kept.holds(record(self.row, i)):
-                    total += self.squares(record(self.row, i))
-        self.norm2 = self.scale * self.scale * total
+        self.norm2 = self.scale * self.scale * (total + self.others2)
 
     cdef double squares(self, Py_ssize_t j) noexcept nogil:
         cdef const double* w = self.table.data + j * self.table.width
@@ -360,9 +388,8 @@ cdef class Truncated(Selection):
         if seen.value != x.value:
             self.raw_scores(x, out)
         if margin <= self.margin:
-            if self.estimate(&seen):
-                margin = self.product(&seen, y, s)
-            self.step(&seen, self.weight * self.eta, margin, y, s)
+            self.estimate(&seen)
+            self.step(&seen, self.weight * self.eta, self.product(&seen, y, s), y, s)
 
     def restore(self, state):
         if not state["scale"] > 0:
@@ -602,7 +629,35 @@ cdef class SecondOrder(Selection):
         if s >= 0:
             self.sharpen(x, -alpha, fmin(1 / r, MOST), s)
         self.updates += 1
+        self.part(x, False)
         self.choose(x, False)
+
+    cdef void refuse(self, const Row* x, long long low, long long floor, Py_ssize_t below) noexcept nogil:
+        if self.classes == 1:    # a constant, so that there are no loops
+            self.sort_out(x, low, floor, 1)
+        else:
+            self.sort_out(x, low, floor, self.classes)
+
+    cdef inline void sort_out(self, const Row* x, long long low, long long floor, Py_ssize_t classes) noexcept nogil:
+        cdef Py_ssize_t i, j, k, n = 0
+        cdef double* w
+        cdef bint stays
+        self.n_above = self.n_between = 0
+        for i in range(self.n_some):    # nobody could foretell a branch here
+            j = record(x, self.some[i])
+            w = self.table.data + j * self.table.width
+            stays = (-bits_of(magnitude(w + classes, classes)) >= low) & (value(x, self.some[i]) != 0)
+            for k in range(classes):
+                w[k] = w[k] if stays else 0
+            self.between[n] = <int> j
+            n += stays
+        for i in range(n):
+            if self.entry(self.between[i]).key > floor:
+                self.above[self.n_above] = self.between[i]
+                self.n_above += 1
+            else:
+                self.between[self.n_between] = self.between[i]
+                self.n_between += 1
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
         cdef double f = dot(x, self.table.data, self.table.width)

@@ -166,6 +166,37 @@ WIDE static void follow_leader(Py_ssize_t m, const double *g, const int *record,
             table[(4 * record[s] + f) * classes] = fields[f][s];
 }
 
+/* The entries of a row of which the records are held, or those of which they are not; -1 is the constant's. Nobody could
+   foretell a branch here. */
+static inline Py_ssize_t held_entries(const int *index, Py_ssize_t n, const unsigned long long *bits, int held,
+                                      int *restrict entry)
+{
+    const unsigned long long other = held ? 0 : 1;
+    Py_ssize_t found = 0;
+    entry[found] = -1;
+    found += (bits[0] & 1) ^ other;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        const unsigned int j = index ? (unsigned int)index[i] + 1 : (unsigned int)i + 1;
+        entry[found] = (int)i;
+        found += (bits[j >> 6] >> (j & 63) & 1) ^ other;
+    }
+    return found;
+}
+
+/* OFS: the entries that are not 0 and make a step that is not below, -1 being the constant's. */
+WIDE static Py_ssize_t strong_entries(Py_ssize_t n, const double *restrict value, double constant, double times,
+                                      double low, int *restrict strong)
+{
+    Py_ssize_t found = 0;
+    strong[0] = -1;
+    found += (times * fabs(constant) >= low) & (constant != 0);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        strong[found] = (int)i;
+        found += (times * fabs(value[i]) >= low) & (value[i] != 0);
+    }
+    return found;
+}
+
 /* SOFS: the sum of x^2 sigma, in lanes. */
 WIDE static double variance_of(Py_ssize_t n, const double *restrict x, const int *record, const double *sigma,
                                Py_ssize_t width)

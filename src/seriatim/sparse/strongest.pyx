@@ -47,31 +47,34 @@ cdef class Strongest:
     def __dealloc__(self):
         free(self.heap)
         free(self.place)
+        free(self.bits)
 
     cdef int grow(self, Py_ssize_t rows) except -1:
         cdef Py_ssize_t room
         if rows > self.room:
-            room = max(rows, 2 * self.room)
+            room = (max(rows, 2 * self.room) + 63) // 64 * 64
             if (resize(<void**> &self.place, room, sizeof(int)) < 0
+                    or resize(<void**> &self.bits, room // 64, sizeof(long long)) < 0
                     or resize(<void**> &self.heap, min(self.k, room), sizeof(Entry)) < 0):
                 raise MemoryError(f"no memory to choose among {rows} features")
+            memset(self.bits + self.room // 64, 0, (room - self.room) // 8)
             self.room = room
-        if rows > self.known:
-            memset(self.place + self.known, 0, (rows - self.known) * sizeof(int))
-            self.known = rows
+        self.known = max(self.known, rows)
         return 0
 
     cdef Py_ssize_t offer(self, Entry entry) noexcept nogil:
         """Take in a record if it is strong enough; returns the one that is not held any more, or -1."""
         cdef Py_ssize_t weakest
         if self.n < self.k:
+            self.turn(entry.record)
             self.n += 1
             self.rise(self.n - 1, entry)
             return -1
         if self.refuses(entry):
             return entry.record
         weakest = self.heap[0].record
-        self.place[weakest] = 0
+        self.turn(weakest)
+        self.turn(entry.record)
         self.sink(0, entry)
         return weakest
 
@@ -86,16 +89,16 @@ cdef class Strongest:
         cdef Py_ssize_t i
         qsort(self.heap, self.n, sizeof(Entry), by_strength)
         for i in range(self.n):
-            self.place[self.heap[i].record] = <int> i + 1
+            self.place[self.heap[i].record] = <int> i
 
     cdef void rise(self, Py_ssize_t i, Entry entry) noexcept nogil:
         """Put an entry into place i, or above what is stronger."""
         while i > 0 and weaker(entry, self.heap[(i - 1) // 4]):
             self.heap[i] = self.heap[(i - 1) // 4]
-            self.place[self.heap[i].record] = <int> i + 1
+            self.place[self.heap[i].record] = <int> i
             i = (i - 1) // 4
         self.heap[i] = entry
-        self.place[entry.record] = <int> i + 1
+        self.place[entry.record] = <int> i
 
     cdef void sink(self, Py_ssize_t i, Entry entry) noexcept nogil:
         """Put an entry into place i, or below what is weaker."""
@@ -110,10 +113,10 @@ cdef class Strongest:
             if not weaker(self.heap[least], entry):
                 break
             self.heap[i] = self.heap[least]
-            self.place[self.heap[i].record] = <int> i + 1
+            self.place[self.heap[i].record] = <int> i
             i, below = least, 4 * least + 1
         self.heap[i] = entry
-        self.place[entry.record] = <int> i + 1
+        self.place[entry.record] = <int> i
 
     def get(self):
         """The records, ascending."""
@@ -130,8 +133,9 @@ cdef class Strongest:
         if records.shape[0] > self.k:
             raise ModelError(f"{records.shape[0]} features are selected; k is {self.k}")
         for i in range(records.shape[0]):
-            if not 0 <= records[i] < self.known or self.place[records[i]]:
+            if not 0 <= records[i] < self.known or self.holds(records[i]):
                 raise ModelError(f"the selected features are not different ones below {self.known}")
             self.heap[i] = Entry(0, <int> records[i])
-            self.place[records[i]] = <int> i + 1
+            self.place[records[i]] = <int> i
+            self.turn(records[i])
         self.n = records.shape[0]
