@@ -95,7 +95,7 @@ def blocks(
     seen, names = 0, None
     for n, label, told, kinds, columns in prefetched(tables(file, format, name, features, schema, labelled)):
         with placed(name, seen, n):
-            y = np.full(n, np.nan) if label is None else labels(told, label, labelled)
+            y = told if isinstance(told, np.ndarray) else labels(told, label, labelled)
             if "objects" in kinds.values():
                 rows = object_rows(columns.to_pylist(), features, crowd)
             else:
@@ -110,9 +110,9 @@ def blocks(
 
 def tables(
     file: Any, format: str, name: str, features: Features, schema: dict[str, str], labelled: bool
-) -> Iterator[tuple[int, str | None, Any, dict[str, str], Any]]:
-    """How many rows each batch has, the name of the label and its column, the kind of each other column, and these as
-    `table_rows` takes them; or as they are, if there are objects in them."""
+) -> Iterator[tuple[int, str, Any, dict[str, str], Any]]:
+    """How many rows each batch has, the name of the label, its values or as yet its column, the kind of each other
+    column, and these as `table_rows` takes them; or as they are, if there are objects in them."""
     import narwhals.stable.v1 as nw
     import pyarrow as pa
 
@@ -131,12 +131,15 @@ def tables(
                 kinds = frame_kinds(nw.from_native(inputs), features, schema)
                 dictionaries = [Dictionary() for _ in kinds]
                 schema |= {**kinds, **({} if label is None else {label: "label"})}
-            told = None if label is None else batch.column(label)
+            told = np.full(n, np.nan) if label is None else batch.column(label)
+            # Rows of numbers are made in less time than the next are read, others take longer.
+            if label is not None and not {*kinds.values()} <= {"number", "flag"}:
+                told = labels(told, label, labelled)
             columns = batch.select(list(kinds))
             if "objects" not in kinds.values():
                 columns = list(map(arrow_column, columns.columns, kinds.values(), dictionaries))
         seen += n
-        yield n, label, told, kinds, columns
+        yield n, label or "", told, kinds, columns
 
 
 @contextmanager
