@@ -78,15 +78,20 @@ def command_name(cls: type[Model]) -> str:
 
 def find(name: str) -> type[Model]:
     """The algorithm that a user means: `AROW`, `arow`, `soft-svm`, `SoftSVM`."""
-    for ours in PLACES:
-        if plain(ours) == plain(name):
-            return imported(ours)
+    if (ours := plain_names().get(plain(name))) is not None:
+        return imported(ours)
     known = {plain(cls.__name__): cls for cls in algorithms().values()}
     if plain(name) in known:
         return known[plain(name)]
     close = get_close_matches(plain(name), known, n=3, cutoff=0.4)
     hint = f"; did you mean {' or '.join(command_name(known[c]) for c in close)}?" if close else ""
     raise ParameterError(f"no algorithm is called {name!r}{hint} (`seriatim algorithms` lists them)")
+
+
+@cache
+def plain_names() -> dict[str, str]:
+    """Ours by what is left of their names however they are written."""
+    return {plain(name): name for name in PLACES}
 
 
 def find_estimator(name: str) -> type[Estimator]:

@@ -19,6 +19,7 @@ from seriatim.core.loss import LOSSES
 
 cdef enum:
     CURVE_POINTS = 512
+    PLACES = 0, SUMS, LOSS, UPDATES, SECONDS, NOTED    # of a curve: mistakes or errors and the others until each place
 
 cdef Py_ssize_t LARGEST_CONFUSION = 1000    # labels, beyond which nobody could read the matrix
 cdef Py_ssize_t BETWEEN_SIGNALS = 1 << 16
@@ -172,15 +173,13 @@ cdef class Tally:
     cdef public long long skip          # so many examples more are not counted
     cdef readonly list labels           # of the counts: those of the last examples, and others that came before
     cdef readonly object counts
-    cdef object held, last
+    cdef object last
     cdef const long long[::1] at        # the places, if they are given
     cdef bint given, thinning           # thinning: a place for which there is no room makes every other one go
     cdef long long spacing, next
     cdef Py_ssize_t count
     cdef long long[:, ::1] cells
-    cdef long long[::1] places
-    cdef double[::1] sums, costs, times    # mistakes or errors, losses and seconds until each place
-    cdef long long[::1] changes         # and updates
+    cdef double[:, ::1] noted           # a row a place
     cdef Py_ssize_t updates
     cdef double begun                   # the thread's time less these seconds
 
@@ -191,40 +190,38 @@ cdef class Tally:
         self.at = ascending(np.asarray([] if at is None else at, np.int64))
         self.spacing = every or 1
         self.next = self.spacing if at is None else self.at[0] if len(self.at) else -1
-        self.hold([np.empty(CURVE_POINTS, kind) for kind in (np.int64, float, float, np.int64, float)])
-
-    def hold(self, arrays):
-        self.held = arrays
-        self.places, self.sums, self.costs, self.changes, self.times = arrays
+        self.noted = np.empty((len(self.at) if self.given else CURVE_POINTS, NOTED))
 
     def curve(self):
         """The places, and until each the mistakes, or the errors of numbers, the loss, the learner's updates and the
         seconds; the last two only of what `learn` has learned, and the seconds of some of the places given."""
-        return tuple(part[:self.count].copy() for part in self.held)
+        places, *others = np.array(self.noted[:self.count]).T
+        return places.astype(np.int64), *others
 
     def places_after(self, long long place):
         """The places of the curve beyond this one."""
         cdef Py_ssize_t i = self.count
-        while i and self.places[i - 1] > place:
+        while i and self.noted[i - 1, PLACES] > place:
             i -= 1
-        return [self.places[k] for k in range(i, self.count)]
+        return [<long long> self.noted[k, PLACES] for k in range(i, self.count)]
 
     def points(self):
         """The places, the means of mistakes or errors until each, the updates and the seconds, as plain lists: what is
         kept of each of many runs. Where nobody looked at the clock it is taken to have gone evenly."""
         cdef Py_ssize_t i, j, done = 0, n = self.count
-        cdef long long begin = 0    # where somebody looked, and what he saw
-        cdef double seen = 0, each
-        means, seconds = [None] * n, [0.0] * n
+        cdef double begin = 0, seen = 0, now, each    # where somebody looked, and what he saw
+        places, means, updates, seconds = [None] * n, [None] * n, [None] * n, [0.0] * n
         for i in range(n):
-            if isfinite(self.sums[i]):
-                means[i] = self.sums[i] / self.places[i]
-            if isfinite(self.times[i]) or i == n - 1:
-                each = (self.times[i] - seen) / (self.places[i] - begin) if isfinite(self.times[i]) else 0
+            places[i], updates[i] = <long long> self.noted[i, PLACES], <long long> self.noted[i, UPDATES]
+            if isfinite(self.noted[i, SUMS]):
+                means[i] = self.noted[i, SUMS] / self.noted[i, PLACES]
+            now = self.noted[i, SECONDS]
+            if isfinite(now) or i == n - 1:
+                each = (now - seen) / (self.noted[i, PLACES] - begin) if isfinite(now) else 0
                 for j in range(done, i + 1):
-                    seconds[j] = seen + each * (self.places[j] - begin)
-                done, begin, seen = i + 1, self.places[i], self.times[i]
-        return [self.places[i] for i in range(n)], means, [self.changes[i] for i in range(n)], seconds
+                    seconds[j] = seen + each * (self.noted[j, PLACES] - begin)
+                done, begin, seen = i + 1, self.noted[i, PLACES], now
+        return places, means, updates, seconds
 
     def learn(self, Learner learner, Rows rows, const double[::1] y, Py_ssize_t start, str name, double epsilon,
               list labels, list seen, bint fresh, kept=None):
@@ -381,29 +378,28 @@ cdef class Tally:
         if labels is not self.last:
             self.relabel(labels)
             self.last = labels
-        if not self.thinning:
-            most = len(self.at) if self.given else self.count + n // self.spacing + 1
-            if most > len(self.held[0]):
-                self.hold([np.concatenate([part, np.empty(max(most, len(part)), part.dtype)]) for part in self.held])
+        if not (self.thinning or self.given):
+            most = self.count + n // self.spacing + 1
+            if most > len(self.noted):
+                self.noted = np.concatenate([self.noted, np.empty((max(most, len(self.noted)), NOTED))])
 
     @cython.boundscheck(False)
     @cython.wraparound(False)
     cdef void note(self) noexcept nogil:
         """This is a place of the curve, unless there is no room and every other one goes, this one among them."""
         cdef Py_ssize_t i
+        cdef double* point
         if self.thinning and self.count == CURVE_POINTS:
             for i in range(CURVE_POINTS // 2):
-                self.places[i], self.sums[i] = self.places[2 * i + 1], self.sums[2 * i + 1]
-                self.costs[i], self.changes[i] = self.costs[2 * i + 1], self.changes[2 * i + 1]
-                self.times[i] = self.times[2 * i + 1]
+                self.noted[i, :] = self.noted[2 * i + 1, :]
             self.count = CURVE_POINTS // 2
             self.spacing *= 2
         if not self.thinning or self.examples % self.spacing == 0:
-            self.places[self.count], self.sums[self.count] = self.examples, self.mistakes + self.error
-            self.costs[self.count], self.changes[self.count] = self.loss, self.updates
-            self.times[self.count] = NAN
+            point = &self.noted[self.count, 0]
+            point[PLACES], point[SUMS] = self.examples, self.mistakes + self.error
+            point[LOSS], point[UPDATES], point[SECONDS] = self.loss, self.updates, NAN
             if self.given and (self.count & 7 == 7 or self.count == self.at.shape[0] - 1):    # a look at it takes 1 us
-                self.times[self.count] = thread_seconds() - self.begun
+                point[SECONDS] = thread_seconds() - self.begun
             self.count += 1
         if self.given:
             self.next = self.at[self.count] if self.count < self.at.shape[0] else -1

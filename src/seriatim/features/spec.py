@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from seriatim.errors import ParameterError
@@ -100,8 +100,8 @@ class Features:
 
     def as_dict(self) -> dict[str, Any]:
         """What is not as it is by default."""
-        usual = asdict(Features())
-        return {name: value for name, value in asdict(self).items() if value != usual[name]}
+        given = {about.name: (getattr(self, about.name), about.default) for about in fields(self)}
+        return {name: value for name, (value, usual) in given.items() if value != usual}
 
     def drops(self, name: str) -> bool:
         """Whether a column is left out."""
