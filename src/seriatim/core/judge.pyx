@@ -6,6 +6,7 @@ Labels are known here by their position among those that a model knows.
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport NAN, fabs, isfinite
+from libc.string cimport memcpy
 from posix.time cimport CLOCK_THREAD_CPUTIME_ID, clock_gettime, timespec
 
 import numpy as np
@@ -23,6 +24,7 @@ cdef enum:
 
 cdef Py_ssize_t LARGEST_CONFUSION = 1000    # labels, beyond which nobody could read the matrix
 cdef Py_ssize_t BETWEEN_SIGNALS = 1 << 16
+cdef Py_ssize_t SOME = 256   # scores that are held until they are judged
 cdef Py_ssize_t FEW = 32     # examples: for fewer a thread that gives the interpreter away waits longer to have it back
 
 
@@ -34,7 +36,8 @@ cdef struct Stretch:             # of examples, and what they are judged by
     int kind                     # of loss
     double epsilon
     bint fresh
-    double* scores               # of each example or, if nothing is kept, of one
+    Py_ssize_t some              # as many are learned before they are judged
+    double* scores               # of each example or, if nothing is kept, of these
     int* truth                   # where to keep what is true and predicted, and losses; NULL: nowhere
     int* guesses
     double* losses
@@ -238,7 +241,8 @@ cdef class Tally:
         cdef int[::1] truth = kept[0] if keeping else None
         cdef int[::1] guesses = kept[1] if keeping else None
         cdef double[::1] losses = kept[2] if keeping else None
-        cdef double[:, ::1] scores = kept[3] if keeping else np.empty((1, learner.classes))
+        cdef Py_ssize_t some = max(1, SOME // learner.classes)
+        cdef double[:, ::1] scores = kept[3] if keeping else np.empty((some, learner.classes))
         cdef Stretch told
         learner.learned = 0
         self.expect(learner, rows, y, start, seen, len(labels) - 1, kept)
@@ -249,7 +253,7 @@ cdef class Tally:
         told.truth = &truth[0] if keeping else NULL
         told.guesses = &guesses[0] if keeping else NULL
         told.losses = &losses[0] if keeping else NULL
-        told.scores = &scores[0, 0]
+        told.scores, told.some = &scores[0, 0], some
         learner.grow(rows.features + 1)
         self.begun = thread_seconds() - self.seconds
         while learner.learned < n and not learner.failed:
@@ -263,30 +267,49 @@ cdef class Tally:
         learner.check_memory()
 
     cdef void rounds(self, Learner learner, Rows rows, const Stretch* told, Py_ssize_t stop) noexcept nogil:
-        """The examples from learner.learned on."""
-        # In registers: behind the learner's calls the compiler would have to look for changes of what is in memory.
-        cdef long long t = self.examples, mistakes = self.mistakes
+        """The examples from learner.learned on. Some are learned, up to the next place of the curve, and then judged in
+        a loop whose sums can stay in registers, which they could not across the learner's rounds."""
+        cdef Py_ssize_t i, begin, end
+        cdef double* scores = told.scores
+        cdef Row x
+        while learner.learned < stop and not learner.failed:
+            begin = learner.learned
+            end = min(stop, begin + told.some)
+            if self.skip:
+                end = min(end, begin + self.skip)
+            elif self.next > 0:
+                end = min(end, begin + self.next - self.examples)
+            if told.truth != NULL:
+                scores = told.scores + begin * learner.classes
+            for i in range(begin, end):
+                rows.get(told.start + i, learner.constant, &x)
+                if rows.weight != NULL:
+                    learner.weight = rows.weight[told.start + i]
+                learner.round(&x, told.y[i], scores + (i - begin) * learner.classes)
+                if learner.failed:
+                    break
+                learner.learned += 1
+            self.judge(told, begin, learner.learned, learner.classes, scores)
+            if self.examples == self.next:
+                self.updates = learner.updates
+                self.note()
+        learner.weight = 1
+        self.seconds = thread_seconds() - self.begun
+
+    cdef void judge(self, const Stretch* told, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t classes,
+                    const double* score) noexcept nogil:
+        """What was predicted of these examples, by their scores."""
+        cdef long long mistakes = 0
         cdef double total = self.loss, error = self.error, epsilon = told.epsilon, cost, y
-        cdef Py_ssize_t i, start = told.start, last = told.last, size = self.cells.shape[0]
+        cdef Py_ssize_t i, last = told.last, size = self.cells.shape[0]
         cdef long long* cells = &self.cells[0, 0] if size else NULL
         cdef int kind = told.kind, true = 0, guess = 0
-        cdef bint keeping = told.truth != NULL
-        cdef double* score = told.scores
-        cdef Row x
-        for i in range(learner.learned, stop):
-            if keeping:
-                score = told.scores + i * learner.classes
+        cdef bint skipped = self.skip > 0
+        for i in range(begin, end):
             y = told.y[i]
-            rows.get(start + i, learner.constant, &x)
-            if rows.weight != NULL:
-                learner.weight = rows.weight[start + i]
-            learner.round(&x, y, score)
-            if learner.failed:
-                break
-            learner.learned += 1
             if last < 0:
                 cost = loss(kind, y - score[0], epsilon)
-            elif learner.classes == 1:
+            elif classes == 1:
                 true, guess = last * (y > 0), last * (score[0] >= 0)
                 if told.fresh and i == 0:
                     guess = -1 if last == 0 else 1 - true
@@ -297,26 +320,22 @@ cdef class Tally:
                 true = <int> y
                 guess = strongest(score, told.among, told.rivals, true, told.fresh and i == 0, &cost)
                 cost = loss(kind, 1 - cost, epsilon)
-            if keeping:
+            if told.truth != NULL:
                 told.truth[i], told.guesses[i], told.losses[i] = true, guess, cost
-            if self.skip:
-                self.skip -= 1
-                continue
-            t += 1
-            total += cost
-            if last < 0:
-                error += fabs(y - score[0])
-            else:
-                mistakes += true != guess
-                if guess >= 0 and size:
-                    cells[true * size + guess] += 1
-            if t == self.next:
-                self.examples, self.loss, self.mistakes, self.error = t, total, mistakes, error
-                self.updates = learner.updates
-                self.note()
-        learner.weight = 1
-        self.examples, self.loss, self.mistakes, self.error = t, total, mistakes, error
-        self.seconds = thread_seconds() - self.begun
+            if not skipped:
+                total += cost
+                if last < 0:
+                    error += fabs(y - score[0])
+                else:
+                    mistakes += true != guess
+                    if guess >= 0 and size:
+                        cells[true * size + guess] += 1
+            score += classes
+        if skipped:
+            self.skip -= end - begin
+        else:
+            self.examples += end - begin
+            self.loss, self.error, self.mistakes = total, error, self.mistakes + mistakes
 
     cdef int expect(self, Learner learner, Rows rows, const double[::1] y, Py_ssize_t start, list seen,
                     Py_ssize_t last, kept) except -1:
@@ -391,7 +410,7 @@ cdef class Tally:
         cdef double* point
         if self.thinning and self.count == CURVE_POINTS:
             for i in range(CURVE_POINTS // 2):
-                self.noted[i, :] = self.noted[2 * i + 1, :]
+                memcpy(&self.noted[i, 0], &self.noted[2 * i + 1, 0], NOTED * sizeof(double))
             self.count = CURVE_POINTS // 2
             self.spacing *= 2
         if not self.thinning or self.examples % self.spacing == 0:
