@@ -4,6 +4,7 @@
 
 typedef double four __attribute__((vector_size(32)));
 typedef double four_anywhere __attribute__((vector_size(32), aligned(8), may_alias));
+#define FOUR(place) (*(four_anywhere *)(place))
 
 #if defined(__clang__) || __GNUC__ >= 12
 #define PICK(x, y, a, b, c, d) __builtin_shufflevector(x, y, a, b, c, d)

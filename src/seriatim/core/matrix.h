@@ -1,11 +1,6 @@
 /* Products of matrices, each sum in the order of its terms: zeros at the end of the sum, or left out, change no bit. */
+#include "four.h"
 #include "wide.h"
-
-typedef double four __attribute__((vector_size(32)));
-typedef double four_anywhere __attribute__((vector_size(32), aligned(8)));
-
-#define FOUR(x) (*(four_anywhere *)(x))
-#define CONSTANT_FOUR(x) (*(const four_anywhere *)(x))
 
 /* out[a][b] = sum over i of P[i][a] Q[i][b]; i < n, a < rows, b < columns; p, q and o numbers from line to line. */
 WIDE static void sums_of_products(Py_ssize_t n, Py_ssize_t rows, Py_ssize_t columns, const double *restrict P,
@@ -18,7 +13,7 @@ WIDE static void sums_of_products(Py_ssize_t n, Py_ssize_t rows, Py_ssize_t colu
             four s0 = {0, 0, 0, 0}, s1 = s0, s2 = s0, s3 = s0, t0 = s0, t1 = s0, t2 = s0, t3 = s0;
             const double *x = P + a, *y = Q + b;
             for (i = 0; i < n; i++, x += p, y += q) {
-                const four u = CONSTANT_FOUR(y), v = CONSTANT_FOUR(y + 4);
+                const four u = FOUR(y), v = FOUR(y + 4);
                 s0 += x[0] * u;
                 t0 += x[0] * v;
                 s1 += x[1] * u;
@@ -41,8 +36,8 @@ WIDE static void sums_of_products(Py_ssize_t n, Py_ssize_t rows, Py_ssize_t colu
         for (; a < rows; a++) {
             four s = {0, 0, 0, 0}, t = s;
             for (i = 0; i < n; i++) {
-                s += P[i * p + a] * CONSTANT_FOUR(Q + i * q + b);
-                t += P[i * p + a] * CONSTANT_FOUR(Q + i * q + b + 4);
+                s += P[i * p + a] * FOUR(Q + i * q + b);
+                t += P[i * p + a] * FOUR(Q + i * q + b + 4);
             }
             FOUR(out + a * o + b) = s;
             FOUR(out + a * o + b + 4) = t;
@@ -82,7 +77,7 @@ WIDE static double square_of_line(Py_ssize_t n, const double *x)
     four lanes = {0, 0, 0, 0};
     Py_ssize_t i = 0;
     for (; i + 4 <= n; i += 4)
-        lanes += CONSTANT_FOUR(x + i) * CONSTANT_FOUR(x + i);
+        lanes += FOUR(x + i) * FOUR(x + i);
     for (int lane = 0; i < n; i++, lane++)
         lanes[lane] += x[i] * x[i];
     return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);

@@ -1,11 +1,11 @@
 /* Sums over days, assets and sampled portfolios. */
+#include "four.h"
 #include "wide.h"
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
-typedef double four __attribute__((vector_size(32), aligned(8)));
-typedef long long mask __attribute__((vector_size(32), aligned(8)));
+typedef long long mask __attribute__((vector_size(32)));
 
 #define LANES 32 /* orbits of four sampled portfolios that are gone through together */
 
@@ -15,8 +15,8 @@ WIDE static double dot(Py_ssize_t n, const double *a, const double *x)
     four first = {0, 0, 0, 0}, second = {0, 0, 0, 0};
     Py_ssize_t i = 0;
     for (; i + 8 <= n; i += 8) {
-        first += *(const four *)(a + i) * *(const four *)(x + i);
-        second += *(const four *)(a + i + 4) * *(const four *)(x + i + 4);
+        first += FOUR(a + i) * FOUR(x + i);
+        second += FOUR(a + i + 4) * FOUR(x + i + 4);
     }
     first += second;
     double sum = (first[0] + first[1]) + (first[2] + first[3]);
@@ -46,7 +46,7 @@ WIDE static double squared_distance(Py_ssize_t n, const double *a, const double 
     four lanes = {0, 0, 0, 0};
     Py_ssize_t i = 0;
     for (; i + 4 <= n; i += 4) {
-        four apart = *(const four *)(a + i) - *(const four *)(x + i);
+        four apart = FOUR(a + i) - FOUR(x + i);
         lanes += apart * apart;
     }
     double sum = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
@@ -61,8 +61,8 @@ WIDE static double grow(Py_ssize_t n, double *held, const double *x)
     four lanes = {0, 0, 0, 0};
     Py_ssize_t i = 0;
     for (; i + 4 <= n; i += 4) {
-        four now = *(four *)(held + i) * *(const four *)(x + i);
-        *(four *)(held + i) = now;
+        four now = FOUR(held + i) * FOUR(x + i);
+        FOUR(held + i) = now;
         lanes += now;
     }
     double sum = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
@@ -79,7 +79,7 @@ WIDE static double moved(Py_ssize_t n, const double *b, const double *a, const d
     four lanes = {0, 0, 0, 0};
     Py_ssize_t i = 0;
     for (; i + 4 <= n; i += 4) {
-        four apart = *(const four *)(b + i) - *(const four *)(a + i) * *(const four *)(x + i) * by;
+        four apart = FOUR(b + i) - FOUR(a + i) * FOUR(x + i) * by;
         lanes += (four)((mask)apart & size);
     }
     double sum = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
@@ -103,7 +103,7 @@ WIDE static void products(Py_ssize_t n, Py_ssize_t m, const double *rows, const 
         const double *row = rows + i * m;
         Py_ssize_t j = 0;
         for (; j + 4 <= m; j += 4)
-            lanes += *(const four *)(row + j) * *(const four *)(x + j);
+            lanes += FOUR(row + j) * FOUR(x + j);
         double sum = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
         for (; j < m; j++)
             sum += row[j] * x[j];
@@ -161,15 +161,15 @@ static inline void follow(Py_ssize_t w, Py_ssize_t wide, const double *first, co
             const double *z = second + k * wide + j;
             const double one = first[k * wide + i], two = first[k * wide + other];
             const four x = {one, one, one, one}, y = {two, two, two, two};
-            a += x * *(const four *)z;
-            b += x * *(const four *)(z + 4);
-            c += x * *(const four *)(z + 8);
-            d += y * *(const four *)z;
-            e += y * *(const four *)(z + 4);
-            f += y * *(const four *)(z + 8);
+            a += x * FOUR(z);
+            b += x * FOUR(z + 4);
+            c += x * FOUR(z + 8);
+            d += y * FOUR(z);
+            e += y * FOUR(z + 4);
+            f += y * FOUR(z + 8);
         }
-        *(four *)(line + j) = a, *(four *)(line + j + 4) = b, *(four *)(line + j + 8) = c;
-        *(four *)(other_line + j) = d, *(four *)(other_line + j + 4) = e, *(four *)(other_line + j + 8) = f;
+        FOUR(line + j) = a, FOUR(line + j + 4) = b, FOUR(line + j + 8) = c;
+        FOUR(other_line + j) = d, FOUR(other_line + j + 4) = e, FOUR(other_line + j + 8) = f;
     }
 }
 
@@ -184,10 +184,10 @@ static inline void give(Py_ssize_t wide, Py_ssize_t i, double *restrict line, co
     for (Py_ssize_t j = 0; j < wide; j += ACROSS)
         for (int k = 0; k < ACROSS / 4; k++) { /* three sums, so that none waits for itself */
             const Py_ssize_t at = j + 4 * k;
-            four correlation = *(const four *)(line + at) * by * *(const four *)(size2 + at);
-            mask claims = (correlation > zero) & (mine >= *(const four *)(means + at));
-            four claim = (four)((mask)(correlation + mine_back + *(const four *)(back + at)) & claims);
-            *(four *)(line + at) = claim;
+            four correlation = FOUR(line + at) * by * FOUR(size2 + at);
+            mask claims = (correlation > zero) & (mine >= FOUR(means + at));
+            four claim = (four)((mask)(correlation + mine_back + FOUR(back + at)) & claims);
+            FOUR(line + at) = claim;
             sums[k] += claim;
         }
     four sum = (sums[0] + sums[1]) + sums[2];
@@ -263,14 +263,14 @@ WIDE static void rebalanced(Py_ssize_t days, Py_ssize_t fours, Py_ssize_t rest, 
             for (Py_ssize_t q = h * fours; q < (h + 1) * fours; q++) {
                 const double *p = points + q * LANES;
                 const four v = {x[q], x[q], x[q], x[q]};
-                a += v * *(const four *)p;
-                b += v * *(const four *)(p + 4);
-                c += v * *(const four *)(p + 8);
-                e += v * *(const four *)(p + 12);
-                f += v * *(const four *)(p + 16);
-                i += v * *(const four *)(p + 20);
-                j += v * *(const four *)(p + 24);
-                l += v * *(const four *)(p + 28);
+                a += v * FOUR(p);
+                b += v * FOUR(p + 4);
+                c += v * FOUR(p + 8);
+                e += v * FOUR(p + 12);
+                f += v * FOUR(p + 16);
+                i += v * FOUR(p + 20);
+                j += v * FOUR(p + 24);
+                l += v * FOUR(p + 28);
             }
             four *at = now + h * EACH;
             at[0] = a, at[1] = b, at[2] = c, at[3] = e, at[4] = f, at[5] = i, at[6] = j, at[7] = l;
@@ -279,16 +279,16 @@ WIDE static void rebalanced(Py_ssize_t days, Py_ssize_t fours, Py_ssize_t rest, 
             hadamard(now + k, now + EACH + k, now + 2 * EACH + k, now + 3 * EACH + k);
         for (Py_ssize_t j = 0; j < rest; j++)
             for (int k = 0; k < 4 * EACH; k++)
-                now[k] += x[4 * fours + j] * *(const four *)(left + 4 * (j * LANES + k));
+                now[k] += x[4 * fours + j] * FOUR(left + 4 * (j * LANES + k));
         for (int k = 0; k < 4 * EACH; k++) {
             wealth[k] *= now[k];
-            now[k] = wealth[k] * *(const four *)(base + 4 * k);
+            now[k] = wealth[k] * FOUR(base + 4 * k);
         }
         for (Py_ssize_t j = 0; j < rest; j++) {
             four lanes = {0, 0, 0, 0};
             for (int k = 0; k < 4 * EACH; k++)
-                lanes += now[k] * *(const four *)(left + 4 * (j * LANES + k));
-            *(four *)(to + 4 * (4 * fours + j)) += lanes;
+                lanes += now[k] * FOUR(left + 4 * (j * LANES + k));
+            FOUR(to + 4 * (4 * fours + j)) += lanes;
         }
         for (int k = 0; k < EACH; k++)
             hadamard(now + k, now + EACH + k, now + 2 * EACH + k, now + 3 * EACH + k);
@@ -297,20 +297,20 @@ WIDE static void rebalanced(Py_ssize_t days, Py_ssize_t fours, Py_ssize_t rest, 
             const four a = at[0], b = at[1], c = at[2], e = at[3], f = at[4], i = at[5], j = at[6], l = at[7];
             for (Py_ssize_t q = h * fours; q < (h + 1) * fours; q++) {
                 const double *p = points + q * LANES;
-                four lanes = a * *(const four *)p, more = b * *(const four *)(p + 4);
-                lanes += c * *(const four *)(p + 8);
-                more += e * *(const four *)(p + 12);
-                lanes += f * *(const four *)(p + 16);
-                more += i * *(const four *)(p + 20);
-                lanes += j * *(const four *)(p + 24);
-                more += l * *(const four *)(p + 28);
-                *(four *)(to + 4 * q) += lanes + more;
+                four lanes = a * FOUR(p), more = b * FOUR(p + 4);
+                lanes += c * FOUR(p + 8);
+                more += e * FOUR(p + 12);
+                lanes += f * FOUR(p + 16);
+                more += i * FOUR(p + 20);
+                lanes += j * FOUR(p + 24);
+                more += l * FOUR(p + 28);
+                FOUR(to + 4 * q) += lanes + more;
             }
         }
         four total = now[0];
         for (int k = 1; k < EACH; k++)
             total += now[k];
-        *(four *)(to + 4 * (4 * fours + rest)) += total;
+        FOUR(to + 4 * (4 * fours + rest)) += total;
     }
     memcpy(grown, wealth, sizeof wealth);
 }

@@ -68,16 +68,6 @@ cdef inline double magnitude(const double* w, Py_ssize_t classes) noexcept nogil
     return sum
 
 
-cdef inline double drop(double* w, Py_ssize_t classes) noexcept nogil:
-    """The weights of a feature become 0; returns their squares."""
-    cdef double squares = 0
-    cdef Py_ssize_t k
-    for k in range(classes):
-        squares += w[k] * w[k]
-        w[k] = 0
-    return squares
-
-
 cdef class Selection(Linear):
     """Weights that are zero but for those of the k strongest features; with several classes each counts once.
 
@@ -125,7 +115,14 @@ cdef class Selection(Linear):
         return Entry(self.sign * bits_of(magnitude(w + self.field * self.classes, self.classes)), <int> j)
 
     cdef inline void drop(self, Py_ssize_t j) noexcept nogil:
-        self.lost += drop(self.table.data + j * self.table.width, self.classes)
+        """The weights of a feature become 0."""
+        cdef double* w = self.table.data + j * self.table.width
+        cdef double squares = 0
+        cdef Py_ssize_t k
+        for k in range(self.classes):
+            squares += w[k] * w[k]
+            w[k] = 0
+        self.lost += squares
 
     cdef void part(self, const Row* x, bint held) noexcept nogil:
         """List what is kept of a row, or what is not."""

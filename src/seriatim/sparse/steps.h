@@ -5,8 +5,8 @@
 #include "wide.h"
 #include <math.h>
 
-#define RECORD(s) (*(four_anywhere *) (table + 4 * record[s]))
-#define FIELD(f) (*(four_anywhere *) (fields[f] + s))
+#define RECORD(s) FOUR(table + 4 * record[s])
+#define FIELD(f) FOUR(fields[f] + s)
 
 /* sgn(w) [|w| - by]+, by >= 0. Nobody could foretell a branch here; these are none, and three times as fast. */
 static inline double soft(double w, double by)

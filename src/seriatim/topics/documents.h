@@ -3,6 +3,7 @@
 #ifndef SERIATIM_DOCUMENTS_H
 #define SERIATIM_DOCUMENTS_H
 #include "digamma.h"
+#include "four.h"
 #include "wide.h"
 #include <math.h>
 
@@ -57,11 +58,6 @@ WIDE static void add_multiple_of(Py_ssize_t n, double a, const double *restrict 
         out[k] += a * x[k];
 }
 
-/* Four numbers side by side, wherever they begin. */
-typedef double four __attribute__((vector_size(32), aligned(8), may_alias));
-#define FOUR(place) (*(const four *)(place))
-#define PICK(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
-
 static inline double in_lanes(const double *lane)
 {
     return (lane[0] + lane[1]) + (lane[2] + lane[3]);
@@ -74,7 +70,7 @@ static inline int weigh_words(Py_ssize_t width, Py_ssize_t n, const double *cons
 {
     four zero = {0, 0, 0, 0}, shares = zero;
     for (Py_ssize_t k = 0; k < width; k += 4)
-        *(four *)(sum + k) = zero;
+        FOUR(sum + k) = zero;
     for (Py_ssize_t w = 0; w < n; w += 4) {
         const double *a = row[w], *b = row[w + 1], *c = row[w + 2], *d = row[w + 3];
         four A = zero, B = zero, C = zero, D = zero, norms, share;
@@ -90,9 +86,9 @@ static inline int weigh_words(Py_ssize_t width, Py_ssize_t n, const double *cons
         norms = PICK(A, C, 0, 1, 4, 5) + PICK(A, C, 2, 3, 6, 7);
         share = FOUR(count + w) / norms;
         shares += share;
-        *(four *)(norm + w) = norms;
+        FOUR(norm + w) = norms;
         for (Py_ssize_t k = 0; k < width; k += 4)
-            *(four *)(sum + k) += (share[0] * FOUR(a + k) + share[1] * FOUR(b + k))
+            FOUR(sum + k) += (share[0] * FOUR(a + k) + share[1] * FOUR(b + k))
                 + (share[2] * FOUR(c + k) + share[3] * FOUR(d + k));
     }
     return (shares[0] + shares[1]) + (shares[2] + shares[3]) <= LARGEST_SHARE; /* not so if it is NaN */
@@ -176,7 +172,7 @@ WIDE static void weighted_rows(Py_ssize_t width, Py_ssize_t K, Py_ssize_t n, con
             const double A = s[0], B = s[apart], C = s[2 * apart], D = s[3 * apart];
             double *to = out + j * width;
             for (Py_ssize_t k = 0; k < width; k += 4)
-                *(four *)(to + k) += (A * FOUR(a + k) + B * FOUR(b + k)) + (C * FOUR(c + k) + D * FOUR(d + k));
+                FOUR(to + k) += (A * FOUR(a + k) + B * FOUR(b + k)) + (C * FOUR(c + k) + D * FOUR(d + k));
         }
     }
 }
@@ -197,7 +193,7 @@ WIDE static void row_products(Py_ssize_t width, Py_ssize_t K, Py_ssize_t n, cons
             }
             A = PICK(A, B, 0, 4, 2, 6) + PICK(A, B, 1, 5, 3, 7);
             C = PICK(C, D, 0, 4, 2, 6) + PICK(C, D, 1, 5, 3, 7);
-            *(four *)(out + w * K + j) = PICK(A, C, 0, 1, 4, 5) + PICK(A, C, 2, 3, 6, 7);
+            FOUR(out + w * K + j) = PICK(A, C, 0, 1, 4, 5) + PICK(A, C, 2, 3, 6, 7);
         }
     }
 }
