@@ -18,6 +18,8 @@ _functions = {"load": "modelfile", "algorithms": "catalogue", "Features": "featu
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return [one for one in __dir__() if one != "__version__"]
     if name in _modules:
         return importlib.import_module(f"seriatim.{name}")
     if name in _functions:

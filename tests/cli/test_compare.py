@@ -170,6 +170,22 @@ def test_bad_usage(seriatim_, arguments):  # noqa: F811
     assert not Path("seriatim-results").exists()
 
 
+@pytest.mark.parametrize("options", [["--store", "runs.html"], ["--store", "runs", "--report", "./runs"]])
+def test_a_report_does_not_replace_the_runs(seriatim_, options):  # noqa: F811
+    command = ["compare", "spam", "-a", "pa", "--permutations", "1", "--no-regret", *options]
+    status, _, err = seriatim_(*command)
+    assert status == 2
+    assert "holds the runs; --report says where else" in err
+    assert len(Path(options[1]).read_text().splitlines()) == 2
+    assert seriatim_(*command, "--report", "report.html")[0] == 0
+
+
+def test_nobody_listens():
+    command = [*COMMAND, "compare", "spam", "-a", "pa", "--permutations", "1", "--no-report", "--no-regret"]
+    done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_where_signs_are_missing():
     done = subprocess.run(
         [*COMMAND, "compare", "spam", "-a", "pa", "-a", "pa:C=0.999", "--permutations", "6", "--no-report"],

@@ -40,6 +40,7 @@ def test_table_figures_and_command(good):
         ["-a", "scw", "-p", "variant=II", "--search", "halving"],
         ["-a", "ogd", "--normalize", "standard", "--over", "eta=0.1,1", "--over", "loss=hinge,logistic"],
         ["-a", "cw", "--like-libol", "--limit", "500"],
+        ["-a", "cw", "--limit", "2000", "--metric", "auc"],
         ["-a", "pa", "--search", "random", "--tries", "5", "--prefix", "300", "--seed", "2", "--jobs", "1"],
     ],
 )
@@ -48,7 +49,8 @@ def test_the_command_gives_the_figures_again(good, options):
     found = json.loads(good("tune", "spam", *options, "--json"))
     again = json.loads(good(*shlex.split(found["command"])[1:], "--json"))
     assert {**again, "seconds": 0} == {**found["tuned"], "seconds": 0}
-    assert again["examples"] == (500 if "--like-libol" in options else 4601) - found["rest"]
+    limit = int(options[options.index("--limit") + 1]) if "--limit" in options else 4601
+    assert again["examples"] == limit - found["rest"]
     assert found["best"].items() <= again["parameters"].items()
 
 
@@ -113,6 +115,7 @@ WRONG = {
     "expected NAME=VALUE,VALUE,.. with a parameter of PA": ["--over", "D=1"],
     "C is given already": ["--over", "C=1", "-p", "C=2"],
     "LIBOL has a grid": ["--like-libol", "--search", "random"],
+    "--prefix is of no effect": ["--like-libol", "--prefix", "0.5"],
     "no algorithm is called 'nix'": ["-a", "nix"],
 }
 

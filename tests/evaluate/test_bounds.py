@@ -24,6 +24,7 @@ from seriatim import (
     Perceptron,
     SoftSVM,
     VotedPerceptron,
+    data,
 )
 from seriatim.evaluate import bounds
 from seriatim.evaluate.rounds import Rounds, rounds
@@ -224,3 +225,11 @@ def test_table():
     text = show(bounds(Perceptron(), X, y))
     assert text.splitlines()[0].split() == ["bound", "of", "measured", "bound", "holds"]
     assert "Novikoff (1962)" in text and "yes" in text
+
+
+def test_what_an_averaged_model_predicts_is_not_what_is_counted():
+    X, y = data.load("spam")
+    averaged, usual = (bounds(model, X[:200], y[:200]) for model in (AveragedPerceptron(), Perceptron()))
+    assert {one.quantity for one in averaged} == {"mistakes of the last w"}
+    assert {one.quantity for one in usual} == {"mistakes"}
+    assert [one.measured for one in averaged] == [one.measured for one in usual]

@@ -407,6 +407,33 @@ def test_interrupted_while_the_regret_is_sought(tmp_path):
     assert {one["label"] for one in whole.as_dict()["regret"]} == {"pa", "arow"}
 
 
+def test_interrupted_while_parameters_are_sought(tmp_path, monkeypatch):
+    """What was found of the algorithms before is kept; a number may be NumPy's."""
+
+    def stop(comparison):
+        if comparison.doing.startswith("tuning pa"):
+            raise KeyboardInterrupt
+
+    def tune(**options):
+        models = [AROW(r=np.int64(2)), "pa"]
+        return compare("spam", models, permutations=1, tune="grid", store=f"{tmp_path}/", features=MAX, **options)
+
+    stopped = tune(watch=stop)
+    assert (stopped.interrupted, stopped.records) == (True, [])
+    (kept,) = tmp_path.glob("*.tuned.json")
+    (first,) = json.loads(kept.read_text())["parameters"]
+    asked, search = [], evaluate.tuned
+
+    def tuned(models, *arguments, **options):
+        asked.extend(models)
+        return search(models, *arguments, **options)
+
+    monkeypatch.setattr("seriatim.evaluate.tuning.tuned", tuned)
+    whole = tune()
+    assert [type(one) for one in asked] == [PA]
+    assert (whole.interrupted, whole.entrants[0].model.r) == (False, first["r"])
+
+
 def test_watch_sees_the_search():
     seen = []
     compare("spam", ["arow", "pa"], permutations=1, tune="grid", watch=lambda comparison: seen.append(comparison.doing))

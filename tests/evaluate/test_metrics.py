@@ -164,10 +164,40 @@ def test_which_label_is_positive_does_not_depend_on_which_came_first(names, head
     counts, k = confusion.counts, confusion.labels.index(names[1])
     assert {*names} <= {*confusion.labels} <= {*names, -1, 1}
     assert counts.sum() >= 200 - delay - 1
-    assert f1.value == pytest.approx(2 * counts[k, k] / (counts[k].sum() + counts[:, k].sum()))
-    assert sensitivity.value == pytest.approx(counts[k, k] / counts[k].sum())
+    true = counts[k].sum() + confusion.missed[k]
+    assert counts.sum() + confusion.missed.sum() == 200
+    assert f1.value == pytest.approx(2 * counts[k, k] / (true + counts[:, k].sum()))
+    assert sensitivity.value == pytest.approx(counts[k, k] / true)
     assert auc.counts.sum(axis=0).tolist() == [200 - z.sum(), z.sum()]
     assert auc.value == pytest.approx(told[0].value)
+
+
+@pytest.mark.parametrize("delay", [0, 90])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_where_nothing_was_predicted_all_metrics_see_a_mistake(classes, delay):
+    """As scikit-learn has it where that is a label of its own, which is never true and no label to be averaged over."""
+    rng = np.random.default_rng(delay)
+    X = rng.standard_normal((300, 4))
+    y = np.array(["a", "b", "c"])[np.argmax(X[:, :classes], axis=1)]
+    one_by_one, told = OGD(), []
+    for t in range(300):
+        told.append(str(one_by_one.predict(X[t : t + 1])[0]) if t > delay else "-")
+        if t >= delay:
+            one_by_one.partial_fit(X[t - delay : t - delay + 1], y[t - delay : t - delay + 1])
+    known = sorted({*y})
+    theirs = {
+        "accuracy": sk.accuracy_score(y, told),
+        "recall:macro": sk.recall_score(y, told, labels=known, average="macro"),
+        "precision:macro": sk.precision_score(y, told, labels=known, average="macro"),
+        "f1:macro": sk.f1_score(y, told, labels=known, average="macro"),
+        "f1:micro": sk.f1_score(y, told, labels=known, average="micro"),
+        "balanced-accuracy": sk.recall_score(y, told, labels=known, average="macro"),
+        "sensitivity:b": sk.recall_score(y == "b", [one == "b" for one in told]),
+        "specificity:b": np.mean([(one not in "b-") for one, true in zip(told, y, strict=True) if true != "b"]),
+        "cost": np.sum(y != told),
+    }
+    run = progressive(OGD(), X, y, metrics=[*theirs], delay=delay)
+    assert [*run.figures.values()] == pytest.approx([*theirs.values()], rel=1e-12)
 
 
 @pytest.mark.parametrize("first", ["a", "b"])
@@ -299,7 +329,7 @@ def test_what_needs_scores_says_so():
         AUC().update([0, 1], [0, 1])
     with pytest.raises(DataError, match="more than two labels"):
         AUC().update([0, 1, 2], [0, 1, 2], [0.1, 0.2, 0.3])
-    with pytest.raises(ParameterError, match="must be at least 1"):
+    with pytest.raises(ParameterError, match="must be a whole number, at least 1"):
         Windowed(F1(), 0)
     with pytest.raises(ParameterError, match="at most 1"):
         Fading(F1(), 1.5)

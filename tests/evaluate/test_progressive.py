@@ -1,11 +1,13 @@
 """Progressive validation counts what the model predicted before it learned, however the stream is divided."""
 
+import sys
+
 import numpy as np
 import pytest
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import f1_score, roc_auc_score
 
 import seriatim
-from seriatim import PA, AveragedPerceptron, Features, Perceptron, SoftSVM, VotedPerceptron, data, evaluate
+from seriatim import OGD, PA, AveragedPerceptron, Features, Perceptron, SoftSVM, VotedPerceptron, data, evaluate
 from seriatim.core.judge import Tally
 from seriatim.errors import DataError, ParameterError
 from seriatim.evaluate import metrics, progressive
@@ -238,7 +240,7 @@ def test_what_is_warm_up_is_not_counted(cls):
 @classifiers
 @pytest.mark.parametrize("labels", [2, 4])
 def test_confusions_and_metrics_are_those_of_the_predictions(cls, labels):
-    """Asked one by one; the first example, of which nothing could be predicted, is in no cell."""
+    """Asked one by one; the first example, of which nothing could be predicted, is in no cell, and a mistake."""
     X, y = examples(cls, labels=labels, n=60)
     y = np.array(["d", "b", "c", "a"])[y]  # the higher label of two comes to be known later or earlier
     run = progressive(default(cls), X, y, metrics=["f1:macro", "accuracy", "cumulative-loss"], window=20, fade=0.9)
@@ -251,7 +253,8 @@ def test_confusions_and_metrics_are_those_of_the_predictions(cls, labels):
     assert (run.confusion == confusion.value).all()
     right = np.array([False, *(y[1:] == guesses)])
     assert run.figures["accuracy"] == pytest.approx(right.mean())
-    assert run.figures["f1 (macro)"] == metrics.F1("macro").update(y[1:], guesses).value
+    f1 = f1_score(y, ["nothing", *guesses], labels=run.labels, average="macro")
+    assert run.figures["f1 (macro)"] == pytest.approx(f1, rel=1e-12)
     assert run.figures["cumulative loss"] == pytest.approx(run.loss)
     assert run.figures["accuracy, last 20"] == right[-20:].mean()
     assert run.figures["accuracy, fading 0.9"] == pytest.approx(np.average(right, weights=0.9 ** np.arange(59, -1, -1)))
@@ -432,3 +435,52 @@ def test_the_size_of_a_model():
     assert run.nonzeros == np.count_nonzero(run.model.coef_) < run.features
     assert run.bytes >= 8 * run.features
     assert run.summary()["support_vectors"] is None
+
+
+def test_places_as_large_as_numbers_are():
+    """After a warm-up, too, which is when examples learned are more than those counted."""
+    X, y = data.load("spam")
+    for places in ({"every": sys.maxsize}, {"at": [2**62 - 1]}):
+        run = progressive(PA(), X, y, warm_up=1, **places)
+        assert (run.examples, [t for t, _ in run.curve]) == (4600, [4600])
+
+
+def test_a_margin_beyond_all_numbers_costs_nothing():
+    X = np.array([[1e50], [-1e50]] * 40)
+    model = OGD(eta=1e300, schedule="constant", fit_intercept=False)
+    run = progressive(model, X, np.sign(X[:, 0]).astype(int), metrics=["cumulative-loss:hinge"])
+    assert np.isinf(model.decision_function(X)).all()
+    assert run.loss == run.figures["cumulative loss (hinge)"] < np.inf
+
+
+def test_the_held_out_curve_has_the_places_of_the_others():
+    X, y = data.load("spam")
+    held_out = X[300:400], y[300:400]
+    run = progressive(PA(), X[:300], y[:300], warm_up=110, every=50, held_out=held_out)
+    assert [t for t, _ in run.curve] == [t for t, _ in run.held_out_curve] == [50, 100, 150, 190]
+    model = PA().partial_fit(X[:160], y[:160])
+    assert run.held_out_curve[0][1] == pytest.approx(1 - model.score(*held_out))
+
+
+def test_a_run_of_nothing_has_no_rate():
+    run = progressive(PA(), [[1.0]], [1], warm_up=1)
+    assert (run.examples, run.mistakes) == (0, 0)
+    assert np.isnan([run.mistake_rate, run.mean_loss]).all()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"window": 2.5}, {"window": "a"}, {"fade": "x"}, {"at": ["a"]}, {"at": [np.inf]}, {"at": [2**70]}, {"metrics": 3}],
+    ids=str,
+)
+def test_what_cannot_be_asked_is_refused_before_anything_is_learned(options):
+    model = PA()
+    with pytest.raises(ParameterError, match="must be"):
+        progressive(model, [[1.0], [2.0]], [0, 1], **options)
+    assert not model.__sklearn_is_fitted__()
+
+
+def test_metrics_with_other_arguments_have_other_names():
+    X, y = data.load("spam")
+    asked = ["sum", "sum:0.1", "sum:0.9", "cost", "cost:spam:nonspam=5", "cost:nonspam:spam=5"]
+    assert len(progressive(PA(), X[:200], y[:200], metrics=asked).figures) == 6

@@ -59,6 +59,8 @@ def command() -> None:
     seriatim recommend u.data --user 196         learn ratings, and recommend
     seriatim describe mail.csv                   look at the data first
     """
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        click.get_current_context().color = False
 
 
 def main() -> None:
@@ -77,6 +79,16 @@ def main() -> None:
         problem = f"out of memory: {error}" if str(error) else "out of memory"
     click.echo(f"seriatim: {problem}", err=True)
     sys.exit(2)
+
+
+def on_terminal(stream: Any) -> bool:
+    """Whether somebody looks at standard output or standard error; nobody does where it is closed."""
+    return stream is not None and stream.isatty()
+
+
+def chosen(name: str) -> bool:
+    """Whether an option was given, and is not what it is by default."""
+    return click.get_current_context().get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
 
 
 def build_model(algorithm: str, parameters: tuple[str, ...], features: Any = None) -> Any:

@@ -15,10 +15,12 @@ import click
 from seriatim.cli import (
     Prefix,
     check_folder,
+    chosen,
     data_argument,
     feature_options,
     features_of,
     format_options,
+    on_terminal,
     report_skipped,
 )
 
@@ -111,6 +113,8 @@ def command(
                 prefix=prefix,
                 watch=live,
             )
+            if comparison.store is None:  # a search was interrupted
+                raise KeyboardInterrupt
     except KeyboardInterrupt:  # before the first run
         click.echo("seriatim: interrupted", err=True)
         sys.exit(130)
@@ -131,10 +135,10 @@ def command(
 
 def check_options(tune: bool, like_libol: bool, no_report: bool, report: str | None, figures: str | None) -> None:
     """Refuse what would be of no effect."""
-    context = click.get_current_context()
     for name in ("search", "prefix"):
-        if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT and not tune:
-            raise click.UsageError(f"--{name} says how to --tune, which is not asked for")
+        if chosen(name) and not tune:
+            why = "--like-libol has its own" if like_libol else "which is not asked for"
+            raise click.UsageError(f"--{name} says how to --tune, {why}")
     if tune and like_libol:
         raise click.UsageError("--tune and --like-libol: take one of them")
     if no_report and (report or figures):
@@ -154,6 +158,8 @@ def write_report(comparison: Any, path: str | None, figures: str | None) -> list
 
     about = comparison.as_dict()
     place = Path(path) if path else comparison.store.with_suffix(".html")
+    if place.resolve() == comparison.store.resolve():
+        raise click.UsageError(f"{place} holds the runs; --report says where else to write the report")
     report.write(about, place)
     written = [str(place)]
     if figures:
@@ -171,7 +177,7 @@ class LiveTable:
 
     def __init__(self) -> None:
         self.start = time.perf_counter()
-        self.visible = sys.stderr.isatty()
+        self.visible = on_terminal(sys.stderr)
         self.screen: Any = None
 
     def __enter__(self) -> LiveTable | None:
@@ -229,7 +235,7 @@ def show(comparison: Any, seconds: float) -> None:
             click.echo(f"tuned: {comparison.tuning}")
         if examples.labels is not None and len(examples.labels) == 1:
             click.echo(f"only one label, {next(iter(examples.labels))}: there is nothing to tell apart")
-        console = Console() if sys.stdout.isatty() else Console(width=160)
+        console = Console() if on_terminal(sys.stdout) else Console(width=160)
         table = report.table(about, width=console.width)
         table.caption = None
         console.print(table, highlight=False)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from seriatim.cli import check_folder, feature_options, features_of, format_options, report_skipped
+from seriatim.cli import check_folder, feature_options, features_of, format_options, on_terminal, report_skipped
 
 
 @click.command("convert")
@@ -69,7 +69,7 @@ class Progress:
 
     def __init__(self) -> None:
         self.shown = self.start = time.perf_counter()
-        self.visible = sys.stderr.isatty()
+        self.visible = on_terminal(sys.stderr)
 
     def __enter__(self) -> Progress:
         return self

@@ -8,6 +8,8 @@ import time
 from types import TracebackType
 from typing import Any
 
+from seriatim.cli import on_terminal
+
 
 class Live:
     """Shows how a run goes, ten times a second, if stderr is a terminal. Ctrl-C stops the run between two blocks."""
@@ -16,7 +18,7 @@ class Live:
         self.stream = stream
         self.shown = self.start = time.perf_counter()
         self.stopping = False
-        self.visible = sys.stderr.isatty()
+        self.visible = on_terminal(sys.stderr)
 
     def __enter__(self) -> Live:
         self.before = signal.signal(signal.SIGINT, self.stop)

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from seriatim.cli import check_folder
+from seriatim.cli import check_folder, on_terminal
 
 # What is compared if nothing is chosen: every strategy, and the forms of it that the literature has figures of.
 STRATEGIES = (
@@ -217,7 +217,7 @@ def show(result: dict[str, Any], seconds: float) -> None:
     days, assets = (f"{setting[of]:,} {of if setting[of] != 1 else of[:-1]}" for of in ("days", "assets"))
     said = f"{days}, {assets}, from {setting['numbers']}{costs}"
     click.secho(f"{result['title']}: {said}", bold=True)
-    console = Console() if sys.stdout.isatty() else Console(width=160)
+    console = Console() if on_terminal(sys.stdout) else Console(width=160)
     console.print(markets.table(result, console.width), highlight=False)
     click.echo(
         "p: chance of such a daily return beyond the market's, without any advantage (Student's test, one-sided)"
@@ -232,7 +232,7 @@ class Progress:
 
     def __init__(self, total: int) -> None:
         self.total, self.done, self.shown = total, 0, 0.0
-        self.visible = sys.stderr.isatty()
+        self.visible = on_terminal(sys.stderr)
 
     def __enter__(self) -> Progress:
         return self

@@ -6,7 +6,6 @@ import csv
 import json
 import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import click
@@ -154,7 +153,9 @@ def format_of(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_curve(run: Any, path: str) -> None:
-    with Path(path).open("w", newline="") as file:
+    from seriatim.modelfile import whole_file
+
+    with whole_file(path) as place, place.open("w", newline="") as file:
         writer = csv.writer(file)
         curves = {run.measure: dict(run.curve)} | {name: dict(curve) for name, curve in run.curves.items()}
         curves |= {"held out": dict(run.held_out_curve)} if run.held_out_curve else {}

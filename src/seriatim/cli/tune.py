@@ -16,10 +16,12 @@ from seriatim.cli import (
     Prefix,
     algorithm_options,
     build_model,
+    chosen,
     data_argument,
     feature_options,
     features_of,
     format_options,
+    on_terminal,
     open_stream,
     report_skipped,
 )
@@ -70,8 +72,10 @@ def command(
     from seriatim.evaluate import progressive, tune
     from seriatim.evaluate.tuning import endless
 
+    if like_libol and chosen("prefix"):
+        raise click.UsageError("--like-libol searches on the whole stream: --prefix is of no effect")
     how = {name: options.pop(name) for name in ("search", "prefix", "tries", "measure", "seed", "jobs")}
-    given = [*sources, *data_options(options)]
+    reading = dict(options)
     model = build_model(algorithm, parameters, features_of(options))
     values = values_of(model, parameters, over)
     stream = open_stream(sources, model, **options)
@@ -88,10 +92,15 @@ def command(
     report_skipped(stream)
     rest = data.stream(stream, skip=found.rest)
     metrics = [] if found.measure in ("mistake_rate", "mean_loss") else [how["measure"]]
-    runs = [progressive(one, rest, metrics=metrics) for one in (found.model, model)]
-    if any(run.interrupted for run in runs):
-        click.echo("seriatim: interrupted", err=True)
-        sys.exit(130)
+    runs = []
+    for one in (found.model, model):
+        runs.append(progressive(one, rest, metrics=metrics))
+        if runs[-1].interrupted:
+            click.echo("seriatim: interrupted", err=True)
+            sys.exit(130)
+    if reading["limit"] is not None:  # which is counted from what is skipped
+        reading["limit"] -= found.rest
+    given = [*sources, *data_options(reading), *(word for name in metrics for word in ("--metric", name))]
     again = command_for(given, algorithm, parameters, found)
     if as_json:
         names = ("tuned", "defaults")
@@ -149,9 +158,9 @@ def data_options(options: Mapping[str, Any]) -> list[str]:
 
 def command_for(given: list[str], algorithm: str, parameters: tuple[str, ...], found: Any) -> str:
     """`seriatim run` on what the search has not seen, with what it found."""
-    chosen = [f"{name}={value}" for name, value in found.best.items()]
+    best = [f"{name}={value}" for name, value in found.best.items()]
     words = ["seriatim", "run", *given, "-a", algorithm]
-    for text in (*parameters, *chosen):
+    for text in (*parameters, *best):
         words += ["-p", text]
     if found.rest:
         words += ["--skip", str(found.rest)]
@@ -165,7 +174,7 @@ class Progress:
     """How far the search is, ten times a second, if stderr is a terminal."""
 
     def __init__(self) -> None:
-        self.visible = sys.stderr.isatty()
+        self.visible = on_terminal(sys.stderr)
         self.shown = -1.0
         self.done = self.planned = 0
 
@@ -200,7 +209,7 @@ def show(found: Any, runs: list[Any], name: str, again: str) -> None:
     from rich.console import Console
 
     click.secho(f"{type(found.model).__name__} on {name}: {found.said}", bold=True)
-    console = Console(width=None if sys.stdout.isatty() else 120)
+    console = Console(width=None if on_terminal(sys.stdout) else 120)
     console.print(trials_table(found))
     hidden = len(found.ranked) - SHOWN
     if hidden > 0:

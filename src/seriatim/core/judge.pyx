@@ -275,10 +275,10 @@ cdef class Tally:
         while learner.learned < stop and not learner.failed:
             begin = learner.learned
             end = min(stop, begin + told.some)
-            if self.skip:
-                end = min(end, begin + self.skip)
-            elif self.next > 0:
-                end = min(end, begin + self.next - self.examples)
+            if self.skip > 0:
+                end = begin + min(end - begin, self.skip)
+            elif self.next > 0:    # which may be as large as a number can be
+                end = begin + min(end - begin, self.next - self.examples)
             if told.truth != NULL:
                 scores = told.scores + begin * learner.classes
             for i in range(begin, end):
@@ -314,8 +314,8 @@ cdef class Tally:
                 if told.fresh and i == 0:
                     guess = -1 if last == 0 else 1 - true
                 cost = 1 - y * score[0]
-                # The commonest without a call or a branch, which would be a third of what judging costs.
-                cost = 0.5 * (cost + fabs(cost)) if kind == HINGE else loss(kind, cost, epsilon)
+                # The commonest without a call, which would be a third of what judging costs.
+                cost = (cost if cost > 0 else 0) if kind == HINGE else loss(kind, cost, epsilon)
             else:
                 true = <int> y
                 guess = strongest(score, told.among, told.rivals, true, told.fresh and i == 0, &cost)

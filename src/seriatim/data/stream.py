@@ -62,8 +62,8 @@ class Stream:
         """
         least_of = (("skip", skip, 0), ("limit", limit, 0), ("passes", passes, 1), ("delay", delay, 0))
         for name, value, least in least_of:
-            if value is not None and value < least:
-                raise ParameterError(f"{name}={value!r}: must be at least {least}")
+            if value is not None and (not isinstance(value, int | np.integer) or value < least):
+                raise ParameterError(f"{name}={value!r}: must be a whole number, at least {least}")
         if sample is not None and not 0 < sample <= 1:
             raise ParameterError(f"sample={sample!r}: must be above 0 and at most 1")
         if buffer is not None and (shuffle is None or buffer < 1):

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seriatim import __version__
+from seriatim.core.ahead import cores
 from seriatim.errors import DataError, ParameterError, SeriatimError
-from seriatim.evaluate.entrants import Entrant, entrants
+from seriatim.evaluate.entrants import Entrant, entrants, plain_value
 from seriatim.evaluate.examples import Examples, short_name
 from seriatim.evaluate.metrics import PLAIN, Metric, metric
 from seriatim.evaluate.progressive import followed_metrics
@@ -336,7 +337,11 @@ def compare(
     asked = None if metric is None else judge(metric, examples, field)
     comparison = Comparison(examples, field, permutations, seed, examples.fingerprint(), metric=asked)
     if tune is not None:
-        tune_field(comparison, tune, prefix, jobs, store, watch)
+        try:
+            tune_field(comparison, tune, prefix, jobs, store, watch)
+        except KeyboardInterrupt:
+            comparison.interrupted = True
+            return comparison
         examples = comparison.examples
     comparison.store = None if store is None else kept_path(store, examples)
     runs = Runs(comparison, jobs or cores())
@@ -370,7 +375,7 @@ def tune_field(
 ) -> None:
     """Give the algorithms the parameters that were best on some examples, and leave the others to the comparison.
 
-    What was found is kept beside the runs.
+    What was found of an algorithm is kept beside the runs, so that a search that was stopped goes on with the next one.
     """
     from seriatim.evaluate.tuning import divided, tuned
 
@@ -382,9 +387,9 @@ def tune_field(
     asked = hashed([examples.fingerprint(), about, search, len(held), seed, __version__, *judged]).hexdigest()
     path = None if store is None else kept_path(store, examples).with_suffix(".tuned.json")
     found = known_parameters(path, asked)
-    if found is None:
-        rows, found = examples.rows(np.arange(examples.n)), []
-        for one in field:
+    if len(found) < len(field):
+        rows = examples.rows(np.arange(examples.n))
+        for one in field[len(found) :]:
             (model,), _ = tuned(
                 [one.model],
                 rows,
@@ -397,11 +402,12 @@ def tune_field(
                 jobs=jobs,
                 watch=None if watch is None else Looks(comparison, one.label, watch),
             )
-            found.append({name: getattr(model, name) for name, about in model.parameters.items() if about.search})
+            searched = {name: about for name, about in model.parameters.items() if about.search}
+            found.append({name: plain_value(about, getattr(model, name)) for name, about in searched.items()})
+            if path is not None:
+                with whole_file(path) as place:
+                    place.write_text(json.dumps({"asked": asked, "parameters": found}))
         comparison.doing = ""
-        if path is not None:
-            with whole_file(path) as place:
-                place.write_text(json.dumps({"asked": asked, "parameters": found}))
     comparison.entrants = [
         Entrant(one.label, type(one.model)(**one.given | best)) for one, best in zip(field, found, strict=True)
     ]  # fmt: skip
@@ -427,13 +433,13 @@ class Looks:
             self.last = time.perf_counter()
 
 
-def known_parameters(path: Path | None, asked: str) -> list[dict[str, Any]] | None:
-    """What a search found that was asked for in the same way; None if there is none."""
+def known_parameters(path: Path | None, asked: str) -> list[dict[str, Any]]:
+    """What a search found, as far as it went, that was asked for in the same way."""
     if path is None or not path.exists():
-        return None
+        return []
     try:
         kept = json.loads(path.read_text())
-        return kept["parameters"] if kept["asked"] == asked else None
+        return kept["parameters"] if kept["asked"] == asked else []
     except (ValueError, KeyError, TypeError):
         raise DataError(f"{path}: not what a search has kept; remove it to search again") from None
 
@@ -449,10 +455,6 @@ def kept_path(given: str | os.PathLike[str], examples: Examples) -> Path:
         path.mkdir(parents=True, exist_ok=True)
         return path / f"{short_name(examples.name)}-{examples.fingerprint()[:8]}.jsonl"
     return path
-
-
-def cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def opened(path: Path | None) -> tuple[Store | None, dict[str, Record]]:

@@ -132,7 +132,7 @@ def regret(
         raise ParameterError(f"loss={name!r}: must be {' or '.join(map(repr, LOSSES))}")
     norm = norm_of(model)
     known = {} if known is None else known
-    seen = run.A.shape[1], name, norm
+    seen = run.A.shape[1], name, norm, run.model.epsilon
     if radius is None:
         radius = own_radius(model)
     if radius is None:
@@ -143,7 +143,7 @@ def regret(
     for begin, end in parts(len(run), segments):
         stops = [min(t, end) for t in places]
         for stop in sorted({stop for stop in stops if stop > begin}):
-            place = (*seen, radius, tol, run.model.epsilon, begin, stop)
+            place = (*seen, radius, tol, begin, stop)
             if place not in known:
                 known[place] = best_of(
                     run.A[begin:stop], run.y[begin:stop], name, radius, norm, tol, run.model.epsilon

@@ -309,7 +309,8 @@ class LogLoss(Mean):
 class Confusion(Metric):
     """How often each label (row) was taken for each label (column), of those that were true or predicted.
 
-    The first example of all, before which no label is known, is in no cell.
+    The first example of all, before which no label is known, and others of which nothing could be predicted are in no
+    cell. `missed` counts them; in figures of the matrix they are mistakes, as they are in the mistake rate.
 
     >>> confusion = Confusion().update(["a", "a", "b", "a"], ["a", "b", "b", "a"])
     >>> confusion.value.tolist(), confusion.labels, confusion.normalized.round(2).tolist()
@@ -322,6 +323,7 @@ class Confusion(Metric):
         self.labels: list[Any] = []
         self.latest: list[Any] = []  # the labels that the last examples could have had
         self.counts = np.zeros((0, 0))
+        self.missed = np.zeros(0)  # of each label
 
     def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
         told, self.latest = outcome.predicted >= 0, outcome.labels or []
@@ -331,8 +333,9 @@ class Confusion(Metric):
         place, size = np.zeros(len(self.latest), np.int64), len(self.labels)
         place[occurred] = [self.labels.index(self.latest[k]) for k in occurred]
         cells = place[outcome.truth[told]] * size + place[outcome.predicted[told]]
-        given = None if weights is None else weights[told]
+        given, others = (None, None) if weights is None else (weights[told], weights[~told])
         self.counts += np.bincount(cells, given, size * size).reshape(size, size)
+        self.missed += np.bincount(place[outcome.truth[~told]], others, size)
 
     def meet(self, labels: list[Any]) -> None:
         """Make room for labels that have not come before."""
@@ -342,10 +345,13 @@ class Confusion(Metric):
         place = [known.index(label) for label in self.labels]
         counts = np.zeros((len(known), len(known)))
         counts[np.ix_(place, place)] = self.counts
-        self.labels, self.counts = known, counts
+        missed = np.zeros(len(known))
+        missed[place] = self.missed
+        self.labels, self.counts, self.missed = known, counts, missed
 
     def fade(self, factor: float) -> None:
         self.counts *= factor
+        self.missed *= factor
 
     @property
     def value(self) -> Any:
@@ -375,17 +381,27 @@ class OfConfusion(Confusion):
 
     def cells(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of each label that occurred: how often it was right, predicted, and true."""
-        occurred = (self.counts.sum(axis=0) + self.counts.sum(axis=1)) > 0
-        right, predicted, true = np.diag(self.counts), self.counts.sum(axis=0), self.counts.sum(axis=1)
+        right, predicted, true = np.diag(self.counts), self.counts.sum(axis=0), self.counts.sum(axis=1) + self.missed
+        occurred = predicted + true > 0
         return right[occurred], predicted[occurred], true[occurred]
 
-    def of_positive(self) -> tuple[float, float, float, float]:
-        """Right, predicted and true examples of the positive label, and all examples."""
+    def of_positive(self) -> tuple[float, float, float]:
+        """Right, predicted and true examples of the positive label."""
+        place = self.place()
+        if place is None:
+            return 0.0, 0.0, 0.0
+        return self.counts[place, place], self.counts[:, place].sum(), self.counts[place].sum() + self.missed[place]
+
+    def of_others(self) -> tuple[float, float]:
+        """Of the examples with other labels: those predicted to have others, and all."""
+        others = np.arange(len(self.labels)) != self.place()
+        told = self.counts[others]
+        return told[:, others].sum(), told.sum() + self.missed[others].sum()
+
+    def place(self) -> int | None:
+        """That of the positive label."""
         positive = self.latest[-1] if self.positive is None and self.latest else self.positive
-        if positive not in self.labels:
-            return 0.0, 0.0, 0.0, float(self.counts.sum())
-        counts, place = self.counts, self.labels.index(positive)
-        return counts[place, place], counts[:, place].sum(), counts[place].sum(), float(counts.sum())
+        return self.labels.index(positive) if positive in self.labels else None
 
 
 AVERAGES = ("positive", "macro", "micro")
@@ -413,11 +429,11 @@ class Averaged(OfConfusion):
 
     @property
     def value(self) -> float | None:
-        if not self.counts.any():
+        if not self.counts.any() and not self.missed.any():
             return None
         average = self.average or ("positive" if len(self.latest) <= 2 or self.positive is not None else "macro")
         if average == "positive":
-            return float(self.share(*self.of_positive()[:3]))
+            return float(self.share(*self.of_positive()))
         right, predicted, true = self.cells()
         if average == "micro":
             return float(self.share(right.sum(), predicted.sum(), true.sum()))
@@ -463,7 +479,7 @@ class Sensitivity(OfConfusion):
 
     @property
     def value(self) -> float | None:
-        right, _, true, _ = self.of_positive()
+        right, _, true = self.of_positive()
         return float(right / true) if true else None
 
 
@@ -474,9 +490,8 @@ class Specificity(OfConfusion):
 
     @property
     def value(self) -> float | None:
-        right, predicted, true, all_ = self.of_positive()
-        negative = all_ - true
-        return float((negative - (predicted - right)) / negative) if negative else None
+        right, true = self.of_others()
+        return float(right / true) if true else None
 
 
 class Sum(OfConfusion):
@@ -490,12 +505,15 @@ class Sum(OfConfusion):
             raise ParameterError(f"share={share!r}: must be a number from 0 to 1")
         self.share = share
 
+    def __str__(self) -> str:
+        return super().__str__() if self.share == 0.5 else f"{super().__str__()} {self.share:g}"
+
     @property
     def value(self) -> float | None:
-        right, predicted, true, all_ = self.of_positive()
-        if not true or not all_ - true:
+        (right, _, true), (others_right, others) = self.of_positive(), self.of_others()
+        if not true or not others:
             return None
-        return float(self.share * right / true + (1 - self.share) * (1 - (predicted - right) / (all_ - true)))
+        return float(self.share * right / true + (1 - self.share) * others_right / others)
 
 
 class BalancedAccuracy(OfConfusion):
@@ -514,7 +532,7 @@ class BalancedAccuracy(OfConfusion):
 
 
 class Cost(Confusion):
-    """The sum of what the mistakes cost; a pair of labels for which no cost is given costs 1.
+    """The sum of what the mistakes cost: 1 where nothing was predicted, or for a pair of labels that has no cost given.
 
     costs : {(true, predicted): cost}.
 
@@ -536,6 +554,10 @@ class Cost(Confusion):
             )
         self.costs: Any = given.of(costs)
 
+    def __str__(self) -> str:
+        given = ", ".join(f"{true}:{predicted}={cost:g}" for (true, predicted), cost in self.costs.items())
+        return f"{self.name} ({given})" if given else self.name
+
     @property
     def named(self) -> list[Any]:
         return [label for pair in self.costs for label in pair]
@@ -546,7 +568,7 @@ class Cost(Confusion):
             return None
         known = self.labels
         costs = [[0.0 if a == b else self.costs.get((a, b), 1.0) for b in known] for a in known]
-        return float((self.counts * costs).sum())
+        return float((self.counts * costs).sum() + self.missed.sum())
 
 
 class AUC(Metric):
@@ -779,8 +801,8 @@ class Windowed(Around):
     """
 
     def __init__(self, metric: Metric, size: int) -> None:
-        if size < 1:
-            raise ParameterError(f"a window of {size!r} examples: must be at least 1")
+        if not isinstance(size, int | np.integer) or size < 1:
+            raise ParameterError(f"a window of {size!r} examples: must be a whole number, at least 1")
         super().__init__(metric)
         self.size = size
         self.parts: deque[Outcome] = deque()  # one for each set of labels
@@ -818,7 +840,7 @@ class Fading(Around):
     """
 
     def __init__(self, metric: Metric, factor: float) -> None:
-        if not 0 < factor <= 1:
+        if not isinstance(factor, int | float | np.number) or not 0 < factor <= 1:
             raise ParameterError(f"a fading factor of {factor!r}: must be above 0 and at most 1")
         super().__init__(metric)
         self.factor = factor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
 from typing import Any
@@ -56,11 +57,11 @@ class Run:
 
     @property
     def mistake_rate(self) -> float | None:
-        return None if self.mistakes is None else self.mistakes / max(self.examples, 1)
+        return None if self.mistakes is None else self.mistakes / self.examples if self.examples else math.nan
 
     @property
     def mean_loss(self) -> float:
-        return self.loss / max(self.examples, 1)
+        return self.loss / self.examples if self.examples else math.nan
 
     @property
     def measure(self) -> str:
@@ -247,7 +248,8 @@ def progressive(
     The stream is X and y as for `partial_fit`, or what `data.stream` gives. The model goes on from where it is.
     Weights, be they in the stream or in `sample_weight`, are for learning: mistakes and losses count once an example.
     A label cannot be predicted before it has been seen, so that its first example is a mistake. Of the labels -1 and 1
-    the sign of the score is the prediction from the first example on, as in the papers.
+    the sign of the score is the prediction from the first example on, as in the papers, and as long as no other label
+    has come. A model that normalises knows of an example's features, though not of its label, before it predicts it.
 
     delay : a label is told when so many examples more have been predicted: a number, or one for each example. A stream
         may have one of its own.
@@ -258,7 +260,7 @@ def progressive(
     window, fade : beside the mistake rate (or mean loss) and each metric, the same over the last so many examples, and
         with older examples counting less by this factor each time.
     held_out : X and y, or a stream, that is predicted but not learned, after 1, 2, 4, ... examples or `every` so many,
-        and at the end: `run.held_out_curve`.
+        and at the end, none of them of the warm-up: `run.held_out_curve`.
     watch : called now and then with the run so far.
 
     Of a recommender X is (users, items) and y the ratings, or the stream gives (users, items, ratings); the run has
@@ -282,11 +284,13 @@ def progressive(
     for name, value, least in (("warm_up", warm_up, 0), ("every", every, 1)):
         if value is not None and (not isinstance(value, int | np.integer) or value < least):
             raise ParameterError(f"{name}={value!r}: must be a whole number, at least {least}")
-    if at is not None and (np.ndim(at) != 1 or not all(place >= 1 and place == int(place) for place in at)):
+    if at is not None and not (np.ndim(at) == 1 and all(is_place(place) for place in at)):
         raise ParameterError(f"at={at!r}: the places of a curve must be a list of whole numbers, at least 1")
     if at is not None and every is not None and held_out is None:
         raise ParameterError("every and at: take one of them")
     metrics = [metrics] if isinstance(metrics, str | Metric) else metrics
+    if not isinstance(metrics, Iterable):
+        raise ParameterError(f"metrics={metrics!r}: must be a name, such as 'f1', a metric, or a list of them")
     if rates:
         from seriatim.evaluate.ratings import progressive_ratings
 
@@ -305,23 +309,30 @@ def progressive(
     apart = 0.0
     start = perf_counter()
     try:
-        for rows in judged(model, X, y, sample_weight, delay, run, None if held_out is None else places(every)):
+        for rows in judged(
+            model, X, y, sample_weight, delay, run, None if held_out is None else places(every, warm_up)
+        ):
             run.values += rows.nonzeros
             seen += rows.n
             run.updates, run.seconds = updates(model) - before, perf_counter() - start - apart
             if held_out is not None:
                 begun = perf_counter()
-                look_at_held_out(run, held_out, seen, every)
+                look_at_held_out(run, held_out, seen - warm_up, every)
                 apart += perf_counter() - begun
             if watch is not None:
                 watch(run)
         run.updates, run.seconds = updates(model) - before, perf_counter() - start - apart
         if held_out is not None:
-            look_at_held_out(run, held_out, seen, 1)
+            look_at_held_out(run, held_out, seen - warm_up, 1)
     except KeyboardInterrupt:
         run.updates, run.seconds = updates(model) - before, perf_counter() - start - apart
         run.interrupted = True
     return run
+
+
+def is_place(value: Any) -> bool:
+    """Whether it is a number of examples that there could be."""
+    return isinstance(value, int | float | np.number) and bool(1 <= value < 1 << 62 and value == int(value))
 
 
 def followed_metrics(
@@ -376,11 +387,11 @@ def updates(model: Estimator) -> int:
     return model.updates_ if model.__sklearn_is_fitted__() else 0
 
 
-def places(every: int | None) -> Iterator[int]:
+def places(every: int | None, warm_up: int) -> Iterator[int]:
     """Where a run stops for a look at what is held out."""
     place = every or 1
     while True:
-        yield place
+        yield warm_up + place
         place += every or place
 
 
@@ -488,7 +499,7 @@ def look_at_held_out(run: Run, held_out: Any, seen: int, every: int | None) -> N
     """Judge the model as it is by what is held out, if this is a place for it."""
     model: Any = run.model
     curve = run.held_out_curve
-    if (seen % every if every else seen & (seen - 1)) or (curve and curve[-1][0] == seen):
+    if seen <= 0 or (seen % every if every else seen & (seen - 1)) or (curve and curve[-1][0] == seen):
         return
     if not model.__sklearn_is_fitted__():
         return

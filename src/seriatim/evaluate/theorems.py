@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,10 @@ def bounds(model: Estimator, X: Any, y: Any = None, *, radius: float | None = No
         run = rounds(plain(model), X, y)
     except TooManyLabels:
         return []
-    return find(run, radius)
+    found = find(run, radius)
+    if model.build().apart:
+        found = [replace(one, quantity=f"{one.quantity} of the last w") for one in found]
+    return found
 
 
 def show(found: list[Bound]) -> str:
@@ -290,11 +293,6 @@ def pa_hard(length: float, squares: float) -> float:
     return (math.sqrt(squares) + math.sqrt(squares + length**2)) ** 2
 
 
-def pa_one(R: float, C: float, length: float, total: float) -> float:
-    """Mistakes of PA-I: at most max(R^2, 1 / C) (|u|^2 + 2 C L) with L the sum of l(u) (theorem 4)."""
-    return max(R * R, 1 / C) * (length**2 + 2 * C * total)
-
-
 def pa_one_steps(C: float, length: float, total: float) -> float:
     """The sum of tau_t l_t(w) of PA-I: at most |u|^2 + 2 C L (from the proof of theorem 4; for regression, too)."""
     return length**2 + 2 * C * total
@@ -398,8 +396,7 @@ def leader(eta: float, length: float, squares: np.ndarray) -> np.ndarray:
     Follow the regularised leader, with |w|^2 / (2 eta_t) as the regulariser of round t. McMahan, "A survey of
     algorithms and analysis for adaptive online learning", 2017, theorem 1; Shalev-Shwartz (2012), section 2.3.
     """
-    t = np.arange(1, len(squares) + 1)
-    return length**2 * np.sqrt(t) / (2 * eta) + eta / 2 * np.cumsum(squares / np.sqrt(t))
+    return decreasing_descent(eta, length, squares)
 
 
 def exponentiated(eta: float, N: int, squares: np.ndarray) -> np.ndarray:

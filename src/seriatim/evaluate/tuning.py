@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from seriatim import catalogue
-from seriatim.core.ahead import THREADS
+from seriatim.core.ahead import cores
 from seriatim.core.rows import LIMIT, Rows
 from seriatim.data.cache import Cache
 from seriatim.data.stream import Generated, Stream, some
@@ -493,7 +493,7 @@ class Trials:
     def __init__(self, source: Source, jobs: int | None, watch: Watch | None) -> None:
         if jobs is not None and jobs < 1:
             raise ParameterError(f"jobs={jobs!r}: must be at least 1")
-        self.source, self.jobs, self.watch = source, jobs or THREADS, watch
+        self.source, self.jobs, self.watch = source, jobs or cores(), watch
         self.done = self.planned = 0
         self.best: Candidate | None = None
 

@@ -150,7 +150,7 @@ const lastOf = (values) => {
 };
 
 const nameOf = (one) => (one.bound ? `${one.label}, bound` : one.label);
-const dashOf = (one) => (one.bound ? "5 4" : one.dash || null);
+const dashOf = (one) => (one.bound ? "1 3" : one.dash || null);
 const sampleOf = (one, width) => {
   const line = shape("line", {
     class: one.first ? "curve first" : "curve",

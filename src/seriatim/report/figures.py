@@ -214,19 +214,19 @@ def updates(result: Result) -> Figure:
 
 
 def regret(result: Result) -> Figure:
-    """Regret as a line, its bound dashed; on logarithmic axes, where powers of T are straight, if nothing forbids."""
+    """Regret as a line, its bound dotted; on logarithmic axes, where powers of T are straight, if nothing forbids."""
     made = blank()
     axes = axes_of(made, "examples", "regret")
     looks, ends = look(result), []
     for one in result["regret"]:
-        style = looks[str(one["label"])] | {"linestyle": "-"}
+        style = looks[str(one["label"])]
         axes.plot(one["examples"], numbers(one["regret"]), label=text(one["label"]), **style)
         ends += [one["regret"][-1]]
         if one.get("bound"):
             axes.plot(
                 one["examples"],
                 numbers(one["bound"]),
-                **style | {"linestyle": (0, (4, 3))},
+                **style | {"linestyle": (0, (1, 2))},
                 label=text(f"{one['label']}, bound"),
             )
             ends += [one["bound"][-1]]

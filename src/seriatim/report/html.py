@@ -152,5 +152,5 @@ def slim(value: Any) -> Any:
         return str(value)
     if not math.isfinite(value):
         return None
-    short = float(f"{float(value):.6g}")
+    short = float(f"{float(value):.8g}")
     return int(short) if short.is_integer() and abs(short) < 1e15 else short

@@ -274,7 +274,7 @@ class LinePlot {
     if (!this.usable(middle, value) || !this.y.has(value)) return [];
     const anchor = known(before) && before > value ? "start" : "end";
     const place = { x: this.x.place(middle), y: this.y.place(value) - 9, "text-anchor": anchor };
-    return [tint(shape("text", { "data-of": one.label, ...place }, "bound"), "fill", one.colour)];
+    return [tint(shape("text", { "data-of": one.label, ...place }, nameOf(one)), "fill", one.colour)];
   }
 
   usable(x, y) {

@@ -59,7 +59,7 @@ const PLOTS = {
   // On logarithmic axes powers of the number of examples are straight lines.
   regret: (figure) => {
     const series = result.regret.flatMap((one) => {
-      const line = { ...styled(one.label), dash: "", first: false, x: one.examples };
+      const line = { ...styled(one.label), first: false, x: one.examples };
       return [{ ...line, y: one.regret }, ...(one.bound ? [{ ...line, y: one.bound, bound: true }] : [])];
     });
     const log = series.every((one) => (lastOf(one.y) ?? 1) > 0);

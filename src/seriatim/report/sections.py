@@ -159,7 +159,7 @@ def regret(result: Mapping[str, Any]) -> str:
     if not found and not known:
         return ""
     said = "The loss so far, less that of the best fixed model in hindsight" if found else ""
-    said += "; dashed, the bound." if any(one.get("bound") for one in found) else "." if found else ""
+    said += "; dotted, the bound." if any(one.get("bound") for one in found) else "." if found else ""
     title = " and ".join(filter(None, ("regret" if found else "", "bounds" if known else "")))
     body = (plot("regret") + comparators(found) if found else "") + (bounds_table(known) if known else "")
     return section("regret", title.capitalize(), body, said)
@@ -206,8 +206,11 @@ def confusion(result: Mapping[str, Any]) -> str:
     body = matrix(classes, counts) if len(classes) <= MATRIX else ""
     if len(classes) > 2:
         body += gravest(classes, counts)
-    label = escape(str(winner["label"]))
-    said = f"What {label} predicted for each true class; the darker, the larger the share of that class."
+    label, orders = escape(str(winner["label"])), result["setting"].get("permutations") or 1
+    first = f" in the first of the {orders:,} orders" if orders > 1 else ""
+    said = f"What {label} predicted for each true class{first}; the darker, the larger the share of that class."
+    if untold := (result["setting"].get("examples") or 0) - sum(map(sum, counts)):
+        said += f" Of {untold:,}, before which no label was known, nothing could be predicted."
     return section("confusion", "Confusion", body, said)
 
 
