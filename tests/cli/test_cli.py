@@ -475,11 +475,10 @@ def test_wrong_input_is_one_line_and_status_2(seriatim_, inputs, folder, name):
 
 
 @pytest.mark.parametrize("name", WRONG_USAGE)
-def test_wrong_usage_is_status_2(seriatim_, inputs, folder, name):
+def test_wrong_usage_is_one_line_and_status_2(seriatim_, inputs, folder, name):
     status, out, err = seriatim_(*WRONG_USAGE[name])
     assert status == 2
-    assert err.splitlines()[-1].startswith(("Error: ", "seriatim: "))
-    assert "Traceback" not in err
+    assert_one_line(err)
     assert out == ""
     assert set(folder.iterdir()) == inputs
 

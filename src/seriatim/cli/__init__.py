@@ -70,8 +70,16 @@ def main() -> None:
     # NumPy's linear algebra keeps a thread spinning for each core; here the other cores parse.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        command(prog_name="seriatim")
-    except SeriatimError as error:
+        sys.exit(command.main(prog_name="seriatim", standalone_mode=False))
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.UsageError as error:
+        help_ = f" (`{error.ctx.command_path} --help` tells more)" if error.ctx else ""
+        problem = f"{error.format_message()}{help_}"
+    except click.Abort:
+        sys.exit(130)
+    except (click.ClickException, SeriatimError) as error:
         problem = str(error)
     except OSError as error:
         problem = f"{error.filename}: {error.strerror}" if error.filename else str(error)
