@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from seriatim import report
+from seriatim import AROW, report
 from seriatim.errors import DataError, ParameterError, SeriatimError
+from seriatim.evaluate import compare
 from tests.report import results
 from tests.report.browser import Browser
 
@@ -591,3 +592,11 @@ def test_odd_names_in_figures(spam):
     made = report.figure(odd, "curves")
     made.draw_without_rendering()
     assert len(made.axes[0].get_legend().get_texts()) == len(odd["algorithms"])
+
+
+def test_without_a_command_the_page_tells_what_was_run():
+    comparison = compare("spam", ["pa", AROW(r=2.0)], permutations=2)
+    page = report.html(comparison)
+    assert "<dt>algorithms</dt><dd>arow r=2.0, pa</dd><dt>permutations</dt><dd>2</dd>" in page
+    comparison.command = "seriatim compare spam"
+    assert "<dt>algorithms</dt>" not in report.html(comparison)

@@ -183,7 +183,7 @@ class CSOGD(Classifier):
     >>> model = CSOGD(positive=0.8, objective="cost", features={"normalize": "max"})
     >>> run = evaluate.progressive(model, *data.load("spam"), metrics=["sensitivity", "specificity"])
     >>> round(run.figures["sensitivity"], 3), round(run.figures["specificity"], 3)
-    (0.883, 0.812)
+    (0.883, 0.811)
 
     Wang, Zhao and Hoi, "Cost-sensitive online classification", ICDM 2012.
     """

@@ -85,7 +85,7 @@ def page(result: Mapping[str, Any]) -> str:
     True
     """
     result = checked(result)
-    parts = (results, wealth, drawdowns, repeat)
+    parts = (results, wealth, drawdowns, sections.repeat)
     drawn = [
         {"label": str(one["label"])} | {name: thin(one[name]) for name in ("wealth", "drawdown") if one.get(name)}
         for one in result["strategies"]
@@ -157,7 +157,3 @@ def drawdowns(result: Mapping[str, Any]) -> str:
         return ""
     said = "What had been lost on each day since the highest wealth before it."
     return sections.section("drawdown", "Drawdown", sections.plot("drawdown"), said)
-
-
-def repeat(result: Mapping[str, Any]) -> str:
-    return sections.repeat(result)

@@ -318,10 +318,13 @@ def repeat(result: Mapping[str, Any]) -> str:
     """Everything somebody needs who wants the same figures."""
     setting = result["setting"]
     versions = ", ".join(f"{name} {version}" for name, version in (setting.get("versions") or {}).items())
-    facts = {**setting, "versions": versions or None}
+    run = result.get("algorithms") or ()
+    named = (f"{one['label']} {words.parameter_text(words.changed(one))}".strip() for one in run)
+    facts = {**setting, "versions": versions or None, "algorithms": ", ".join(named) or None}
+    told_by_command = () if setting.get("command") else ("data", "algorithms", "permutations", "tuning")
     lines = "".join(
         f"<dt>{name}</dt><dd>{escape(str(facts[name]))}</dd>"
-        for name in ("seed", "fingerprint", "versions", "machine", "date")
+        for name in (*told_by_command, "seed", "fingerprint", "versions", "machine", "date")
         if facts.get(name) is not None
     )
     body = f"<dl>{lines}</dl>" if lines else ""
