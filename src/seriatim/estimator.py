@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -65,19 +65,29 @@ class Estimator(Model):
 
     # ---- state
 
-    def _start(self, columns: int = 0) -> None:
-        """Make the learner before the first example, and room in it for so many columns."""
+    def _start(self, named: bool = False, **options: Any) -> None:
+        """Make the learner before the first example."""
         if self._learner is None:
             self._check_parameters()
-            learner = self.build()
-            learner.constant = 1.0 if self.fit_intercept else 0.0
-            learner.reserve(columns)
-            self._learner = learner
-            how = Features.of(self.features)
-            self._scaler = None if how.normalize is None else Scaler(how.normalize)
-            self._schema = {} if self._schema is None else self._schema
-        else:
-            self._learner.reserve(columns)
+            vars(self).update(self._untrained(named, **options))  # one step: Ctrl-C comes before or after
+
+    def _untrained(self, named: bool) -> dict[str, Any]:
+        """A learner, and what a model has beside it before the first example, whose features have names or have not."""
+        learner = self.build()
+        learner.constant = 1.0 if self.fit_intercept else 0.0
+        how = Features.of(self.features)
+        held = {
+            "_learner": learner,
+            "_scaler": None if how.normalize is None else Scaler(how.normalize),
+            "_schema": {} if self._schema is None else self._schema,
+        }
+        if named and self._vocabulary is None:
+            held["_vocabulary"] = self._first_names(learner)
+        return held
+
+    def _first_names(self, learner: Any) -> Vocabulary:
+        """The names that an untrained learner has columns for."""
+        return Vocabulary()
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything the model is: parameters, names, counters and the learner's arrays, and nothing else."""
@@ -230,8 +240,8 @@ class Estimator(Model):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget all and learn from these rows, in one pass; the weights are as for `partial_fit`."""
-        fresh = type(self)(**self.get_params())
-        return self._become(fresh._learn_array(X, y, sample_weight))
+        with self._lock:  # what another thread learns meanwhile comes after
+            return self._become(self._fresh()._learn_array(X, y, sample_weight))
 
     def _learn_array(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Self:
         with self._lock:
@@ -250,7 +260,7 @@ class Estimator(Model):
 
     def _learn_ahead(self, rows: Rows, y: Any, **options: Any) -> Self:
         """Learn rows that another core checks meanwhile, if nobody but the learner's own loop looks at them."""
-        with self._undoing():
+        with self._undoing(SeriatimError):  # Ctrl-C comes between two rows, of which the first are good
             self._begin(rows, **options)
             kind, learner = type(self), self._learner
             own = kind._own is Estimator._own and kind.learn_rows is Estimator.learn_rows and self._scaler is None
@@ -261,27 +271,15 @@ class Estimator(Model):
                 self.learn_rows(rows.check(), y)
         return self
 
-    @contextmanager
-    def _undoing(self) -> Iterator[None]:
-        """What fails leaves the model as it was."""
-        before = self.__getstate__()
-        try:
-            yield
-        except SeriatimError:
-            old = type(self).__new__(type(self))
-            old.__setstate__(before)
-            self._become(old)
-            raise
-
     def _may_fail(self, y: Any) -> bool:
         """Whether checked rows may be refused all the same: for what these targets bring, or when they are scaled."""
         return self._learner is not None and self._learner.particular and self._scaler is not None
 
-    def _begin(self, rows: Rows) -> None:
+    def _begin(self, rows: Rows, **options: Any) -> None:
         """Get ready for rows like these."""
         if rows.weighted:
             self._expect_weighted()
-        self._start(0 if rows.names is not None else rows.features)
+        self._start(rows.names is not None, **options)
         if self._scaler is None:
             self._expect_rows(rows)
 
@@ -295,22 +293,35 @@ class Estimator(Model):
         loop of his own: it is told the rows, their targets, where they begin, and the same of the first.
         """
         with self._lock:
-            if rows.weighted:
-                self._expect_weighted()
-            self._start(0 if rows.names is not None else rows.features)
-            rows = self._own(rows, learning=True)
-            for start, targets, fresh in self._stretches(y):
-                self._columns = max(self._columns, rows.features)
-                if learn is not None:
-                    learn(rows, targets, start, fresh)
-                    continue
-                scores = None if observe is None else np.empty((len(targets), self._learner.classes))
-                try:
-                    self._learner.learn_rows(rows, targets, scores, start)
-                finally:  # Ctrl-C comes between two rows
-                    learned = self._learner.learned
-                    if observe is not None and scores is not None and learned:
-                        observe(targets[:learned], scores[:learned], fresh)
+            try:
+                if rows.weighted:
+                    self._expect_weighted()
+                self._start(rows.names is not None)
+                rows = self._own(rows, learning=True)
+                self._extend(rows.features)
+                for start, targets, fresh in self._stretches(y):
+                    if learn is None:
+                        self._learn_stretch(rows, targets, start, fresh, observe)
+                    else:
+                        learn(rows, targets, start, fresh)
+            except BaseException:
+                self._unstart()
+                raise
+
+    def _learn_stretch(
+        self, rows: Rows, targets: np.ndarray, start: int, fresh: bool, observe: Observer | None
+    ) -> None:
+        scores = None if observe is None else np.empty((len(targets), self._learner.classes))
+        try:
+            self._learner.learn_rows(rows, targets, scores, start)
+        finally:  # Ctrl-C comes between two rows
+            learned = self._learner.learned
+            if observe is not None and scores is not None and learned:
+                observe(targets[:learned], scores[:learned], fresh)
+
+    def _extend(self, columns: int) -> None:
+        """Make room for rows of so many columns."""
+        self._learner.extend(vars(self), columns)
 
     def _foreseen(self, blocks: Iterator[tuple[Rows, Any]]) -> Iterator[tuple[Rows, Any]]:
         """The same blocks, when the model knows of the first ones what it must know before it learns them."""
@@ -368,12 +379,15 @@ class Estimator(Model):
         )
 
     def _ready_for_names(self) -> Vocabulary:
-        if self._vocabulary is None:
+        vocabulary = self._vocabulary
+        if vocabulary is None:
             if self._learner is not None and self._learner.t:
                 raise self._nameless()
-            self._start()
-            self._vocabulary = Vocabulary()
-        return self._vocabulary
+            self._start(named=True)
+            vocabulary = self._vocabulary
+            if vocabulary is None:  # there was a learner already
+                vocabulary = self._vocabulary = self._first_names(self._learner)
+        return vocabulary
 
     def _encoded(self, x: Any) -> Rows | None:
         """The row of a dict that takes more than a look at its names and numbers; None for the others."""
@@ -423,7 +437,7 @@ class Estimator(Model):
                 vocabulary = self._ready_for_names()
             try:
                 self._learner.learn_one(vocabulary, x, y, weight)
-            except (SeriatimError, TypeError):
+            except BaseException:
                 self._unstart()
                 raise
         return self
@@ -457,30 +471,28 @@ class Classifier(Estimator):
 
     # ---- labels that come with the stream
 
-    def _start(self, columns: int = 0) -> None:
-        fresh = self._learner is None
-        super()._start(columns)
-        if fresh and self.classes is not None:
-            self._declare(self.classes)
+    def _untrained(self, named: bool, classes: Any = None) -> dict[str, Any]:
+        held = super()._untrained(named)
+        if (classes := self.classes if classes is None else classes) is not None:
+            self._declare(classes, held)
+        return held
 
-    def _declare(self, classes: Any) -> None:
-        """Labels told beforehand: two make a binary model, more a multiclass one in which the unseen do not compete."""
+    def _declare(self, classes: Any, held: dict[str, Any]) -> None:
+        """Labels told beforehand: two make a binary model, more a multiclass one in which the unseen do not compete.
+
+        `held` is what an untrained model holds.
+        """
         labels = sorted({plain_label(label) for label in classes}, key=label_order)
-        try:
-            if self.binary and len(labels) > 2:
-                raise ParameterError(
-                    f"{type(self).__name__}: classes={labels!r}: only binary classification is supported"
-                )
-            if len(labels) != 2:
-                self._learner.reclass([-1] * len(labels), [0.0] * len(labels))
-        except SeriatimError:
-            self._unstart()
-            raise
-        self._labels, self._codes = labels, dict(zip(labels, (-1.0, 1.0), strict=True)) if len(labels) == 2 else {}
-        self._labels_changed()
+        if self.binary and len(labels) > 2:
+            raise ParameterError(f"{type(self).__name__}: classes={labels!r}: only binary classification is supported")
+        two = len(labels) == 2
+        source, factor = (None, None) if two else ([-1] * len(labels), [0.0] * len(labels))
+        entries = {"_labels": labels, "_codes": dict(zip(labels, (-1.0, 1.0), strict=True)) if two else {}}
+        held["_learner"].change_classes(held, entries, source, factor, [], self._told(labels, entries["_codes"]))
 
-    def _labels_changed(self) -> None:
-        """For what a learner must know of the labels behind its classes."""
+    def _told(self, labels: list[Any], codes: dict[Any, float]) -> Any:
+        """What the learner must know of labels that are about to replace `_labels`; None for nothing."""
+        return None
 
     def _expect_label(self, label: Any) -> None:
         """Refuse a label that cannot be taken in."""
@@ -494,18 +506,19 @@ class Classifier(Estimator):
     def _meet(self, label: Any) -> None:
         """Take in a label that has not been seen before."""
         self._expect_label(label)
-        learner, labels = self._learner, self._labels
+        labels = known = self._labels
+        source = factor = None
         if label in labels:  # declared, and now seen
-            self._codes = {**self._codes, label: float(labels.index(label))}
+            codes = {**self._codes, label: float(labels.index(label))}
         elif not labels:
             # Which of two labels this will be is not known yet; a positive number is taken for the higher one.
-            self._labels, self._codes = [label], {label: 1.0 if not isinstance(label, str) and label > 0 else -1.0}
+            known, codes = [label], {label: 1.0 if not isinstance(label, str) and label > 0 else -1.0}
         else:
             known = sorted([*labels, label], key=label_order)
             if len(known) == 2:
                 codes = {known[0]: -1.0, known[1]: 1.0}
                 if codes[labels[0]] != self._codes[labels[0]]:
-                    learner.reclass([0], [-1.0])
+                    source, factor = [0], [-1.0]
             else:
                 place = known.index(label)
                 codes = {one: float(k) for k, one in enumerate(known) if one in self._codes or k == place}
@@ -515,12 +528,10 @@ class Classifier(Estimator):
                 else:
                     source = [*range(len(labels))]
                     factor = [1.0] * len(known)
-                learner.reclass([*source[:place], -1, *source[place:]], factor)
-            self._labels, self._codes = known, codes
-        if learner.classes > 1:
-            learner.compete(self.seen())
-        if self._labels is not labels:
-            self._labels_changed()
+                source = [*source[:place], -1, *source[place:]]
+        entries = {"_labels": known, "_codes": codes}
+        told = self._told(known, codes)
+        self._learner.change_classes(vars(self), entries, source, factor, class_numbers(codes), told)
 
     def _targets(self, y: Any, n: int) -> Coded:
         return coded(check_targets(y, n))
@@ -542,10 +553,7 @@ class Classifier(Estimator):
         self.parameters["classes"].check(f"{type(self).__name__}: classes", classes)
         if classes is not None and self.classes is not None and {*classes} != {*self.classes}:
             raise ParameterError(f"{type(self).__name__}: classes={self.classes!r}, but partial_fit says {classes!r}")
-        fresh = self._learner is None
-        super()._begin(rows)
-        if fresh and classes is not None:
-            self._declare(classes)
+        super()._begin(rows, classes=classes)
 
     def _stretches(self, y: Coded) -> Iterator[tuple[int, np.ndarray, bool]]:
         """Cut where a new label arrives, so that a run does not depend on how the stream is divided into calls."""
@@ -565,7 +573,7 @@ class Classifier(Estimator):
 
     def seen(self) -> list[int]:
         """The class numbers that compete, ascending."""
-        return sorted(int(code) for code in self._codes.values())
+        return class_numbers(self._codes)
 
     # ---- predictions
 
@@ -644,7 +652,7 @@ class Classifier(Estimator):
                     self._meet(label)
                     code = self._codes[label]
                 self._learner.learn_one(vocabulary, x, code, weight)
-            except (SeriatimError, TypeError):
+            except BaseException:
                 self._unstart()
                 raise
         return self
@@ -668,14 +676,15 @@ class Classifier(Estimator):
     # ---- state
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "labels": self._labels, "codes": self._codes}
+        with self._lock:
+            return {**super().__getstate__(), "labels": self._labels, "codes": self._codes}
 
     def _restore_labels(self, state: dict[str, Any]) -> None:
-        self._labels, self._codes = state["labels"], state["codes"]
-        if len(self._labels) > 2:
-            self._learner.reclass([-1] * len(self._labels), [0.0] * len(self._labels))
-            self._learner.compete(self.seen())
-        self._labels_changed()
+        labels, codes = state["labels"], state["codes"]
+        source, factor = ([-1] * len(labels), [0.0] * len(labels)) if len(labels) > 2 else (None, None)
+        entries = {"_labels": labels, "_codes": codes}
+        told = self._told(labels, codes)
+        self._learner.change_classes(vars(self), entries, source, factor, class_numbers(codes), told)
 
 
 class Regressor(Estimator):
@@ -872,6 +881,11 @@ class Transformer(Unlabelled):
         """A name for each number that a row becomes."""
         count = self._seen().code_rows(Rows.dense(np.zeros((1, max(self.n_columns, 1))))).shape[1]
         return np.array([f"{type(self).__name__.lower()}{k}" for k in range(count)], dtype=object)
+
+
+def class_numbers(codes: dict[Any, float]) -> list[int]:
+    """The numbers of the classes with these codes, ascending."""
+    return sorted(int(code) for code in codes.values())
 
 
 def dense_coef(model: Any) -> np.ndarray:

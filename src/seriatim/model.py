@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
 from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from fastrlock.rlock import FastRLock
 
 from seriatim import catalogue
 from seriatim.errors import ModelError, NotFittedError, ParameterError
+from seriatim.locks import give_lock
 from seriatim.parameters import REQUIRED, Parameter
 
 
@@ -27,6 +30,17 @@ def signature_of(parameters: dict[str, Parameter]) -> inspect.Signature:
         if not p.positional and p.default is not REQUIRED:
             arguments.append(inspect.Parameter(name, by_name, default=p.default))
     return inspect.Signature(arguments)
+
+
+def locked(get: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A getter that waits until no other thread changes the model."""
+
+    @wraps(get)
+    def waiting(self: Any) -> Any:
+        with self._lock:
+            return get(self)
+
+    return waiting
 
 
 class Model:
@@ -51,6 +65,9 @@ class Model:
     def __init_subclass__(cls) -> None:
         if "__init__" in vars(cls):
             raise TypeError(f"{cls.__name__}: __init__ is made from the parameters; `build` makes the learner")
+        for name, attribute in [*vars(cls).items()]:
+            if isinstance(attribute, property) and attribute.fget is not None:
+                setattr(cls, name, property(locked(attribute.fget), attribute.fset, None, attribute.__doc__))
         declared: dict[str, Parameter] = {}
         names: set[str] = set()
         for base in cls.__mro__:
@@ -77,7 +94,7 @@ class Model:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self = super().__new__(cls)
-        self._lock = FastRLock()
+        give_lock(self)
         return self
 
     def build(self) -> Any:
@@ -95,19 +112,18 @@ class Model:
             if name not in self.parameters:
                 known = ", ".join(self.parameters)
                 raise ParameterError(f"{type(self).__name__} has no parameter {name!r}; it has {known}")
-        state = self.__getstate__()
-        fixed = f"{type(self).__name__}: {{}} cannot be changed once the model has learned"
-        for name in self.fixed if state["state"] is not None else ():
-            now: Any = getattr(self, name, None)
-            if name in params and params[name] is not now and not np.array_equal(params[name], now):
-                raise ParameterError(fixed.format(name))
-        state["parameters"].update(params)
-        changed = type(self).__new__(type(self))
-        try:
-            changed.__setstate__(state)
-        except (KeyError, ModelError):  # the state is not one that a model with these parameters has
-            raise ParameterError(fixed.format(", ".join(params))) from None
-        return self._become(changed)
+        with self._lock:  # what another thread learns comes before, or goes on with the new parameters
+            state = self.__getstate__()
+            fixed = f"{type(self).__name__}: {{}} cannot be changed once the model has learned"
+            for name in self.fixed if state["state"] is not None else ():
+                now: Any = getattr(self, name, None)
+                if name in params and params[name] is not now and not np.array_equal(params[name], now):
+                    raise ParameterError(fixed.format(name))
+            state["parameters"].update(params)
+            try:
+                return self._become(self._like(state))
+            except (KeyError, ModelError):  # the state is not one that a model with these parameters has
+                raise ParameterError(fixed.format(", ".join(params))) from None
 
     def __repr__(self) -> str:
         shown = [
@@ -131,18 +147,39 @@ class Model:
             self._learner = self.build()
 
     def _unstart(self) -> None:
-        """A model whose first example was refused is as if it had not been told of it."""
+        """Forget a learner that has not learned an example."""
         if self._learner is not None and self._learner.t == 0:
-            for name in self.held:
-                vars(self).pop(name, None)
+            self._become(self._fresh())
+
+    def _fresh(self) -> Self:
+        """An untrained model with the same parameters."""
+        return type(self)(**self.get_params())
+
+    def _like(self, state: dict[str, Any]) -> Self:
+        """Another model of this class, in a state that `__getstate__` gave."""
+        other = type(self).__new__(type(self))
+        other.__setstate__(state)
+        return other
 
     def _become(self, other: Self) -> Self:
-        """Take over all that another model of this class is; what others have hung on this one stays."""
+        """Take over all that another model of this class is; what others have hung on this one stays.
+
+        It is one assignment, so that nothing comes between: neither Ctrl-C nor a thread sees half of it.
+        """
         with self._lock:
-            for name in self.held:
-                vars(self).pop(name, None)
-            vars(self).update(vars(other))
+            stays = {name: value for name, value in vars(self).items() if name not in self.held}
+            self.__dict__ = {**stays, **vars(other)}
         return self
+
+    @contextmanager
+    def _undoing(self, errors: type[BaseException] = BaseException) -> Iterator[None]:
+        """Errors of this kind leave the model as it was."""
+        before = self.__getstate__()
+        try:
+            yield
+        except errors:
+            self._become(self._like(before))
+            raise
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything the model is: parameters, the learner's numbers and arrays, and nothing else."""
@@ -181,7 +218,8 @@ class Model:
     @property
     def t_(self) -> int:
         """Examples seen."""
-        return self._fitted().t
+        with self._lock:
+            return self._fitted().t
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._learner is not None and self._learner.t > 0

@@ -73,13 +73,14 @@ cdef class Covariance:
                 raise MemoryError
             self.factor = <double**> larger
             memset(self.factor + self.classes, 0, (classes - self.classes) * sizeof(double*))
-            self.classes = classes
         for k in range(classes):
             larger = realloc(self.factor[k], length(capacity) * sizeof(double))
             if larger == NULL:
+                for k in range(self.classes, classes):
+                    free(self.factor[k])
                 raise MemoryError(f"no memory for the covariance of {capacity} features x {classes} classes")
             self.factor[k] = <double*> larger
-        self.capacity = capacity
+        self.classes, self.capacity = max(self.classes, classes), capacity
         return 0
 
     cdef int grow(self, Py_ssize_t n) except -1:

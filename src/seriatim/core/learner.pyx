@@ -231,10 +231,42 @@ cdef class Learner:
             self.failed = False
             raise MemoryError("the model has outgrown the memory; the last examples were not learned")
 
-    # ---- classes that come with the stream
+    # ---- columns and classes that come with the stream
+    #
+    # A signal is raised where Python code runs, and compiled code does not run any unless it calls some. So `extend` and
+    # `change_classes` are one step: Ctrl-C comes before or after, and what a model notes in its `book` (its __dict__)
+    # always fits the learner.
+
+    def extend(self, dict book, Py_ssize_t columns):
+        """Make room for so many columns, and note in a model's `book` that it has seen them."""
+        self.reserve(columns)
+        if columns > book.get("_columns", 0):
+            book["_columns"] = columns
+
+    def change_classes(self, dict book, dict entries, list source, list factor, list seen, told):
+        """Have other classes, and note in a model's `book` what it knows of their labels.
+
+        source, factor : as for `reclass`; None where the classes stay.
+        seen : the classes that compete.
+        told : what the learner must know of the labels; see `introduce`.
+        """
+        if source is not None:
+            self.reclass(source, factor)
+        if self.classes > 1:
+            self.compete(seen)
+        if told is not None:
+            self.introduce(told)
+        book.update(entries)
+
+    def introduce(self, told):
+        """Of some learners: take in what the model has to say of the labels behind the classes. It cannot fail."""
 
     def reclass(self, list source, list factor):
-        """Column k of the model becomes old column source[k], times factor[k] where the sign counts (see Table)."""
+        """Column k of the model becomes old column source[k], times factor[k] where the sign counts (see Table).
+
+        A subclass first does what may fail or calls Python code, then calls this of its base, then changes itself. So
+        the learner is either as before or has all of its new classes.
+        """
         room, seen = <double*> calloc(len(source), sizeof(double)), <char*> calloc(len(source), 1)
         if room == NULL or seen == NULL:
             free(room)

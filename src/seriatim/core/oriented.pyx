@@ -77,10 +77,11 @@ cdef class Oriented(Linear):
                 self.turned_updates += self.step(x, -y, self.product(x, self.turned), self.turned)
         return f
 
-    def tell(self):
-        """Which label is the higher one is known from now on."""
-        free(self.turned)
-        self.turned, self.turned_room, self.told, self.turned_updates = NULL, 0, True, 0
+    def introduce(self, told):
+        """Whether it is known which label is the higher one."""
+        if told:
+            free(self.turned)
+            self.turned, self.turned_room, self.told, self.turned_updates = NULL, 0, True, 0
 
     def reclass(self, list source, list factor):
         """The label seen so far is the other one."""

@@ -69,10 +69,11 @@ cdef class Table:
     def reclass(self, list source, list factor):
         """Column k of each field becomes old column source[k] (-1: a new class), times factor[k] if it is signed."""
         cdef Py_ssize_t classes = len(source), f, i, k, old_classes, old_width, width = len(self.fields) * classes
-        cdef Py_ssize_t[::1] places
-        cdef double[::1] factors
+        cdef const Py_ssize_t[::1] places = np.array(source, dtype=np.intp)
+        cdef const double[::1] factors = np.array(factor, dtype=np.float64)
         cdef double* data
         cdef double* old = self.data
+        cdef bint turns
         if self.rows > MAX_BYTES // (8 * width):
             raise LimitError(
                 f"{classes} classes x {self.rows} features would need a table of "
@@ -85,13 +86,12 @@ cdef class Table:
         self.data, self.capacity, self.classes, self.width = data, self.rows, classes, width
         self._initialise(0, self.rows)
         for f, (_, _, signed) in enumerate(self.fields):
-            places = np.array(source, dtype=np.intp)
-            factors = np.array(factor, dtype=np.float64) if signed else np.ones(classes)
+            turns = signed
             for i in range(self.rows):
                 for k in range(classes):
                     if places[k] >= 0:    # + 0.0: a zero has no sign, whenever it came
                         data[i * width + f * classes + k] = (
-                            factors[k] * old[i * old_width + f * old_classes + places[k]] + 0.0
+                            (factors[k] if turns else 1) * old[i * old_width + f * old_classes + places[k]] + 0.0
                         )
         free(old)
 

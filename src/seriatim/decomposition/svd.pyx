@@ -355,8 +355,8 @@ class OnlineSVD(Transformer):
             if rows.n != 1:
                 raise DataError(f"{rows.n} rows for one")
             x = self._own(rows, learning=False).arrays[0][0]
+            self._extend(0 if self._vocabulary is not None else len(x))
             self._learner.revise(index(row), x)
-            self._columns = max(self._columns, 0 if self._vocabulary is not None else len(x))
         return self
 
     def remove(self, row: Any):

@@ -40,7 +40,7 @@ class Waiting:
         self.held = joined([self.held, sparse(own)])
         self.y = np.concatenate([self.y, y]) if len(self.y) else y
         self.weights = np.concatenate([self.weights, own.weights])
-        model._start(self.columns)
+        model._extend(self.columns)
         return self.rows()
 
     def rows(self, which: np.ndarray | None = None) -> Rows:
@@ -67,7 +67,6 @@ class Waiting:
                 self.predict(rows.slice(at + delay, at + delay + 1), y[at + delay :][:1])
             _, targets, _ = next(stretches)
             scores = np.empty((len(targets), model._learner.classes)) if delay else None
-            model._columns = max(model._columns, rows.features)
             model._learner.learn_rows(rows, targets, scores, at, delay)
             if scores is not None and len(scores) > 1:
                 self.judge(y[at + delay + 1 :][: len(scores) - 1], scores[1:])

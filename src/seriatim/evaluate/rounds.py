@@ -146,10 +146,10 @@ def learned(model: Any, rows: Rows, y: Any) -> Rounds:
     coded_targets = model._targets(y, rows.n)
     model._begin(rows)
     own = model._own(rows, learning=True)
+    model._extend(own.features)
     targets, scores = np.empty(rows.n), np.empty(rows.n)
     for start, some, _ in model._stretches(coded_targets):
         out = np.empty((len(some), 1))
-        model._columns = max(model._columns, own.features)
         model._learner.learn_rows(own, some, out, start)
         targets[start : start + len(some)], scores[start : start + len(some)] = some, out[:, 0]
     arrays: Any = own.arrays

@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from fastrlock.rlock import FastRLock
 
 from seriatim.core.rows import LIMIT, Rows
 from seriatim.core.vocabulary import Vocabulary
@@ -19,6 +18,7 @@ from seriatim.evaluate.detectors import ADWIN, DDM, DriftDetector
 from seriatim.evaluate.metrics import Outcome
 from seriatim.evaluate.progressive import outcome_of
 from seriatim.labels import label_array, plain_label
+from seriatim.locks import give_lock
 from seriatim.model import not_fitted
 from seriatim.parameters import Parameter
 
@@ -52,12 +52,11 @@ def successor(model: Any) -> Any:
     fresh._schema, fresh._columns = model._schema, model._columns
     if model._vocabulary is not None:
         fresh._vocabulary = Vocabulary(list(model._vocabulary.names))
-    fresh._start(model.n_columns)
+    fresh._start(**({"classes": model._labels} if isinstance(model, Classifier) and len(model._labels) > 1 else {}))
+    fresh._learner.reserve(model.n_columns)
     if getattr(model._learner, "width", 0):  # of a kernel: it comes from the first rows of the stream
         fresh._learner.use_width(model._learner.width)
     if isinstance(model, Classifier):
-        if not fresh._labels and len(model._labels) > 1:
-            fresh._declare(model._labels)
         for label in model._codes:
             if label not in fresh._codes:
                 fresh._meet(label)
@@ -147,7 +146,7 @@ class Watched:
 
     def __init__(self, model: Any, detector: Any = None) -> None:
         self.model, self.detector = model, detector
-        self._lock = FastRLock()
+        give_lock(self)
         self._check(model=model, detector=detector)
         self._forget()
 
@@ -310,7 +309,8 @@ class Watched:
         return {name: value for name, value in vars(self).items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=FastRLock())
+        vars(self).update(state)
+        give_lock(self)
 
     def save(self, path: Any) -> None:
         raise ModelError(f"a {type(self).__name__} is not saved; `.model.save(path)` saves the model in it")

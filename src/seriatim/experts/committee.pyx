@@ -226,10 +226,21 @@ cdef class Committee(Learner):
     # ---- classes
 
     def reclass(self, list source, list factor):
+        f = np.zeros(len(self.learners) * len(source))
         for learner in self.learners:
             learner.reclass(source, factor)
         Learner.reclass(self, source, factor)
-        self.f = np.zeros(len(self.learners) * self.classes)
+        self.f = f
+
+    def introduce(self, told):
+        """What follows from the labels, here and for each expert, whose models note them in their books."""
+        self.alone = told.alone
+        if told.restart:
+            self.mixture.start(len(self.learners))
+        for learner, (book, entries, its) in zip(self.learners, told.members):
+            if its is not None:
+                learner.introduce(its)
+            book.update(entries)
 
     def compete(self, list classes):
         for learner in self.learners:

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -124,9 +124,9 @@ def restored_expert(plain: Any, arrays: dict[str, np.ndarray], own: str) -> Any:
 def unfit(expert: Any) -> str | None:
     """Why a learner cannot be one of several that are told of rows in the same way; None if it can."""
     cls, name = type(expert), type(expert).__name__
-    if cls.learn_rows not in (Estimator.learn_rows, Experts.learn_rows) or cls._ready_for_names not in (
-        Estimator._ready_for_names,
-        Experts._ready_for_names,
+    if cls.learn_rows not in (Estimator.learn_rows, Experts.learn_rows) or cls._first_names not in (
+        Estimator._first_names,
+        Experts._first_names,
     ):
         return f"{name} reads the columns in a way of its own"
     if expert.features is not None:
@@ -355,8 +355,8 @@ class Experts(Classifier):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Forget all and learn from these rounds, or rows."""
-        fresh = type(self)(**self.get_params())
-        return self._become(fresh.partial_fit(X, y, sample_weight=sample_weight))
+        with self._lock:
+            return self._become(self._fresh().partial_fit(X, y, sample_weight=sample_weight))
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn rounds, one after another: losses, a row a round and a column an expert; or advice, and the outcomes.
@@ -382,13 +382,14 @@ class Experts(Classifier):
         outcomes = advice_of(y)
         if len(rounds) != len(outcomes):
             raise DataError(f"the advice of {len(rounds)} rounds, and {len(outcomes)} outcomes")
-        fresh = copy.deepcopy(self)
-        for number, (advice, outcome) in enumerate(zip(rounds, outcomes, strict=True)):
-            try:
-                fresh.learn_one(advice, outcome)
-            except DataError as error:
-                raise DataError(f"round {number}, {error}") from None
-        return self._become(fresh)
+        with self._lock:
+            fresh = copy.deepcopy(self)
+            for number, (advice, outcome) in enumerate(zip(rounds, outcomes, strict=True)):
+                try:
+                    fresh.learn_one(advice, outcome)
+                except DataError as error:
+                    raise DataError(f"round {number}, {error}") from None
+            return self._become(fresh)
 
     def predict(self, X: Any) -> np.ndarray:
         """The prediction for each row, of learners as experts."""
@@ -458,31 +459,45 @@ class Experts(Classifier):
             one._expect_label(label)
 
     def _meet(self, label: Any) -> None:
-        one_sign = bool(self._labels) and self._signs()
-        super()._meet(label)
-        self._learner.fresh = not self._signs()
-        if one_sign and not self._signs():  # so 1 was a label like others, and nobody erred while it was alone
-            self._learner.mixture.start(len(self._members))
+        self._expect_label(label)
+        self._learner.fresh = not are_signs({*self._labels, label})
+        try:
+            super()._meet(label)
+        except BaseException:
+            self._learner.fresh = False
+            raise
 
-    def _labels_changed(self) -> None:
-        self._learner.alone = len(self._labels) == 1 and not self._signs()
-        for one in self._members:
-            one._labels, one._codes = self._labels, self._codes
-            one._labels_changed()
-
-    def _signs(self) -> bool:
-        """The labels -1 and 1 can be predicted from the first example on."""
-        return len(self._labels) <= 2 and {*self._labels} <= {-1, 1}
+    def _told(self, labels: list[Any], codes: dict[Any, float]) -> Told:
+        signs = are_signs({*labels})
+        entries = {"_labels": labels, "_codes": codes}
+        return Told(
+            alone=len(labels) == 1 and not signs,
+            # Then 1 was a label like others, and nobody erred while it was alone.
+            restart=bool(self._labels) and are_signs({*self._labels}) and not signs,
+            members=[(vars(one), entries, one._told(labels, codes)) for one in self._members],
+        )
 
     # ---- state
 
     def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        return state if self.task == "classification" else Estimator.__getstate__(self)
+        return super().__getstate__() if self.task == "classification" else Estimator.__getstate__(self)
 
     def _restore_labels(self, state: dict[str, Any]) -> None:
         if "labels" in state:
             super()._restore_labels(state)
+
+
+class Told(NamedTuple):
+    """What a committee must know of its labels."""
+
+    alone: bool  # there is one, which everybody predicts
+    restart: bool  # the weights of the experts begin anew
+    members: list[tuple[dict[str, Any], dict[str, Any], Any]]  # of each expert: its book, the entries, what it is told
+
+
+def are_signs(labels: set[Any]) -> bool:
+    """The labels -1 and 1 can be predicted from the first example on."""
+    return labels <= {-1, 1}
 
 
 def losses_of(losses: Any, dimensions: int) -> np.ndarray:

@@ -27,10 +27,12 @@ cdef class Mixture:
 
     def start(self, Py_ssize_t n):
         """The number of experts is known, and no losses yet; the rounds go on."""
+        w = np.zeros(n)
+        w += 1.0 / max(n, 1)
+        total = np.zeros(n)
         for name in self.NUMBERS:
             setattr(self, name, 0.0)
-        self.n = n
-        self.total, self.w = np.zeros(n), np.full(n, 1.0 / max(n, 1))
+        self.n, self.total, self.w = n, total, w
         if n:
             self.weigh()
 

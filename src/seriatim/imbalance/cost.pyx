@@ -27,13 +27,11 @@ cdef class CostSensitive(MarginLearner):
         MarginLearner.__init__(self, average)
         self.C, self.variant, self.max_loss = C, STEPS.index(step), max_loss
         self.weighted = step != "hard"
-        self.ask(np.ones((2, 2)))
+        self.asked = np.ones((2, 2))
 
-    def ask(self, margins):
+    def introduce(self, told):
         """The margins between the classes there are, or between the two labels of a binary model."""
-        if len(margins) != max(self.classes, 2):
-            raise ValueError(f"margins of {len(margins)} classes; the model has {self.classes}")
-        self.asked = np.ascontiguousarray(margins, dtype=np.float64)
+        self.asked = told
 
     cdef Py_ssize_t rival(self, Py_ssize_t y, const double* scores) noexcept nogil:
         """The class that is predicted, or the one whose loss is largest."""
@@ -106,8 +104,10 @@ class CSPA(Classifier):
             raise ParameterError(f"CSPA: rho is a matrix of {len(costs)} labels, and {label!r} is not one of them")
         super()._expect_label(label)
 
-    def _labels_changed(self):
-        labels, costs = self._labels, self.parameters["rho"].of(self.rho)
+    def _told(self, labels, codes):
+        costs = self.parameters["rho"].of(self.rho)
+        if labels == self._labels:
+            return None
         margins = np.ones((max(len(labels), 2),) * 2)
         if isinstance(costs, np.ndarray):
             margins = np.sqrt(costs)
@@ -115,7 +115,7 @@ class CSPA(Classifier):
             for (true, other), cost in costs.items():
                 if true in labels and other in labels:
                     margins[labels.index(true), labels.index(other)] = cost**0.5
-        self._learner.ask(margins)
+        return np.ascontiguousarray(margins, dtype=np.float64)
 
 
 cdef class CostDescent(Oriented):
@@ -200,6 +200,5 @@ class CSOGD(Classifier):
     def build(self):
         return CostDescent(self.eta, self.variant, self.objective, self.positive)
 
-    def _labels_changed(self):
-        if len(self._labels) == 2:
-            self._learner.tell()
+    def _told(self, labels, codes):
+        return len(labels) == 2

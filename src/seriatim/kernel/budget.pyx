@@ -174,9 +174,10 @@ cdef class Forgetting(Budgeted):
         return fmin(pow(n, -1 / (2 * n)), 0.25 * sqrt(n / log(n)) / sqrt(norm2) if norm2 > 0 else 1)
 
     def reclass(self, list source, list factor):
-        if self.classes == 1 and len(source) > 1:
-            self.norm2 /= 2
+        cdef bint shared_out = self.classes == 1 and len(source) > 1
         Budgeted.reclass(self, source, factor)
+        if shared_out:
+            self.norm2 /= 2
 
     def restore(self, state):
         Budgeted.restore(self, state)

@@ -251,10 +251,10 @@ cdef class Costly(Double):
             self.turned.check_memory()
         Double.check_memory(self)
 
-    def tell(self):
-        """Which label is the higher one is known from now on."""
-        self.told = True
-        self.turned = self.make()
+    def introduce(self, told):
+        """Whether it is known which label is the higher one."""
+        if told and not self.told:
+            self.told, self.turned = True, self.make()
 
     def reclass(self, list source, list factor):
         """The label seen so far is the other one."""
@@ -313,6 +313,5 @@ class CSDUOL(KernelClassifier):
     def build(self):
         return Costly(self._kernel(), self.C, self.rho, self.cost, self.variant)
 
-    def _labels_changed(self):
-        if len(self._labels) == 2:
-            self._learner.tell()
+    def _told(self, labels, codes):
+        return len(labels) == 2

@@ -269,10 +269,10 @@ cdef class GroupNorm(Machine):
 
     def reclass(self, list source, list factor):
         cdef Py_ssize_t j
-        if self.classes == 1 and len(source) > 1:    # theta is shared out to two classes, half of it each
-            for j in range(self.support.kernels):
-                self.squares[j] /= 2
+        cdef bint shared_out = self.classes == 1 and len(source) > 1
         Machine.reclass(self, source, factor)
+        for j in range(self.support.kernels if shared_out else 0):    # to two classes, half of theta each
+            self.squares[j] /= 2
 
     def state(self):
         return {**Machine.state(self), "squares": np.array([self.squares[j] for j in range(self.support.kernels)])}

@@ -325,11 +325,11 @@ cdef class Mira(Measured):
                 self.tau[k] = fmin(theta - scores[k] / norm2, k == y)
 
     def reclass(self, list source, list factor):
-        Measured.reclass(self, source, factor)
         tau = <double*> realloc(self.tau, len(source) * sizeof(double))
         if tau == NULL:
             raise MemoryError
         self.tau = tau
+        Measured.reclass(self, source, factor)
 
 
 class MIRA(Classifier):

@@ -220,17 +220,17 @@ cdef class Votes(MarginLearner):
 
     def reclass(self, list source, list factor):
         cdef Py_ssize_t k
-        MarginLearner.reclass(self, source, factor)
         running = <double*> realloc(self.running, len(source) * sizeof(double))
         if running == NULL:
             raise MemoryError
         self.running = running
+        MarginLearner.reclass(self, source, factor)
         for k in range(self.count):
             if len(source) == 1:
                 self.vectors[k].eta *= factor[0]
             elif self.vectors[k].down < 0:    # a binary model shares its weights between two classes
                 self.vectors[k].eta *= max(factor)
-                self.vectors[k].up, self.vectors[k].down = np.argmax(factor), np.argmin(factor)
+                self.vectors[k].up, self.vectors[k].down = factor.index(max(factor)), factor.index(min(factor))
             else:
                 self.vectors[k].up = source.index(self.vectors[k].up)
                 self.vectors[k].down = source.index(self.vectors[k].down)

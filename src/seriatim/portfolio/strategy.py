@@ -37,7 +37,8 @@ class Strategy(Model):
     def fit(self, relatives: Any, y: Any = None) -> Self:
         """Forget everything, then learn these days."""
         X, names = market.table(relatives)
-        return self._become(type(self)(**self.get_params())._learn(X, names, whole=True))
+        with self._lock:
+            return self._become(self._fresh()._learn(X, names, whole=True))
 
     def _learn(self, X: np.ndarray, names: list[str] | None, whole: bool = False) -> Self:
         with self._lock:

@@ -53,8 +53,8 @@ class Recommender(Model):
 
     def fit(self, users: Any, items: Any, ratings: Any) -> Self:
         """Forget all and learn these ratings, in one pass."""
-        fresh = type(self)(**self.get_params())
-        return self._become(fresh.partial_fit(users, items, ratings))
+        with self._lock:
+            return self._become(self._fresh().partial_fit(users, items, ratings))
 
     def learn_ratings(self, users: Any, items: Any, ratings: Any, out: np.ndarray | None = None) -> int:
         """The same as `partial_fit`; `out` receives what was predicted before each. Returns how many were learned.

@@ -141,7 +141,8 @@ class OASIS(Model):
 
     def fit(self, X, triplets):
         """Forget all and learn these triplets."""
-        return self._become(type(self)(**self.get_params()).partial_fit(X, triplets))
+        with self._lock:
+            return self._become(self._fresh().partial_fit(X, triplets))
 
     def _ready(self, features):
         """Before the first triplet the number of features is open."""

@@ -94,10 +94,8 @@ class Distances:
     def learn(self, i: int, j: int, k: int) -> None:
         """One triplet: row i is more like j than like k."""
         near, far = self.distances(i, np.array([j, k])).T
-        self.logs += np.log(self.eta) * (near > far)
-        self.logs -= self.logs.max()
-        self.t += 1
-        changed = False
+        logs = self.logs + np.log(self.eta) * (near > far)
+        learned, changed = [], False
         for K, W, G in zip(*(self.parts(one) for one in (self.columns, self.W, self.G)), strict=True):
             step = W - self.C1 * G
             uj, uk = K[:, i] - K[:, j], K[:, i] - K[:, k]
@@ -107,9 +105,9 @@ class Distances:
                 tau = min(self.C2, loss / norm2)
                 step += tau * (np.outer(uk, uk) - np.outer(uj, uj))
                 changed = True
-            if loss > 0 or self.C1 > 0:
-                W[:] = nearest_positive(step)
-        self.updates += changed
+            learned.append(nearest_positive(step) if loss > 0 or self.C1 > 0 else W)
+        found = {"W": np.concatenate(learned), "logs": logs - logs.max()}
+        vars(self).update(found, t=self.t + 1, updates=self.updates + changed)  # one step: Ctrl-C comes before or after
 
     def state(self) -> dict[str, Any]:
         arrays = {"columns": self.columns, "W": self.W, "G": self.G, "logs": self.logs}
@@ -272,7 +270,8 @@ class OMDL(Model):
 
     def fit(self, X: Any, triplets: Any) -> Self:
         """Forget all and learn these triplets."""
-        return self._become(type(self)(**self.get_params()).partial_fit(X, triplets))
+        with self._lock:
+            return self._become(self._fresh().partial_fit(X, triplets))
 
     def learn_one(self, query: int, relevant: int, irrelevant: int) -> Self:
         """Learn that the first of three rows is more like the second than like the third."""

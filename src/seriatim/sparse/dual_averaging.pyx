@@ -10,7 +10,7 @@ from seriatim.core.loss import LOSSES
 from seriatim.estimator import Classifier
 from seriatim.parameters import Choice, Number, powers
 
-from seriatim.sparse.lazy import shared_out
+from seriatim.sparse.lazy import reclassed, shared_out
 
 
 cdef inline void several(const Row* x, const double* G, Py_ssize_t width, Py_ssize_t rate, double threshold,
@@ -47,8 +47,9 @@ cdef class Dual(Lazy):
         self.end_round()
 
     def reclass(self, list source, list factor):
+        sums = shared_out(reclassed(self.table.get("G"), source, factor), factor, self.threshold)
         Lazy.reclass(self, source, factor)
-        self.table.set("G", shared_out(self.table.get("G"), factor, self.threshold))
+        self.table.set("G", sums)
 
 
 cdef class RegularisedDual(Dual):

@@ -11,7 +11,7 @@ from seriatim.core.loss import LOSSES
 from seriatim.estimator import Classifier
 from seriatim.parameters import Choice, Number, powers
 
-from seriatim.sparse.lazy import shared_out
+from seriatim.sparse.lazy import reclassed, shared_out
 
 
 cdef extern from "steps.h":
@@ -67,8 +67,9 @@ cdef class Leader(Lazy):
                     w[0] = soft(-w[classes], self.l1) / (least + w[2 * classes] * slower)
 
     def reclass(self, list source, list factor):
+        z = shared_out(reclassed(self.table.get("z"), source, factor), factor, self.l1)
         Lazy.reclass(self, source, factor)
-        self.table.set("z", shared_out(self.table.get("z"), factor, self.l1))
+        self.table.set("z", z)
         self.refresh()
 
 

@@ -342,7 +342,7 @@ class GroupRDA(Grouped):
 
     def build(self):
         gradient = Gradient(self.loss, 1, "constant", self.epsilon)
-        return self._group(GroupDual(gradient, self.lam, self.gamma, self.rho, self.within))
+        return self._group(GroupDual(gradient, self.lam, self.gamma, self.rho, self.within), self._vocabulary)
 
 
 VARIANTS = ("iMTFS", "aMTFS", "MTFTS")

@@ -103,23 +103,19 @@ class Grouped(Classifier):
         known = Groups().of(self.groups)
         return known, [name for group in known.names for name in group]
 
-    def _group(self, learner: Any) -> Any:
+    def _group(self, learner: Any, vocabulary: Vocabulary | None) -> Any:
         """Tell a new learner which of its columns belong together."""
         known, names = self._grouping()
-        if self._vocabulary is not None and names:
-            place = {name: column for column, name in enumerate(self._vocabulary.names)}
+        if vocabulary is not None and names:
+            place = {name: column for column, name in enumerate(vocabulary.names)}
             learner.group(0, [[place[name] for name in group if name in place] for group in known.names])
         else:
             learner.group(known.block, known.columns)
         return learner
 
-    def _ready_for_names(self) -> Vocabulary:
-        fresh = self._vocabulary is None
-        vocabulary = super()._ready_for_names()
-        names = self._grouping()[1]
-        if fresh and names:
-            vocabulary = self._vocabulary = Vocabulary(names)
-            self._group(self._learner).reserve(len(names))
+    def _first_names(self, learner: Any) -> Vocabulary:
+        vocabulary = Vocabulary(self._grouping()[1])
+        self._group(learner, vocabulary).reserve(len(vocabulary))
         return vocabulary
 
     def learn_rows(self, rows: Any, y: Any, observe: Observer | None = None, learn: Any = None) -> None:

@@ -59,8 +59,8 @@ class MultiTask(Classifier):
 
     def fit(self, X: Any, y: Any, tasks: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
         """Forget all and learn from these rows, in one pass; all else is as for `partial_fit`."""
-        fresh = type(self)(**self.get_params())
-        return self._become(fresh._learn_array(X, Given(y, tasks), sample_weight))
+        with self._lock:
+            return self._become(self._fresh()._learn_array(X, Given(y, tasks), sample_weight))
 
     def partial_fit(  # type: ignore[override]
         self, X: Any, y: Any, tasks: Any = None, classes: Any = None, sample_weight: Any = None

@@ -99,8 +99,7 @@ class HeterogeneousOTL(Transfer):
     gamma2 = Number(1.0, above=0)
 
     def build(self):
-        return self._begin_with(CoRegularised(self.C, self.gamma1, self.gamma2))
+        return self._begin_with(CoRegularised(self.C, self.gamma1, self.gamma2), self._vocabulary)
 
-    def _labels_changed(self):
-        if len(self._labels) == 2:
-            self._learner.tell()
+    def _told(self, labels, codes):
+        return len(labels) == 2

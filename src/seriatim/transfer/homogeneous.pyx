@@ -132,7 +132,7 @@ class HomogeneousOTL(Transfer):
     _votes = True
 
     def build(self):
-        return self._begin_with(Ensemble(self.C, self.eta))
+        return self._begin_with(Ensemble(self.C, self.eta), self._vocabulary)
 
     @property
     def source_weight_(self):

@@ -155,26 +155,22 @@ class Transfer(Classifier):
                 )
         return Source().of(source)
 
-    def _begin_with(self, learner: Any) -> Any:
+    def _begin_with(self, learner: Any, vocabulary: Vocabulary | None) -> Any:
         """Tell a new learner what the source knows of its columns."""
         known = self._weights_of_source()
-        if self._vocabulary is not None:
+        if vocabulary is not None:
             learner.begin_with(list(known.names.values()), list(range(len(known.names))), known.intercept)
         else:
             learner.begin_with(list(known.columns.values()), list(known.columns), known.intercept)
         return learner
 
-    def _ready_for_names(self) -> Vocabulary:
-        if self._vocabulary is not None or (self._learner is not None and self._learner.t):
-            return super()._ready_for_names()
-        self._check_parameters()
+    def _first_names(self, learner: Any) -> Vocabulary:
         known = self._weights_of_source()
         if known.columns and not known.names:
             raise DataError(NO_NAMES.format(type(self).__name__))
-        super()._ready_for_names()
-        self._vocabulary = Vocabulary(known.names)
-        self._begin_with(self._learner).reserve(len(known.names))
-        return self._vocabulary
+        vocabulary = Vocabulary(known.names)
+        self._begin_with(learner, vocabulary).reserve(len(vocabulary))
+        return vocabulary
 
     def _for_columns(self, names: list[str] | None) -> Transfer:
         known = self._weights_of_source()
