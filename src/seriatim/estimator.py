@@ -65,13 +65,13 @@ class Estimator(Model):
 
     # ---- state
 
-    def _start(self, named: bool = False, **options: Any) -> None:
+    def _start(self, named: bool = False, classes: Any = None) -> None:
         """Make the learner before the first example."""
         if self._learner is None:
             self._check_parameters()
-            vars(self).update(self._untrained(named, **options))  # one step: Ctrl-C comes before or after
+            vars(self).update(self._untrained(named, classes))  # one step: Ctrl-C comes before or after
 
-    def _untrained(self, named: bool) -> dict[str, Any]:
+    def _untrained(self, named: bool, classes: Any = None) -> dict[str, Any]:
         """A learner, and what a model has beside it before the first example, whose features have names or have not."""
         learner = self.build()
         learner.constant = 1.0 if self.fit_intercept else 0.0
@@ -275,11 +275,11 @@ class Estimator(Model):
         """Whether checked rows may be refused all the same: for what these targets bring, or when they are scaled."""
         return self._learner is not None and self._learner.particular and self._scaler is not None
 
-    def _begin(self, rows: Rows, **options: Any) -> None:
-        """Get ready for rows like these."""
+    def _begin(self, rows: Rows, classes: Any = None) -> None:
+        """Get ready for rows like these; `classes` are the labels, if they are told beforehand."""
         if rows.weighted:
             self._expect_weighted()
-        self._start(rows.names is not None, **options)
+        self._start(rows.names is not None, classes)
         if self._scaler is None:
             self._expect_rows(rows)
 
@@ -487,8 +487,9 @@ class Classifier(Estimator):
             raise ParameterError(f"{type(self).__name__}: classes={labels!r}: only binary classification is supported")
         two = len(labels) == 2
         source, factor = (None, None) if two else ([-1] * len(labels), [0.0] * len(labels))
-        entries = {"_labels": labels, "_codes": dict(zip(labels, (-1.0, 1.0), strict=True)) if two else {}}
-        held["_learner"].change_classes(held, entries, source, factor, [], self._told(labels, entries["_codes"]))
+        codes = dict(zip(labels, (-1.0, 1.0), strict=True)) if two else {}
+        entries = {"_labels": labels, "_codes": codes}
+        held["_learner"].change_classes(held, entries, source, factor, [], self._told(labels, codes))
 
     def _told(self, labels: list[Any], codes: dict[Any, float]) -> Any:
         """What the learner must know of labels that are about to replace `_labels`; None for nothing."""

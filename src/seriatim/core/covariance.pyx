@@ -59,7 +59,7 @@ cdef class Covariance:
 
     cdef int make_room(self, Py_ssize_t classes, Py_ssize_t capacity) except -1:
         """Room for so many classes, none less than there are, of so many features."""
-        cdef Py_ssize_t k
+        cdef Py_ssize_t i, k
         cdef void* larger
         if length(capacity) > MAX_BYTES // (8 * classes):
             raise LimitError(
@@ -76,8 +76,8 @@ cdef class Covariance:
         for k in range(classes):
             larger = realloc(self.factor[k], length(capacity) * sizeof(double))
             if larger == NULL:
-                for k in range(self.classes, classes):
-                    free(self.factor[k])
+                for i in range(self.classes, classes):
+                    free(self.factor[i])
                 raise MemoryError(f"no memory for the covariance of {capacity} features x {classes} classes")
             self.factor[k] = <double*> larger
         self.classes, self.capacity = max(self.classes, classes), capacity

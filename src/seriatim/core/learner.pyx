@@ -211,10 +211,13 @@ cdef class Learner:
             self.check_memory()
 
     def admit(self, Vocabulary names, features):
-        """Refuse a dict that could not be learned; takes in nothing."""
+        """Refuse a dict that could not be learned, and make room for its names."""
         cdef Row x
         names.encode(features if type(features) is dict else as_dict(features), True, self.constant, &x)
+        if self.particular:
+            self.expect(&x, None)
         self.grow(len(names.names) + names.expected() + 1)
+        names.add_expected()
 
     def score_one(self, Vocabulary names, features):
         """The score of a dict; a list of them with many classes."""
@@ -233,9 +236,9 @@ cdef class Learner:
 
     # ---- columns and classes that come with the stream
     #
-    # A signal is raised where Python code runs, and compiled code does not run any unless it calls some. So `extend` and
-    # `change_classes` are one step: Ctrl-C comes before or after, and what a model notes in its `book` (its __dict__)
-    # always fits the learner.
+    # A signal is raised where Python code runs, and compiled code runs none unless it calls some. So `extend` and
+    # `change_classes` are one step: Ctrl-C comes before or after, and what a model notes in its `book`, which is its
+    # __dict__, always fits the learner.
 
     def extend(self, dict book, Py_ssize_t columns):
         """Make room for so many columns, and note in a model's `book` that it has seen them."""

@@ -27,6 +27,7 @@ cdef extern from "Python.h":
 
 cdef double LIMIT = LARGEST
 cdef tuple WORDS = (str, list, tuple, set, frozenset)    # of what a bag is made
+cdef tuple NOT_FLAT = (Mapping, date)
 cdef int FEWEST = 7, MOST = 15    # bits of the places where keys are remembered
 
 
@@ -183,7 +184,7 @@ cdef class Vocabulary:
                 if not flat and may_be_more(value):
                     return False
                 bag = words(name, value, {} if bag is None else bag)
-            elif isinstance(value, (Mapping, date)):
+            elif isinstance(value, NOT_FLAT):    # a tuple by name: of one that is written here Cython drops errors
                 return False
             elif value is not None:
                 self.reading = True    # an object may do anything when it is asked for its number

@@ -142,6 +142,8 @@ class Learned:
 class Watched:
     """A model whose own mistakes are watched for a rise; a subclass says what is done then."""
 
+    _lock: Any
+
     parameters: ClassVar[dict[str, Parameter]] = {"model": Parameter(), "detector": Parameter(None)}
 
     def __init__(self, model: Any, detector: Any = None) -> None:
