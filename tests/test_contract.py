@@ -302,8 +302,13 @@ def test_dense_sparse_and_dicts_agree(cls, parameters, labels):
 
 
 @every
-def test_unsorted_and_repeated_columns(make):
-    """A CSR matrix may hold its columns in any order, and one more than once: they are summed."""
+@pytest.mark.parametrize("large", [False, True])
+def test_unsorted_and_repeated_columns(make, large, monkeypatch):
+    """A CSR matrix may hold its columns in any order, and one more than once: they are summed. In a large block, too,
+    which is learned while another thread checks it."""
+    if large:
+        monkeypatch.setattr(seriatim.estimator, "LARGE", 1)
+        monkeypatch.setattr(seriatim.estimator, "THREADS", 2)
     X, y = examples(make)
     tidy = csr_matrix(X)
     rows = [np.flatnonzero(x)[::-1] for x in X]

@@ -880,7 +880,7 @@ class Transformer(Unlabelled):
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """A name for each number that a row becomes."""
-        count = self._seen().code_rows(Rows.dense(np.zeros((1, max(self.n_columns, 1))))).shape[1]
+        count = self._seen().code_rows(Rows.dense(np.zeros((1, max(self.n_columns, 1)))).check()).shape[1]
         return np.array([f"{type(self).__name__.lower()}{k}" for k in range(count)], dtype=object)
 
 

@@ -341,11 +341,9 @@ cdef class Tally:
                     Py_ssize_t last, kept) except -1:
         """What is read and written above is within bounds."""
         cdef Py_ssize_t n = y.shape[0], classes = learner.classes
-        rows.expect_here()
+        rows.expect_checked()
         if start < 0 or start + n > rows.n:
             raise IndexError(f"rows {start}..{start + n} of {rows.n}")
-        if rows.norm2 == NULL:
-            raise ValueError("the rows have not been checked")
         if classes > 1 and not (seen and 0 <= min(seen) <= max(seen) < classes == last + 1):
             raise ValueError(f"classes {seen} of {classes}")
         if classes > 1 and n and not 0 <= np.min(y) <= np.max(y) < classes:

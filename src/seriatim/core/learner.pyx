@@ -94,10 +94,10 @@ cdef class Learner:
         return 0
 
     def expect_rows(self, Rows rows):
-        """The same of many rows."""
+        """The same of many rows, checked or not."""
         cdef Py_ssize_t i
         cdef Row x
-        rows.check()
+        rows = rows.check()
         for i in range(rows.n):
             rows.get(i, self.constant, &x)
             self.expect(&x, rows.first + i)
@@ -146,13 +146,11 @@ cdef class Learner:
         cdef Row x
         cdef double* scored
         self.learned = 0
-        rows.expect_here()
+        rows.expect_checked()
         if start < 0 or delay < 0 or start + n + delay > rows.n:
             raise IndexError(f"rows {start}..{start + n + delay} of {rows.n}")
         if out is not None and (out.shape[0] != n or out.shape[1] != self.classes):
             raise ValueError("targets, scores and rows differ in length")
-        if rows.norm2 == NULL:
-            raise ValueError("the rows have not been checked")
         cdef const double* targets = &y[0] if n else NULL
         cdef double* scores = NULL if out is None or n == 0 else &out[0, 0]
         self.grow(rows.features + 1)
@@ -181,8 +179,7 @@ cdef class Learner:
 
     def score_rows(self, Rows rows):
         """The scores of each row, in an array of shape (rows, classes)."""
-        if rows.norm2 == NULL:
-            raise ValueError("the rows have not been checked")
+        rows.expect_checked()
         result = np.empty((rows.n, self.classes))
         cdef double[:, ::1] out = result
         cdef Py_ssize_t i, stop, begin = 0

@@ -34,7 +34,7 @@ cdef class Representation(Learner):
 
     def code_rows(self, Rows rows):
         """What the rows become, in an array of shape (rows, outputs)."""
-        rows.check()
+        rows.expect_checked()
         result = np.zeros((rows.n, self.outputs()))
         if not result.size:
             return result

@@ -34,6 +34,7 @@ cdef class Rows:
     cdef readonly bint shared              # a part of these rows has been handed out, in the same memory
     cdef bint gone                         # the memory belongs to other rows now
     cdef int expect_here(self) except -1
+    cdef int expect_checked(self) except -1
     cdef Rows sorted(self)
     cdef Pace* pace                        # NULL unless they are being checked by another thread
     cdef int expect_more(self, Py_ssize_t i) except -1

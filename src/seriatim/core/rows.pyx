@@ -153,8 +153,8 @@ cdef class Rows:
     @property
     def norms(self):
         """|x|^2 of each row, without the constant; a copy."""
-        self.check()
-        return np.array(<double[:self.n]> self.norm2) if self.n else np.empty(0)
+        cdef Rows checked = self.check()
+        return np.array(<double[:checked.n]> checked.norm2) if checked.n else np.empty(0)
 
     @property
     def weighted(self):
@@ -296,7 +296,7 @@ cdef class Rows:
     def check(self):
         """These rows with their norms; a DataError for a value that is not finite or a column that is not there.
 
-        Unsorted columns are sorted and duplicates summed, in a copy.
+        Unsorted columns are sorted and duplicates summed, in a copy: use the result, these may still be unchecked.
         """
         cdef Py_ssize_t begin = 0, end, bad = -1
         cdef bint ordered = True
@@ -438,6 +438,13 @@ cdef class Rows:
     cdef int expect_here(self) except -1:
         if self.gone:
             raise ValueError("rows of a stream are there until the next ones are asked for; copy what is to stay")
+        return 0
+
+    cdef int expect_checked(self) except -1:
+        """Refuse rows without norms and with columns that may not be there: nothing but `check` may read them."""
+        self.expect_here()
+        if self.norm2 == NULL:
+            raise ValueError("the rows have not been checked")
         return 0
 
     cdef Rows sorted(self):

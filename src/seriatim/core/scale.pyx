@@ -74,11 +74,11 @@ cdef class Scaler:
         """Checked rows, scaled; when learning each is taken into account first."""
         cdef Py_ssize_t i, j, column, begin, end, known
         cdef double x, length
+        rows.expect_checked()
         cdef bint dense = rows.index == NULL, unit = self.kind == "unit"
         values, norms = np.empty(max(rows.nonzeros, 1)), np.empty(max(rows.n, 1))
         cdef double[::1] value = values, norm2 = norms
         cdef Py_ssize_t first = 0 if dense else rows.start[0]
-        rows.check()
         if learning and not unit:
             self.grow(rows.features)
         known = len(self.count)

@@ -244,6 +244,7 @@ cdef class Vocabulary:
         columns stand as they stood: numbered in the order in which they come, and each once.
         """
         cdef Py_ssize_t i, j, k = 0, begin, end, n = rows.features
+        rows.expect_checked()
         cdef bint same = True, complete = rows.index != NULL
         cdef int[::1] column = self.columns_of(rows.names, n, learning)
         for j in range(n):

@@ -303,6 +303,8 @@ def kernel_matrix(kernels, Rows X, Rows Z, bint summed=False):
     cdef Machine machine = Machine(kernels, summed)
     cdef Py_ssize_t i, s
     cdef Row x
+    X.expect_checked()
+    Z.expect_checked()
     machine.grow(max(X.features, Z.features) + 1)
     for s in range(Z.n):
         Z.get(s, 0, &x)

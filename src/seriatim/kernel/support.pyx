@@ -576,6 +576,7 @@ def median_distance(blocks, str kind, Py_ssize_t most=500):
     support.grow(max(rows.features for rows in blocks))
     distances = [np.zeros(0)]
     for rows in blocks:
+        rows.expect_checked()
         for i in range(min(rows.n, most - support.n)):
             rows.get(i, 0, &x)
             if support.reserve(support.n + 1) < 0:

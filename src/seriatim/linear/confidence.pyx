@@ -169,6 +169,7 @@ cdef class Gaussian(Linear):
         cdef double[:, ::1] mean = means, variance = variances
         cdef Py_ssize_t i, k
         cdef Row x
+        rows.expect_checked()
         for i in range(rows.n):
             rows.get(i, self.constant, &x)
             x = within(&x, self.table.rows)

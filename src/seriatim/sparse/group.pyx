@@ -447,6 +447,7 @@ cdef class TaskDual(Lazy):
     def score_rows(self, Rows rows):
         if self.told is None:
             return Learner.score_rows(self, rows)
+        rows.expect_checked()
         result = np.empty((rows.n, 1))
         cdef double[:, ::1] out = result
         cdef const Py_ssize_t[::1] tasks = self.told

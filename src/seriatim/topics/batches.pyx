@@ -389,6 +389,7 @@ cdef class Topics(Representation):
         cdef Py_ssize_t i
         cdef double bound = 0, words = 0
         cdef Row x
+        rows.expect_checked()
         for i in range(rows.n):
             PyErr_CheckSignals()
             rows.get(i, 0, &x)
