@@ -295,6 +295,31 @@ def test_bases_stay_orthonormal():
         assert np.abs(basis.T @ basis - np.eye(5)).max() < 1e-10
 
 
+def test_bases_stay_orthonormal_where_users_lie_nearly_inside(tmp_path):
+    """A user or an item all but inside the basis makes a short new direction, whose rounding errors are large."""
+    rng = np.random.default_rng(0)
+    users, items = np.divmod(np.arange(900), 30)
+    few = rng.integers(0, 12, (2, 1500))
+    streams = [
+        (10, *np.divmod(np.arange(100), 10), 1 + np.prod(np.divmod(np.arange(100), 10), axis=0) % 5),
+        (10, users, items, 1 + users * items % 5),
+        (10, users, items, 1 + 4 * (users / 30) * (items / 30)),
+        (10, users, items, np.full(900, 3)),
+        (11, *few, rng.integers(1, 6, 1500)),
+        (11, *few, np.where(np.arange(1500) % 500, 1, 5)),
+    ]
+    for rank, user, item, rating in streams:
+        model = seriatim.SVDRecommender(rank=rank)
+        for some in np.array_split(np.arange(len(rating)), len(rating) // 10):
+            model.partial_fit(user[some].tolist(), item[some].tolist(), rating[some])
+            state = model._learner.state()
+            for side in ("user", "item"):
+                basis = state[f"{side}_basis"] @ state[f"{side}_turn"]
+                assert np.abs(basis.T @ basis - np.eye(basis.shape[1])).max(initial=0) < 1e-10
+        model.save(tmp_path / "model")
+        seriatim.load(tmp_path / "model")
+
+
 def test_movielens_of_the_paper():
     """One pass over one fold, with biases: the literature's 0.92 to 0.96 for matrix factorisation."""
     training, test = movielens(5)

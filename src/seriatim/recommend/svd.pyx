@@ -1,7 +1,7 @@
 """The table of ratings by its singular value decomposition, which each rating revises."""
 
 cimport cython
-from libc.math cimport fabs, sqrt
+from libc.math cimport fabs, log10, sqrt
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from seriatim.recommend.estimator import Recommender
 cdef double THRESHOLD = 1e-10    # of the first singular value: less is rounding
 cdef double INSIDE = 1e-12       # of a squared length: less is no new direction
 cdef double SAFE = 1e-4          # of the pivots: a turn that is nearer to singular is multiplied out
+cdef double CLOSE = 1e-4         # length outside a basis: for less the basis must first be orthonormal to rounding
+cdef double STRAIGHT = 1e-12     # of the products of the columns of a basis: less is rounding
 
 
 @cython.boundscheck(False)
@@ -30,6 +32,7 @@ cdef class Side:
     cdef double[::1] row, tail, x    # a row of the basis, what the last row of a turn adds to it, and in terms of Z
     cdef Py_ssize_t[::1] order
     cdef double beyond               # the length of what a unit vector has outside the basis
+    cdef double magnified            # by this much the last turn may have magnified what the columns lack in angles
 
     def __init__(self, Py_ssize_t rank):
         self.Z, self.sums = Grid(rank), Grid(2)
@@ -77,8 +80,10 @@ cdef class Side:
         cdef Py_ssize_t i, j, k, n = r + 1
         cdef double x, m
         cdef double* z
+        self.magnified = 0
         for j in range(new):
             self.tail[j] = left[j * n + r] / self.beyond if self.beyond > 0 else 0
+            self.magnified = max(self.magnified, self.tail[j] ** 2)
         for i in range(r):
             m = 0
             for k in range(r):
@@ -119,20 +124,30 @@ cdef class Side:
                 self.T[i, j] = 1 if i == j and i < new else 0
 
     cdef void straighten(self, Py_ssize_t rows, Py_ssize_t r) noexcept nogil:
-        """Z <- Z T, and what rounding has made of its columns orthonormal again: G = Z'Z, Z <- Z (3 I - G) / 2."""
-        cdef Py_ssize_t a, i, j
+        """Z <- Z T, and what rounding has made of its columns orthonormal again: G = Z'Z, Z <- Z (3 I - G) / 2.
+
+        Each such step (Newton and Schulz) squares the distance of G from I.
+        """
+        cdef Py_ssize_t a, i, j, step = 0
         cdef const double* z
+        cdef double distance = 1
         self.M[:, :] = self.T
         self.multiply(rows, r, r)
-        for i in range(r):
-            for j in range(r):
-                self.M[i, j] = 1.5 if i == j else 0
-        for a in range(rows):
-            z = self.Z.data + a * self.Z.width
+        while distance > STRAIGHT and step < 10:
+            step += 1
             for i in range(r):
                 for j in range(r):
-                    self.M[i, j] -= 0.5 * z[i] * z[j]
-        self.multiply(rows, r, r)
+                    self.M[i, j] = 1.5 if i == j else 0
+            for a in range(rows):
+                z = self.Z.data + a * self.Z.width
+                for i in range(r):
+                    for j in range(r):
+                        self.M[i, j] -= 0.5 * z[i] * z[j]
+            distance = 0
+            for i in range(r):
+                for j in range(r):
+                    distance = max(distance, fabs(self.M[i, j] - (1 if i == j else 0)))
+            self.multiply(rows, r, r)
 
     cdef bint solve(self, Py_ssize_t r) noexcept nogil:
         """x with x M = tail, by Gauss with pivots; False where M is nearly singular."""
@@ -229,6 +244,10 @@ cdef class Revised(RatingLearner):
         K = diag(s, 0) + change (m, |p|)(n, |q|)', where m and n are the rows of the bases, as `entry` has left them.
         """
         cdef Py_ssize_t i, j, new = 0, n = self.r + 1
+        if self.steps and (0 < self.U.beyond < CLOSE or 0 < self.V.beyond < CLOSE):
+            self.straighten()
+            self.U.look(a, self.r)
+            self.V.look(b, self.r)
         for j in range(n):
             for i in range(n):
                 self.left[j * n + i] = change * self.U.row[i] * self.V.row[j] + (self.s[i] if i == j < self.r else 0)
@@ -240,11 +259,22 @@ cdef class Revised(RatingLearner):
         for j in range(self.rank):
             self.s[j] = self.values[j] if j < new else 0
         self.r = new
+        self.count(max(self.U.magnified, self.V.magnified))
+
+    cdef void count(self, double magnified) noexcept nogil:
+        """One step more. The bases are straightened as often as it costs no more than the steps themselves, and
+        sooner where steps have magnified their errors, by 10^4 in all."""
+        cdef Py_ssize_t rows = self.users + self.items
         self.steps += 1
-        if self.steps >= self.users + self.items:    # as often as it costs no more than the steps themselves
-            self.U.straighten(self.users, new)
-            self.V.straighten(self.items, new)
-            self.steps = 0
+        if magnified > 4:
+            self.steps += <Py_ssize_t> (rows * min(0.25 * log10(magnified), 1.0))
+        if self.steps >= rows:
+            self.straighten()
+
+    cdef void straighten(self) noexcept nogil:
+        self.U.straighten(self.users, self.r)
+        self.V.straighten(self.items, self.r)
+        self.steps = 0
 
     def factors(self, bint side):
         part, rows = (self.V, self.items) if side else (self.U, self.users)
