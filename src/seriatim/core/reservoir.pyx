@@ -99,8 +99,9 @@ cdef class Reservoir:
                 place += 1
         return {"start": np.asarray(start), "index": np.asarray(index), "value": np.asarray(value)}
 
-    def restore(self, state, Py_ssize_t columns):
-        """The reverse of `state`, on a new reservoir of a model with so many columns."""
+    def restore(self, state, Py_ssize_t columns, double limit=LIMIT):
+        """The reverse of `state`, on a new reservoir of a model with so many columns. NaN is for the caller to refuse.
+        """
         cdef const long long[::1] start = np.ascontiguousarray(state["start"], dtype=np.int64)
         cdef const int[::1] index = np.ascontiguousarray(state["index"], dtype=np.int32)
         cdef const double[::1] value = np.ascontiguousarray(state["value"], dtype=np.float64)
@@ -112,8 +113,8 @@ cdef class Reservoir:
             raise ModelError("the rows of a buffer do not fit together")
         if np.min(index, initial=0) < 0 or np.max(index, initial=-1) >= columns:
             raise ModelError("a row of a buffer has a feature that the model does not know")
-        if np.max(np.abs(value), initial=0) > LIMIT:
-            raise ModelError(f"a row of a buffer has a value beyond +-{LIMIT:g}")
+        if (np.abs(value) > limit).any():
+            raise ModelError(f"a row of a buffer has a value beyond +-{limit:g}")
         x.constant, x.norm2, x.index, x.value = 0, 0, NULL, NULL
         for k in range(n):
             x.n = start[k + 1] - start[k]

@@ -20,6 +20,7 @@ from seriatim.core.reservoir cimport Kept, Reservoir, add_kept, product
 from seriatim.core.row cimport Row
 from seriatim.core.table cimport Table
 
+from seriatim.core.rows import LIMIT
 from seriatim.errors import ModelError
 
 cdef extern from "matrix.h":
@@ -580,7 +581,7 @@ cdef class Subspace:
             z = np.zeros(V.shape[1])
             if V.shape[1] and not h.all():
                 z = np.linalg.pinv(V[~h], rcond=1e-10) @ x[~h]
-            x[h] = V[h] @ z
+            x[h] = np.clip(V[h] @ z, -LIMIT, LIMIT)    # a column all but 0 in V may ask for more than can be squared
         return C
 
     # ---- rows that change
@@ -630,30 +631,26 @@ cdef class Subspace:
         return state
 
     def restore(self, state, Py_ssize_t t):
+        """The reverse of `state`, on a new subspace; its rows are among t."""
         cdef Py_ssize_t i, a, rows, k
         B, T, s = numbers(state["B"]), numbers(state["T"]), numbers(state["s"])
-        if B.ndim != 2 or T.ndim != 2 or s.ndim != 1 or not all(np.isfinite(array).all() for array in (B, T, s)):
-            raise ModelError("the directions of an SVD are not tables of numbers")
-        k = len(s)
+        k, used, steps = len(s), int(state["used"]), int(state["steps"])
         pending = Reservoir(self.most + 1)
-        pending.restore({name: state[f"pending_{name}"] for name in ("start", "index", "value")}, len(B))
+        pending.restore({name: state[f"pending_{name}"] for name in ("start", "index", "value")}, used, 4 * LIMIT)
         rows = B.shape[1] + pending.n
-        used, steps = int(state["used"]), int(state["steps"])
-        if k > self.rank or B.shape[1] > self.rank or T.shape != (rows, k):
+        # Room is for `most` pending rows and `rank` directions, and each step adds a pending row at most.
+        if not pending.n <= steps <= min(self.most, t):
+            raise ModelError(f"{pending.n} pending rows after {steps} steps of {t} rows; the most are {self.most}")
+        if k > min(self.rank, rows) or B.shape[1] > self.rank or T.shape != (rows, k):
             raise ModelError("the directions of an SVD do not fit together, or are more than its rank")
-        if (s < 0).any() or (np.diff(s) > 0).any():
-            raise ModelError("the singular values do not descend")
-        if not 0 <= used <= len(B) or B[used:].any() or not 0 <= steps <= t:
+        if steps == 0 and (k != rows or (T != np.eye(k)).any()):
+            raise ModelError("without steps the directions of an SVD must be those of its basis")
+        if (s <= 0).any() or (np.diff(s) > 0).any() or s.max(initial=0) > 4 * LIMIT * sqrt(<double> t * max(used, 1)):
+            raise ModelError("the singular values do not descend, or are beyond those of rows within the limit")
+        if not 0 <= used <= len(B) or B[used:].any():
             raise ModelError("there are directions along features that have not been seen")
-        if np.max(state["pending_index"], initial=-1) >= used:
-            raise ModelError("there are rows with features that have not been seen")
         if self.keep_left:
-            U, R = numbers(state["U"]), numbers(state["R"])
-            if U.ndim != 2 or R.ndim != 2 or R.shape[1] != k or R.shape[0] < U.shape[1]:
-                raise ModelError("the left vectors do not fit together")
-            if len(U) + len(R) - U.shape[1] > t or not (np.isfinite(U).all() and np.isfinite(R).all()):
-                raise ModelError("the left vectors do not fit together")
-            self.U, self.R = U, R
+            self.restore_left(numbers(state["U"]), numbers(state["R"]), k, steps, t)
         self.grow(len(B) + 1)
         if resize(<void**> &self.T, max(rows, 1) * self.stride, sizeof(double)) < 0:
             raise MemoryError(f"no memory for {rows} directions")
@@ -666,6 +663,24 @@ cdef class Subspace:
         for i in range(k):
             self.s[i] = s_view[i]
         self.pending, self.k, self.columns, self.used, self.steps = pending, k, B.shape[1], used, steps
+        # Rows in these directions are no longer than they were, so that no sum of them overflows.
+        with np.errstate(over="ignore", invalid="ignore"):
+            lengths = np.concatenate([np.ones(B.shape[1]), [sqrt(pending.rows[i].norm2) for i in range(pending.n)]])
+            if not (lengths[:, None] * np.abs(T) <= 1e100).all():
+                raise ModelError("the small matrix of an SVD has a number out of range")
+            if not (orthonormal(B) and orthonormal(self.directions())):
+                raise ModelError("the directions of an SVD are not orthonormal")
+
+    def restore_left(self, U, R, k, steps, t):
+        """U has the rows up to the last fold, R the turns of its columns and a line for each step since."""
+        known = U.shape[1]
+        if R.shape != (known + steps, k) or len(U) + steps > t:
+            raise ModelError("the left vectors do not fit together")
+        if steps == 0 and (R != np.eye(k)).any():
+            raise ModelError("without steps the left vectors must be those of the last fold")
+        if max(np.abs(U).max(initial=0), np.abs(R).max(initial=0)) > 1 + 1e-6:
+            raise ModelError("a left vector is longer than 1")
+        self.U, self.R = U, R
 
 
 cdef inline void add_column(const int* who, const double* value, Py_ssize_t n, double v, double* out) noexcept nogil:
@@ -684,6 +699,11 @@ cdef void spread_row(const Kept* z, const double* t, Py_ssize_t n, Py_ssize_t st
         o, v = out + z.index[i] * stride, z.value[i]
         for a in range(n):
             o[a] += v * t[a]
+
+
+def orthonormal(V):
+    """Whether the columns are, but for what rounding adds up to."""
+    return bool((np.abs(V.T @ V - np.eye(V.shape[1])) <= 1e-6).all())
 
 
 def numbers(array):

@@ -16,7 +16,8 @@ from seriatim.core.row cimport Row
 from seriatim.core.subspace cimport Subspace
 from seriatim.core.table cimport Table
 
-from seriatim.core.subspace import numbers, orthogonal
+from seriatim.core.rows import LIMIT
+from seriatim.core.subspace import numbers, orthogonal, orthonormal
 from seriatim.decomposition.svd import coordinates
 from seriatim.errors import DataError, LimitError, ModelError
 from seriatim.estimator import Transformer
@@ -218,7 +219,7 @@ cdef class Density(Representation):
             if w[n - 1 - i] + shift <= -log(d) + 1e-15:
                 break
         for d in range(n):
-            w[d] = w[d] + shift if d < n - i else -log(n - self.k)
+            w[d] = fmin(w[d] + shift, -log(n - self.k)) if d < n - i else -log(n - self.k)
         memcpy(self.w, w, r * sizeof(double))
         if r < n:
             self.rest = w[n - 1]
@@ -299,13 +300,21 @@ cdef class Density(Representation):
         cdef Py_ssize_t i
         Representation.restore(self, state)
         Q, w = numbers(state["Q"]), numbers(state["weights"])
-        if Q.ndim != 2 or w.ndim != 1 or Q.shape[1] != len(w) or Q.shape[1] > len(Q) or len(Q) > MAX_FEATURES:
+        n, r = Q.shape
+        if r != len(w) or r > n or n > MAX_FEATURES:
             raise ModelError("the directions and weights of a density matrix do not fit together")
-        if not (np.isfinite(Q).all() and np.isfinite(w).all()) or (np.diff(w) < 0).any():
-            raise ModelError("the weights of a density matrix are not numbers that ascend")
-        if (self.t > 0) != (len(Q) > self.k) or (self.given and len(Q) not in (0, self.given)) or self.draws < 0:
-            raise ModelError("a density matrix of other features")
-        if len(Q):
+        if (n == 0) != (self.t == 0) or (n and not max(self.k + 1, self.given) <= n <= (self.given or n)):
+            raise ModelError(f"a density matrix of {n} features after {self.t} rows")
+        if not (0 <= self.draws <= self.t and 0 <= min(self.expected, self.sampled)
+                and max(self.expected, self.sampled) <= 1.001 * self.t):
+            raise ModelError("the draws or losses of a density matrix are more than its rows")
+        if n:
+            heaviest, total = max(w.max(initial=-np.inf), self.rest if r < n else -np.inf), np.exp(w).sum()
+            if (np.diff(w) < 0).any() or heaviest > 1e-6 - log(n - self.k):
+                raise ModelError("the weights of a density matrix do not ascend, or are too heavy")
+            slack = 1e-6 + 1e-15 * n * np.abs(w).max(initial=0)    # weights of 1 may have been as small as the others
+            if abs(total + (n - r) * exp(min(self.rest, 0)) - 1) > slack or not orthonormal(Q):
+                raise ModelError("the trace of a density matrix is not 1, or its directions are not orthonormal")
             self.known = max(self.known, len(Q))
             rest, given, self.given = self.rest, self.given, len(Q)
             self.begin()
@@ -595,17 +604,6 @@ cdef class Centred(Representation):
 
     def restore(self, state):
         Representation.restore(self, state)
-        self.space.restore(state, max(self.t, 1))
-        if state["mean"].shape != state["squares"].shape or len(state["mean"]) != len(state["B"]) + 1:
-            raise ModelError("means and squares differ in shape")
-        if not (np.isfinite(state["mean"]).all() and np.isfinite(state["squares"]).all()):
-            raise ModelError("means and squares are not numbers")
-        if (state["squares"] < 0).any() or not 0 <= state["columns"] < len(state["mean"]):
-            raise ModelError("sums of squares are below 0, or of features that are not there")
-        self.grow(len(state["mean"]))
-        self.sums.set("mean", numbers(state["mean"]))
-        self.sums.set("squares", numbers(state["squares"]))
-        self.columns = state["columns"]
         if self.block:
             waiting = Reservoir(self.block)
             waiting.restore({name: state[f"waiting_{name}"] for name in ("start", "index", "value")}, len(state["B"]))
@@ -613,6 +611,19 @@ cdef class Centred(Representation):
                 raise ModelError(f"{waiting.n} rows wait for a block of {self.block}")
             self.waiting = waiting
             self.merged = self.t - waiting.n
+        learned = self.t - self.waiting.n
+        self.space.restore(state, learned)
+        mean, squares, columns = numbers(state["mean"]), numbers(state["squares"]), state["columns"]
+        if not mean.shape == squares.shape == (state["records"], 1) or len(mean) != len(state["B"]) + 1:
+            raise ModelError("means, squares and the basis are not of as many features")
+        if not state["used"] <= columns < len(mean) or mean[columns + 1:].any() or squares[columns + 1:].any():
+            raise ModelError("there are means or squares of features that have not been seen")
+        if np.abs(mean).max() > 2 * LIMIT or squares.min() < 0 or squares.max() > 8 * LIMIT * LIMIT * learned:
+            raise ModelError("means or squares are not those of rows within the limit")
+        self.grow(len(mean))
+        self.sums.set("mean", mean)
+        self.sums.set("squares", squares)
+        self.columns = columns
         self.seen_by_users, self.cached = None, False
 
 

@@ -223,18 +223,25 @@ cdef class Brand(Representation):
         state = {**Representation.state(self), **self.space.state(), "records": self.space.basis.rows}
         if self.block:
             state |= {f"waiting_{name}": array for name, array in self.waiting.state().items()}
+            # A file has finite numbers only. No kept value is 0, so that 0 can stand for one that is not known.
+            np.nan_to_num(state["waiting_value"], copy=False)
         return state
 
     def restore(self, state):
         Representation.restore(self, state)
-        self.space.restore(state, self.t)
+        if state["records"] != len(state["B"]) + 1:
+            raise ModelError(f"{state['records']} records of a basis of {len(state['B'])} features")
         if self.block:
+            value = state["waiting_value"]
+            rows = {"start": state["waiting_start"], "index": state["waiting_index"],
+                    "value": np.where(value == 0, np.nan, value) if self.missing else value}
             waiting = Reservoir(self.block)
-            waiting.restore({name: state[f"waiting_{name}"] for name in ("start", "index", "value")}, len(state["B"]))
+            waiting.restore(rows, len(state["B"]))
             if waiting.n >= self.block or waiting.n > self.t:
                 raise ModelError(f"{waiting.n} rows wait for a block of {self.block}")
             self.waiting = waiting
-        if self.space.keep_left and len(self.space.left()) + self.waiting.n != self.t:
+        self.space.restore(state, self.t - self.waiting.n)
+        if self.space.keep_left and len(self.space.U) + self.space.steps + self.waiting.n != self.t:
             raise ModelError("there are not as many left vectors as rows")
         self.drop()
 
