@@ -344,6 +344,30 @@ def test_save_and_resume(cls, parameters, labels, tmp_path):
         assert (answers(other, X) == answers(model, X)).all()
 
 
+@every_setting
+@pytest.mark.parametrize("labels", [2, 4])
+def test_a_copy_of_a_wide_model_is_the_model(cls, parameters, labels, tmp_path):
+    """What a learner has beside its table grows with the table, whoever made it grow: a copy, a file, an undone call.
+
+    The stream has more columns than sources and groups name, and more than twice what a new learner has room for.
+    """
+    if cls.__name__ in CUBIC:
+        pytest.skip("a row takes the cube of its features")
+    X, y = examples(cls, n=60, d=200, labels=labels)
+    model = cls(**parameters).partial_fit(X[:40], y[:40])
+    model.save(tmp_path / "model")
+    before = scores(model, X)
+    for other in (seriatim.load(tmp_path / "model"), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert (scores(other, X) == before).all()
+    if getattr(cls, "binary", False):
+        with pytest.raises(DataError):
+            model.partial_fit(X[:3], [0, 1, 2])
+        assert (scores(model, X) == before).all()
+    other = copy.deepcopy(model).partial_fit(X[40:], y[40:])
+    assert_same_state(other, model.partial_fit(X[40:], y[40:]))
+    assert (scores(other, X) == scores(model, X)).all()
+
+
 @every
 def test_save_and_resume_with_names(make, tmp_path):
     X, y = examples(make, labels=3)

@@ -460,8 +460,16 @@ cdef class Linear(Learner):
         Learner.restore(self, state)
         if not self.scale > 0:
             raise ModelError(f"the scale is {self.scale}; it must be above 0")
-        if len({state[name].shape for name, _, _ in self.table.fields}) > 1:
-            raise ModelError("the fields of the feature table differ in shape")
+        rows = len(state["w"])
+        for name, _, _ in self.table.fields:
+            if rows < 1 or state[name].shape != (rows, self.table.classes):
+                raise ModelError(
+                    f"{name} has the shape {state[name].shape}; a feature table of {self.table.classes} classes has "
+                    f"{max(rows, 1)} records of as many numbers"
+                )
+        self.grow(rows)    # the learner's own, for it may have more beside the table that grows with it
+        if self.table.rows != rows:
+            raise ModelError(f"the feature table has {rows} records; expected {self.table.rows}")
         for name, _, _ in self.table.fields:
             self.table.set(name, np.ascontiguousarray(state[name], dtype=np.float64))
 

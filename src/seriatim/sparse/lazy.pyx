@@ -139,7 +139,7 @@ cdef class Lazy(Linear):
             raise ModelError(f"the numbers of the records do not ascend from 0 to less than {records}")
         if any(state[name].shape != (len(index), columns) for name in told):
             raise ModelError("the fields of the feature table differ in shape")
-        self.table.grow(records)
+        self.grow(records)    # the learner's own, for it may have more beside the table that grows with it
         for f, (name, _, _) in enumerate(self.table.fields):
             if name in told:
                 values = np.ascontiguousarray(state[name])
