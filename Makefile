@@ -30,7 +30,7 @@ published: $(VENV)/tests
 endurance: $(VENV)/tests
 	$(BIN)/python -m tests.endurance
 
-# A million mutated inputs for the parser and the model loader.
+# A million mutated texts for the parsers and a hundred thousand mutated model files for the loader.
 fuzz: $(VENV)/tests
 	$(BIN)/python -m tests.fuzz 1000000
 

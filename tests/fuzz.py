@@ -1,46 +1,39 @@
-"""Mutated input for the parser and the model loader: `python -m tests.fuzz N [seed]`.
+"""Mutated input for the parser and the model loader: `python -m tests.fuzz [texts|models] N [seed [first]]`.
 
 N texts go through the parsers, most of them LIBSVM, and N / 10 model files through `load` and what can be done with a
-model. Every outcome must be a result, which for LIBSVM is that of the plain parser in tests/reference and for the other
-formats the same whatever the blocks, or a SeriatimError that says where. Anything else is printed with the arguments
-that repeat it: another exception, a crash, more than a second for one input, memory beyond twice the input and a
-constant.
+model (see tests/fuzz_models.py); or N of one kind. Every outcome must be a result, which for LIBSVM is that of the
+plain parser in tests/reference and for the other formats the same whatever the blocks, or a SeriatimError that says
+where. Anything else is printed with the arguments that repeat it: another exception, a crash, more than a second for
+one text, memory beyond twice the text and a constant.
 """
 
 from __future__ import annotations
 
 import faulthandler
 import io
-import json
 import mmap
 import os
 import random
 import resource
 import struct
 import sys
-import tempfile
 import time
 import traceback
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import seriatim
 from seriatim.data.formats import HEAD
 from seriatim.data.libsvm import parse, use_vectors
 from seriatim.data.lines import PADDING, InOrder, Ranges, Records
 from seriatim.data.source import Blocks, Source
-from seriatim.errors import DataError, ModelError, ParseError, SeriatimError
-from seriatim.estimator import Estimator
-from seriatim.kernel import Gaussian, Linear
-from tests.learners import of_rows
+from seriatim.errors import DataError, ParseError
+from tests import fuzz_models
+from tests.fuzz_models import Failure, expect
 from tests.reference import libsvm as reference
-from tests.test_contract import default, most_labels
 
 SECONDS = 1.0
 # Blocks that are parsed ahead, workspaces that are used again, NumPy and the allocator's slack.
@@ -92,15 +85,6 @@ TOKENS = [
     b"+", b"-", b".", b"e", b"1e", b"1e+", b".e1", b"+1", b"--1", b"0.1234567890123456789012345678901234567890",
     b"1" * 50, b"1:" + b"9" * 60, b"x" * 70, b" 1:1" * 40,
 ]  # fmt: skip
-JSON_TOKENS = [b'"', b"{", b"}", b"[", b"]", b",", b"0", b"-1", b"null", b"1e999", b"\\ud800", b"F64"]
-NUMBERS = [
-    0, 1, -1, 2, 3, 127, 128, 255, 2**31 - 1, 2**31, 2**32, 2**53 + 1, 2**62, 2**63 - 1, 2**63, 2**64, 10**30, 0.5,
-    -0.5, 1e-320, 1e50, 1e308, float("nan"), float("inf"), None, True, False, "", "1", [], {}, [0], [[0]],
-]  # fmt: skip
-
-
-class Failure(Exception):
-    """An outcome that must not be."""
 
 
 # ---- mutation
@@ -256,191 +240,6 @@ def compare(rows: object, y: np.ndarray, expected: list) -> None:
     expect(struct.pack(f"{len(pairs)}d", *(v for _, v in pairs)) == value.tobytes(), "the values differ")
 
 
-def expect(condition: object, problem: str) -> None:
-    if not condition:
-        raise Failure(problem)
-
-
-# ---- model files
-
-
-def model_files(folder: Path) -> list[tuple[str, bytes]]:
-    """A small file of every algorithm: two labels, several, named features."""
-    rng = np.random.default_rng(0)
-    X, files = rng.standard_normal((30, 4)), []
-    for name, cls in of_rows().items():
-        X = np.abs(X) if cls.nonnegative else X
-        scale = "unit" if cls.nonnegative or name == "OnlinePCA" else "standard"
-        targets = [X[:, 0]] if cls.task == "regression" else [np.sign(X[:, 0]).astype(int), rng.integers(0, 3, 30)]
-        for number, y in enumerate(targets):
-            if number and most_labels(cls) == 2:
-                continue
-            models = [default(cls).partial_fit(X, y), default(cls)]
-            for x, target in zip(X[:10], y.tolist(), strict=False):
-                models[1].learn_one({"a": x[0], "b\n": x[1], "ü": x[2]}, target)
-            if cls.task == "classification" and number:
-                models.append(default(cls, classes=["a", "b", "c", "d"]).partial_fit(X, np.array(["b", "c", "d"])[y]))
-            models.append(default(cls, features={"normalize": scale, "text": ["t"], "cross": [["a", "t"]]}))
-            for x, target in zip(X[:5], y.tolist(), strict=False):
-                models[-1].learn_one({"a": x[0], "t": "one two"}, target)
-            files += [(name, saved(model, folder)) for model in models]
-    wide = np.zeros((30, 700))
-    wide[:, [3, 500, 699]] = X[:, :3]
-    for cls in (seriatim.PA, seriatim.SoftSVM):  # arrays of which the non-zeros are stored
-        files += [(cls.__name__, saved(cls().partial_fit(wide, rng.integers(0, 3, 30)), folder)) for _ in range(12)]
-    users, items, told = rng.integers(0, 6, 30).tolist(), rng.choice(["a", "b\n", "ü"], 30), rng.integers(1, 6, 30)
-    chosen = {"PMF": {"biases": True, "implicit": True, "method": "dual_averaging"}}
-    for name, cls in seriatim.algorithms().items():
-        if cls.task == "recommendation":
-            models = [cls(), cls(**chosen.get(name, {}))]
-            files += [(name, saved(model.partial_fit(users, items, told), folder)) for model in models]
-        if cls.task == "portfolio selection":
-            files.append((name, saved(cls().partial_fit(np.exp(0.1 * X)), folder)))
-        if cls.task == "retrieval":
-            model = cls(**({"kernels": [Gaussian(1.0), Linear()]} if name == "OMDL" else {}))
-            model.partial_fit(X[:12], rng.permutation(12).reshape(4, 3))
-            files.append((name, saved(model, folder)))
-    return files
-
-
-def saved(model: Estimator, folder: Path) -> bytes:
-    model.save(folder / "seed")
-    return (folder / "seed").read_bytes()
-
-
-def model_case(rng: random.Random, files: list[tuple[str, bytes]], path: Path) -> tuple[bytes, Callable[[], None]]:
-    name, data = rng.choice(files)
-    length = struct.unpack("<Q", data[:8])[0]
-    header, body = data[8 : 8 + length], data[8 + length :]
-    kind = rng.randrange(5)
-    if kind == 0:
-        header = mutate(rng, header, JSON_TOKENS)
-    elif kind == 1:
-        header = edited_header(rng, header)
-    elif kind == 2:
-        body = mutate_numbers(rng, body)
-    elif kind == 3:
-        header, body = edited_header(rng, header), mutate_numbers(rng, body)
-    else:
-        header, body = header, mutate(rng, body, [struct.pack("<q", 2**62 + 1), struct.pack("<d", -1.0), b"\xff" * 8])
-    if rng.random() < 0.5 or kind in (1, 3):
-        length = len(header)
-    data = struct.pack("<Q", length) + header + body
-    if rng.random() < 0.05:
-        data = mutate(rng, data, TOKENS)
-    return data, lambda: check_model(name, data, path)
-
-
-def edited_header(rng: random.Random, header: bytes) -> bytes:
-    """The same JSON with something in it changed, in the manifest or in the descriptions of the tensors."""
-    outer = json.loads(header)
-    manifest = json.loads(outer["__metadata__"]["seriatim"])
-    for _ in range(rng.choice((1, 1, 2, 3))):
-        edit(rng, manifest if rng.random() < 0.8 else {k: v for k, v in outer.items() if k != "__metadata__"})
-    outer["__metadata__"]["seriatim"] = json.dumps(manifest)
-    return json.dumps(outer).encode()
-
-
-def edit(rng: random.Random, tree: object) -> None:
-    """Change, remove, repeat or swap one item somewhere below."""
-    while True:
-        keys = list(tree) if isinstance(tree, dict) else list(range(len(tree)))  # type: ignore[arg-type, call-overload]
-        if not keys:
-            return
-        key = rng.choice(keys)
-        item = tree[key]  # type: ignore[index]
-        if isinstance(item, dict | list) and item and rng.random() < 0.85:
-            tree = item
-            continue
-        kind = rng.randrange(6)
-        if kind == 0:
-            del tree[key]  # type: ignore[attr-defined]
-        elif kind == 1 and isinstance(tree, dict):
-            tree[rng.choice(["extra", "t", "w", "updates", key + "_"])] = deepcopy(item)
-        elif kind == 1:
-            tree.append(deepcopy(item))  # type: ignore[attr-defined]
-        elif kind == 2 and type(item) in (int, float):
-            tree[key] = item + rng.choice((1, -1, 0.5, 1e9, -1e9))  # type: ignore[index]
-        elif kind == 3:
-            tree[key] = deepcopy(tree[rng.choice(keys)])  # type: ignore[index]
-        else:
-            tree[key] = deepcopy(rng.choice(NUMBERS))  # type: ignore[index]
-        return
-
-
-def mutate_numbers(rng: random.Random, body: bytes) -> bytes:
-    """Whole numbers of the tensors replaced."""
-    data = bytearray(body)
-    for _ in range(rng.choice((1, 1, 2, 4))):
-        kind = rng.choice(("<d", "<q", "<i"))
-        size = struct.calcsize(kind)
-        if len(data) < size:
-            break
-        number = rng.choice([n for n in NUMBERS if type(n) in (int, float)])
-        if kind != "<d":
-            number = int(number) % 2 ** (8 * size - 1) if abs(number) < 1e300 else -(2 ** (8 * size - 2))  # type: ignore
-        at = rng.randrange(len(data) - size + 1)
-        at -= at % size if rng.random() < 0.8 else 0
-        data[at : at + size] = struct.pack(kind, number)
-    return bytes(data)
-
-
-def check_model(name: str, data: bytes, path: Path) -> None:
-    path.write_bytes(data)
-    try:
-        model = seriatim.load(path)
-    except ModelError as error:
-        expect(str(path) in str(error), f"the file is not named: {error}")
-        return
-    if model.task == "recommendation":
-        for act in (
-            lambda: model.predict([1, 2], ["a", "new"]),
-            lambda: model.partial_fit([1, "new"] * 5, ["a", "ü"] * 5, [model.low] * 10),
-            lambda: model.learn_one(2, "newer", model.high),
-            lambda: model.recommend(1, 3),
-            lambda: model.nearest("a", 3),
-            lambda: model.__getstate__(),
-        ):
-            with suppress(SeriatimError):
-                act()
-        return
-    if model.task in ("portfolio selection", "retrieval"):
-        market = model.task == "portfolio selection"
-        day = np.linspace(0.9, 1.1, 4)
-        for act in (
-            lambda: model.weights_ if market else model.order(0, [1, 2]),
-            lambda: model.learn_one(day) if market else model.partial_fit(None, [[0, 1, 2]]),
-            lambda: model.partial_fit(np.stack([day, day[::-1]])) if market else model.order(0, [1, 2]),
-            lambda: model.weights_ if market else model.order(day, [day, 2 * day]),
-            lambda: model.__getstate__(),
-        ):
-            with suppress(SeriatimError):
-                act()
-        return
-    columns = max(4, min(model._columns, 1000))
-    X = np.linspace(-1, 1, 3 * columns).reshape(3, columns)
-    labels = [*getattr(model, "_labels", []), 1.0, 2.0, 3.0][:3]
-    y = np.array(labels, dtype=object) if model.task == "classification" else X[:, 0]
-    one = {"ü": 1.0, "a": 2.0, "new": -1.0, "b\n": 0.5}
-    answers = model.transform if model.task == "representation" else model.predict
-    answer_one = model.transform_one if model.task == "representation" else model.predict_one
-    for act in (
-        lambda: answers(X),
-        lambda: model.decision_function(X) if model.task == "classification" else None,
-        lambda: answer_one(one),
-        lambda: model.score_one(one),
-        lambda: getattr(model, "components_", None),
-        lambda: model.coef_ if model._learner is None or getattr(model._learner, "weights", None) is not None else None,
-        lambda: model.partial_fit(X, y),
-        lambda: model.learn_one(one, labels[0]),
-        lambda: answers(X),
-        lambda: answer_one(one),
-        lambda: model.__getstate__(),
-    ):
-        with suppress(SeriatimError):
-            act()
-
-
 # ---- the loop
 
 
@@ -459,84 +258,76 @@ def guard() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, resource.RLIM_INFINITY))
 
 
-def run(count: int, seed: int, first: int, only: str, current: mmap.mmap) -> int:
-    """Run the cases; returns how many failed. `current` is told which one is at work."""
-    warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of overflow in a model whose numbers are absurd
-    failures = 0
-    sampled = guarded()
-    folder = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
-    try:
-        files = model_files(folder)
-        start = shown = time.perf_counter()
-        plan = {"text": count, "model": -(-count // 10)}
-        if only:
-            plan = {only: plan[only]}
-        for kind, number in plan.items():
-            base, seen = memory() if sampled else 0, 0
-            for i in range(first, first + number):
-                current[:] = struct.pack("<qq", kind == "model", i)
-                rng = random.Random(f"{seed} {kind} {i}")
-                data, check = text_case(rng) if kind == "text" else model_case(rng, files, folder / "model")
-                before = time.process_time()  # of this process: what else the machine does must not count
-                try:
-                    check()
-                    problem = None
-                except Exception as error:
-                    problem = str(error) if isinstance(error, Failure) else traceback.format_exc()
-                now, taken = time.perf_counter(), time.process_time() - before
-                if problem is None and taken > SECONDS:
-                    problem = f"{taken:.2f} s for one input"
-                seen = max(seen, len(data))
-                if problem is None and sampled and i % 64 == 0 and memory() - base > 2 * seen + CONSTANT:
-                    problem = f"memory has grown by {(memory() - base) >> 20} MB"
-                    base = memory()
-                if problem is not None:
-                    failures += 1
-                    print(f"\n{kind} {i}: {problem}\ninput: {data[:1000]!r}")
-                    print(repeat(seed, i, kind), flush=True)
-                    if failures >= 20:
-                        return failures
-                if sys.stderr.isatty() and now - shown > 0.5:
-                    shown = now
-                    print(f"\r{kind} {i + 1:,} of {number:,}, {failures} failures", end="", file=sys.stderr, flush=True)
-            if sys.stderr.isatty():
-                print(file=sys.stderr)
-        counts = " and ".join(f"{number:,} {kind}s" for kind, number in plan.items())
-        print(f"{counts} in {time.perf_counter() - start:.1f} s, seed {seed}: {failures} failures")
-        return failures
-    finally:
-        for path in folder.iterdir():
-            path.unlink()
-        folder.rmdir()
+def run(count: int, seed: int, first: int, current: mmap.mmap) -> int:
+    """Run the cases; returns how many failed. `current` holds which one is at work."""
+    warnings.simplefilter("ignore", RuntimeWarning)
+    failures, seen, sampled = 0, 0, guarded()
+    base = memory() if sampled else 0
+    start = shown = time.perf_counter()
+    for i in range(first, first + count):
+        current[:] = struct.pack("<q", i)
+        data, check = text_case(random.Random(f"{seed} text {i}"))
+        before = time.process_time()  # of this process: what else the machine does must not count
+        try:
+            check()
+            problem = None
+        except Exception as error:
+            problem = str(error) if isinstance(error, Failure) else traceback.format_exc()
+        now, taken = time.perf_counter(), time.process_time() - before
+        if problem is None and taken > SECONDS:
+            problem = f"{taken:.2f} s for one input"
+        seen = max(seen, len(data))
+        if problem is None and sampled and i % 64 == 0 and memory() - base > 2 * seen + CONSTANT:
+            problem = f"memory has grown by {(memory() - base) >> 20} MB"
+            base = memory()
+        if problem is not None:
+            failures += 1
+            print(f"\ntext {i}: {problem}\ninput: {data[:1000]!r}\n{repeat(seed, i)}", flush=True)
+            if failures >= 20:
+                return failures
+        if sys.stderr.isatty() and now - shown > 0.5:
+            shown = now
+            print(f"\rtext {i + 1 - first:,} of {count:,}, {failures} failures", end="", file=sys.stderr, flush=True)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    print(f"{count:,} texts in {time.perf_counter() - start:.1f} s, seed {seed}: {failures} failures")
+    return failures
 
 
-def repeat(seed: int, i: int, kind: str) -> str:
-    return f"repeat: python -m tests.fuzz 1 {seed} {i} {kind}"
+def repeat(seed: int, i: int) -> str:
+    return f"repeat: python -m tests.fuzz texts 1 {seed} {i}"
 
 
-def main(arguments: list[str]) -> int:
-    if not 1 <= len(arguments) <= 4:
-        print("usage: python -m tests.fuzz N [seed [first [text or model]]]", file=sys.stderr)
-        return 2
-    count, seed, first = [*map(int, arguments[:3]), 0, 0][:3]
-    only = arguments[3] if len(arguments) > 3 else ""
-    current = mmap.mmap(-1, 16)
-    child = os.fork()  # what crashes the child is then known here
+def run_texts(count: int, seed: int, first: int) -> int:
+    """The same in a child: what crashes it is then known here."""
+    current = mmap.mmap(-1, 8)
+    child = os.fork()
     if child == 0:
         faulthandler.enable()
         guard()
         status = 1
         try:
-            status = 1 if run(count, seed, first, only, current) else 0
+            status = 1 if run(count, seed, first, current) else 0
         except BaseException:
             traceback.print_exc()
         sys.stdout.flush()
         os._exit(status)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if status not in (0, 1):
-        model, i = struct.unpack("<qq", current)
-        print(f"crashed with status {status}\n{repeat(seed, i, 'model' if model else 'text')}")
-    return 1 if status else 0
+        print(f"crashed with status {status}\n{repeat(seed, struct.unpack('<q', current)[0])}")
+    return status
+
+
+def main(arguments: list[str]) -> int:
+    only = arguments.pop(0) if arguments and arguments[0] in ("texts", "models") else ""
+    if not 1 <= len(arguments) <= 3:
+        print("usage: python -m tests.fuzz [texts|models] N [seed [first]]", file=sys.stderr)
+        return 2
+    count, seed, first = [*map(int, arguments), 0, 0][:3]
+    failed = run_texts(count, seed, first) if only != "models" else 0
+    if only != "texts":
+        failed = fuzz_models.run(count if only else -(-count // 10), seed, first) or failed
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -12,4 +12,5 @@ def test_mutated_input_gives_a_result_or_an_error_with_a_position():
     command = [sys.executable, "-m", "tests.fuzz", "20000", "1"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    assert "20,000 texts and 2,000 models" in done.stdout
+    assert "20,000 texts" in done.stdout
+    assert "2,000 models" in done.stdout

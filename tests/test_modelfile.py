@@ -32,6 +32,7 @@ from seriatim import (
     modelfile,
 )
 from seriatim.errors import ModelError, SeriatimError
+from tests import fuzz_models
 from tests.learners import of_rows
 from tests.test_contract import answer_one, answers, default, most_labels, same
 
@@ -239,6 +240,56 @@ def test_saving_is_whole_or_not_at_all(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("name", ["PA", "PMF", "UCRP", "OASIS", "Hedge"])
+def test_what_could_not_be_loaded_again_does_not_replace_what_can(tmp_path, monkeypatch, name):
+    cls = seriatim.algorithms()[name]
+    model = next(iter(fuzz_models.models(cls, default_of(name), False, 0)))
+    path = tmp_path / "model"
+    model.save(path)
+    before = path.read_bytes()
+    state = model.__getstate__()
+    monkeypatch.setattr(cls, "__getstate__", lambda self: {**state, "state": {**state["state"], "t": -1}})
+    with pytest.raises(ModelError, match="not saved"):
+        model.save(path)
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["model"]
+    monkeypatch.undo()
+    assert bits(seriatim.load(path)) == bits(model)
+
+
+def default_of(name):
+    return next(chosen[0] for one, _, chosen in fuzz_models.settings() if one == name)
+
+
+def wide(cls, columns, **parameters):
+    """A model of many columns, few of which were ever not zero."""
+    index = np.linspace(0, columns - 1, 300).astype(int)
+    X = csr_matrix((np.ones(300), index, np.arange(0, 301, 10)), shape=(30, columns))
+    return cls(**parameters).partial_fit(X, np.arange(30) % 2)
+
+
+def test_a_file_is_as_small_as_its_memory_allows(tmp_path):
+    """A wide model of few numbers has a small file, and one that takes more memory a larger one."""
+    path = tmp_path / "model"
+    for cls, columns in ((PA, 2**21), (seriatim.FTRL, 2**20), (seriatim.RDA, 2**20), (seriatim.KernelPA, 2**19)):
+        wide(cls, columns).save(path)
+        assert path.stat().st_size < 100_000, cls
+        assert seriatim.load(path).n_features_in_ == columns
+    wide(PA, 2**22).save(path)
+    assert 100_000 < path.stat().st_size < 3_000_000
+    assert seriatim.load(path).n_features_in_ == 2**22
+    manifest, tensors = parts(path)
+    assert not tensors.pop("room").any()
+    assert "MB of memory" in refused(write(path, manifest, tensors))
+
+
+def test_zeros_by_the_gigabyte_are_refused(tmp_path):
+    mostly_zeros().save(tmp_path / "model")
+    manifest, tensors = parts(tmp_path / "model")
+    manifest["sparse"]["w"], manifest["columns"] = [2**23, 3], 2**23 - 1
+    assert "48 MB" in refused(write(tmp_path / "model", manifest, tensors))
+
+
 def test_a_saved_file_may_be_read_by_those_whom_the_mask_allows(tmp_path):
     import os
 
@@ -420,7 +471,7 @@ DAMAGE = {
     "a shape below 0": (mostly_zeros, put("sparse", "w", [-701, -3]), "shape"),
     "a shape of other numbers": (mostly_zeros, put("sparse", "w", [701.0, 3]), "shape"),
     "a shape of fewer classes": (mostly_zeros, put("sparse", "w", [2103, 1]), ""),
-    "a shape of more features": (mostly_zeros, put("sparse", "w", [2**24, 3]), "columns"),
+    "a shape of more features": (mostly_zeros, put("sparse", "w", [2**24, 3]), "728 bytes"),
     "a shape that is too large": (mostly_zeros, put("sparse", "w", [2**20, 2**20]), "limit"),
     "a shape for which there is no memory": (mostly_zeros, put("sparse", "w", [2**28, 2]), "memory"),
     "a shape of an array that is not there": (mostly_zeros, put("sparse", "v", [5]), "v.index"),

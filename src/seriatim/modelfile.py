@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seriatim import catalogue
+from seriatim.core.allowance import Allowance, take
 from seriatim.core.table import ascend
 from seriatim.errors import LimitError, ModelError
 from seriatim.features import Features
@@ -26,16 +27,40 @@ if TYPE_CHECKING:
     from seriatim.parameters import Parameter
 
 VERSION = 1
+ROOM = "room"  # the array of bytes that mean nothing
+
+# What a model may take of memory while it is made from a file: so much whatever the file, and so much for each of its
+# bytes. A model that needs more has a file with as many bytes more, which mean nothing (ROOM). What is not counted,
+# arrays that are soon given back, keeps the whole below 64 MB and 16 times the file.
+FREE = 48 << 20
+TIMES = 12
 
 # An array of at least so many numbers, three quarters of them zeros, is stored by the places and values of the others.
 THIN = 1 << 10
 MAX_NUMBERS = 1 << 29  # in such an array; those of other arrays are in the file
 
+# What is raised where a file is not what it should be.
+DAMAGE = (ValueError, TypeError, AttributeError, IndexError, OverflowError, RecursionError, LimitError)
+
 
 def save(model: Model, path: str | os.PathLike[str]) -> None:
-    """Write a model: to a temporary file beside it, flushed, and renamed, so that the name never holds half of one."""
+    """Write a model: to a temporary file beside it, flushed, and renamed, so that the name never holds half of one.
+
+    Before it has the name it is read back: what cannot be loaded does not replace what can.
+    """
     from safetensors.numpy import save_file
 
+    tensors, manifest = parts(model)
+    text = json.dumps(manifest, default=plain)
+    with whole_file(path) as temporary:
+        save_file(tensors, temporary, metadata={"seriatim": text})
+        missing = proved(temporary)
+        if missing:
+            save_file(tensors | {ROOM: np.zeros(missing, np.uint8)}, temporary, metadata={"seriatim": text})
+
+
+def parts(model: Model) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """What a file has of a model: arrays, and a manifest of the rest."""
     state = model.__getstate__()
     state.pop("sparse", None)  # how the weights are shown
     given = [(name, model.parameters[name], value) for name, value in state["parameters"].items()]
@@ -64,8 +89,20 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     if names is not None:
         tensors["feature_names"] = as_bytes(names)
     tensors |= {f"list.{name}": as_bytes(values) for name, values in lists.items()}
-    with whole_file(path) as temporary:
-        save_file(tensors, temporary, metadata={"seriatim": json.dumps(manifest, default=plain)})
+    return tensors, manifest
+
+
+def proved(path: Path) -> int:
+    """Make the model of a file that was just written; returns how many bytes the file lacks for the memory it takes."""
+    with Allowance(1 << 62) as allowance:
+        try:
+            made(path)
+        except (ModelError, KeyError, MemoryError, *DAMAGE) as error:
+            raise ModelError(
+                f"the model was not saved, for it could not be loaded again: {error or type(error).__name__}"
+            ) from None
+    lacking = allowance.taken - FREE - TIMES * path.stat().st_size
+    return -(-lacking // TIMES) if lacking > 0 else 0
 
 
 def as_bytes(values: list[Any]) -> np.ndarray:
@@ -102,10 +139,8 @@ def restored(shapes: Any, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarra
         expect(index.dtype == np.int32 and value.dtype == np.float64, f"{name}: {index.dtype} and {value.dtype}")
         expect(index.ndim == 1 and index.shape == value.shape, f"{name}: {index.shape} places of {value.shape} values")
         expect(ascend(index, size), f"{name}: the places of its numbers do not ascend from 0 to less than {size}")
-        try:
-            arrays[name] = np.zeros(shape)
-        except MemoryError:
-            raise ModelError(f"{name}: no memory for an array of shape {shape}") from None
+        take(8 * size)
+        arrays[name] = np.zeros(shape)
         arrays[name].reshape(-1)[index] = value
     return arrays
 
@@ -157,27 +192,39 @@ def umask() -> int:
 
 def load(path: str | os.PathLike[str]) -> Model:
     """The model in a file, as it was: it goes on bit for bit."""
-    from safetensors import SafetensorError, safe_open
-
     if not Path(path).is_file():
         problem = "a directory, not a model file" if Path(path).is_dir() else "no such file"
         raise ModelError(f"{path}: {problem}")
     try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a dict
-    except OSError as error:
-        raise ModelError(f"{path}: {error.strerror or error}") from None
-    except (SafetensorError, ValueError, TypeError, KeyError, OverflowError, AttributeError) as error:
-        raise ModelError(f"{path}: not a model file: {error}") from None
-    try:
-        return rebuild(json.loads(metadata["seriatim"]), tensors)
+        size = Path(path).stat().st_size
+        with Allowance(FREE + TIMES * size) as allowance:
+            return made(path)
     except KeyError as error:
         raise ModelError(f"{path}: not a whole model: {error} is missing") from None
-    except (ValueError, TypeError, AttributeError, IndexError, OverflowError, RecursionError, LimitError) as error:
+    except OSError as error:
+        raise ModelError(f"{path}: {error.strerror or error}") from None
+    except DAMAGE as error:
         raise ModelError(f"{path}: {error}") from None
     except MemoryError as error:
+        if allowance.exceeded:
+            raise ModelError(
+                f"{path}: a file of {size:,} bytes whose model asks for more than {allowance.most >> 20} MB of memory, "
+                f"which is the limit for its size"
+            ) from None
         raise ModelError(f"{path}: {error or 'no memory for this model'}") from None
+
+
+def made(path: str | os.PathLike[str]) -> Model:
+    """The model in a file; errors do not say which file."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys() if name != ROOM}  # noqa: SIM118, not a dict
+    except (SafetensorError, ValueError, TypeError, KeyError, OverflowError, AttributeError) as error:
+        raise ModelError(f"not a model file: {error}") from None
+    return rebuild(json.loads(metadata["seriatim"]), tensors)
 
 
 def expect(condition: Any, problem: str) -> None:
@@ -242,6 +289,9 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Model:
     }
     state = {"parameters": model.get_params(), "columns": columns, "names": names, "state": None}
     state |= {"schema": schema, "scaling": scaling}
+    if not numbers:
+        expect(not (columns or names or schema or scaling), "columns of a model that has not learned")
+        expect(not manifest.get("labels") and not manifest.get("codes"), "labels of a model that has not learned")
     if model.task == "classification":
         labels, codes = manifest["labels"], dict(manifest["codes"])
         expect(

@@ -9,9 +9,10 @@ factors are packed by columns, so that a new feature is one column more.
 import numpy as np
 
 from libc.math cimport fmax
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
+from seriatim.core.memory cimport resize
 from seriatim.core.row cimport record, value
 
 from seriatim.errors import LimitError, ModelError
@@ -60,7 +61,6 @@ cdef class Covariance:
     cdef int make_room(self, Py_ssize_t classes, Py_ssize_t capacity) except -1:
         """Room for so many classes, none less than there are, of so many features."""
         cdef Py_ssize_t i, k
-        cdef void* larger
         if length(capacity) > MAX_BYTES // (8 * classes):
             raise LimitError(
                 f"the full covariance of {capacity - 1} features x {classes} classes would need "
@@ -68,18 +68,14 @@ cdef class Covariance:
                 f'Use covariance="diagonal"'
             )
         if classes > self.classes:
-            larger = realloc(self.factor, classes * sizeof(double*))
-            if larger == NULL:
-                raise MemoryError
-            self.factor = <double**> larger
+            if resize(<void**> &self.factor, classes, sizeof(double*)) < 0:
+                raise MemoryError(f"no memory for the covariances of {classes} classes")
             memset(self.factor + self.classes, 0, (classes - self.classes) * sizeof(double*))
         for k in range(classes):
-            larger = realloc(self.factor[k], length(capacity) * sizeof(double))
-            if larger == NULL:
+            if resize(<void**> &self.factor[k], length(capacity), sizeof(double)) < 0:
                 for i in range(self.classes, classes):
                     free(self.factor[i])
                 raise MemoryError(f"no memory for the covariance of {capacity} features x {classes} classes")
-            self.factor[k] = <double*> larger
         self.classes, self.capacity = max(self.classes, classes), capacity
         return 0
 

@@ -457,9 +457,6 @@ cdef class Linear(Learner):
         return {**Learner.state(self), **{name: self.table.get(name) for name, _, _ in self.table.fields}}
 
     def restore(self, state):
-        Learner.restore(self, state)
-        if not self.scale > 0:
-            raise ModelError(f"the scale is {self.scale}; it must be above 0")
         rows = len(state["w"])
         for name, _, _ in self.table.fields:
             if rows < 1 or state[name].shape != (rows, self.table.classes):
@@ -467,9 +464,12 @@ cdef class Linear(Learner):
                     f"{name} has the shape {state[name].shape}; a feature table of {self.table.classes} classes has "
                     f"{max(rows, 1)} records of as many numbers"
                 )
-        self.grow(rows)    # the learner's own, for it may have more beside the table that grows with it
+        self.grow(rows)    # before there are rounds, for some grow only then; and what is beside the table with it
         if self.table.rows != rows:
             raise ModelError(f"the feature table has {rows} records; expected {self.table.rows}")
+        Learner.restore(self, state)
+        if not self.scale > 0:
+            raise ModelError(f"the scale is {self.scale}; it must be above 0")
         for name, _, _ in self.table.fields:
             self.table.set(name, np.ascontiguousarray(state[name], dtype=np.float64))
 

@@ -40,11 +40,18 @@ cdef class Scaler:
     def restore(self, state):
         """The reverse of `state`."""
         arrays = [np.array(state[name], dtype=np.float64) for name in ("count", "mean", "spread")]
-        if len({array.shape for array in arrays}) != 1 or arrays[0].ndim != 1:
+        count, mean, spread = arrays
+        if len({array.shape for array in arrays}) != 1 or count.ndim != 1:
             raise ModelError("the arrays of the scaling differ in length")
-        if (arrays[0] < 0).any() or (arrays[2] < 0).any():
-            raise ModelError("a count or a spread of the scaling is negative")
-        self.count, self.mean, self.spread = arrays
+        if not ((count >= 0) & (count == np.floor(count)) & (np.abs(mean) <= 1.01 * LIMIT) & (spread >= 0)).all():
+            raise ModelError("a count, a mean or a spread of the scaling is not one that values can have")
+        # Of n values within +-LIMIT the squares about their mean sum to n LIMIT^2 at most; the rest is for rounding.
+        most = 1.01 * count * LIMIT ** 2 if self.standard else LIMIT
+        if (spread > most).any() or (mean[count == 0] != 0).any() or (spread[count == 1] != 0).any():
+            raise ModelError("a spread of the scaling is more than so many values can have")
+        if self.kind == "unit" and len(count) or self.kind == "max" and count.any():
+            raise ModelError(f"the scaling counts values, which {self.kind!r} does not")
+        self.count, self.mean, self.spread = count, mean, spread
 
     cdef int grow(self, Py_ssize_t n) except -1:
         cdef Py_ssize_t more = max(n, 2 * len(self.count)) - len(self.count)

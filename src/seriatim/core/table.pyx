@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free
+
+from seriatim.core.memory cimport allocate, resize
 
 from seriatim.errors import LimitError
 
@@ -39,7 +41,6 @@ cdef class Table:
 
     cdef int grow(self, Py_ssize_t rows) except -1:
         cdef Py_ssize_t capacity
-        cdef double* data
         if rows <= self.rows:
             return 0
         if rows > self.capacity:
@@ -49,10 +50,9 @@ cdef class Table:
                     f"the limit is {MAX_BYTES >> 30} GiB"
                 )
             capacity = max(rows, min(2 * self.capacity, MAX_BYTES // (8 * self.width)), 16)
-            data = <double*> realloc(self.data, capacity * self.width * sizeof(double))
-            if data == NULL:
+            if resize(<void**> &self.data, capacity * self.width, sizeof(double)) < 0:
                 raise MemoryError(f"no memory for a table of {capacity} features")
-            self.data, self.capacity = data, capacity
+            self.capacity = capacity
         self._initialise(self.rows, rows)
         self.rows = rows
         return 0
@@ -79,7 +79,7 @@ cdef class Table:
                 f"{classes} classes x {self.rows} features would need a table of "
                 f"{self.rows * width * 8 / 2**30:.1f} GiB; the limit is {MAX_BYTES >> 30} GiB"
             )
-        data = <double*> malloc(self.rows * width * sizeof(double))
+        data = <double*> allocate(self.rows * width, sizeof(double))
         if data == NULL:
             raise MemoryError(f"no memory for a table of {classes} classes x {self.rows} features")
         old_classes, old_width = self.classes, self.width

@@ -126,7 +126,7 @@ cdef class Forgetting(Budgeted):
         if margin > 0:
             return
         self.mistakes += 1
-        self.norm2 += 2 * margin + own
+        self.norm2 = fmax(0, self.norm2 + 2 * margin + own)    # |f + y k|^2, but for rounding
         if not self.full():
             self.add(x, 1)
             return

@@ -3,11 +3,11 @@
 import numpy as np
 
 from libc.math cimport cos, fmax, sin
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport free
 from libc.string cimport memset
 
 from seriatim.core.learner cimport Learner
-from seriatim.core.memory cimport resize
+from seriatim.core.memory cimport allocate, resize
 from seriatim.core.normals cimport random_normal
 from seriatim.core.row cimport Row
 from seriatim.core.rows cimport Rows
@@ -48,8 +48,8 @@ cdef class FourierDescent(Learner):
         self.half, self.length = (components + 1) // 2, components
         self.records = 1
         self.weighted = True
-        self.z = <double*> calloc(components, sizeof(double))
-        self.w = <double*> calloc(components, sizeof(double))
+        self.z = <double*> allocate(components, sizeof(double))
+        self.w = <double*> allocate(components, sizeof(double))
         if self.z == NULL or self.w == NULL:
             raise MemoryError(f"no memory for {components} components")
 
@@ -102,7 +102,7 @@ cdef class FourierDescent(Learner):
         cdef Py_ssize_t i
         cdef double* found
         self.crowded = (self.drawn + 1) * self.half * 8 > MAX_BYTES
-        found = NULL if self.crowded else <double*> calloc(self.half, sizeof(double))
+        found = NULL if self.crowded else <double*> allocate(self.half, sizeof(double))
         if found == NULL:
             return -1
         for i in range(self.half):
@@ -186,9 +186,9 @@ cdef class FourierDescent(Learner):
         for k, place in enumerate(source):
             if place >= 0:
                 changed[k] = factor[k] * old[place] + 0.0
-        w = <double*> calloc(changed.size, sizeof(double))
+        w = <double*> allocate(changed.size, sizeof(double))
         if w == NULL:
-            raise MemoryError
+            raise MemoryError(f"no memory for {len(source)} classes of {self.length} components")
         Learner.reclass(self, source, factor)
         free(self.w)
         self.w = w

@@ -6,10 +6,11 @@ import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, fabs, fmax, fmin
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from seriatim.core.reservoir cimport Kept
+from seriatim.core.memory cimport allocate
 from seriatim.core.row cimport Row
 from seriatim.kernel.machine cimport Machine
 
@@ -321,7 +322,7 @@ cdef class Lasvm(Machine):
         if n <= self.side:
             return
         self.crowded = n > self.widest
-        matrix = NULL if self.crowded else <double*> malloc(side * side * sizeof(double))
+        matrix = NULL if self.crowded else <double*> allocate(side * side, sizeof(double))
         if matrix == NULL:
             self.failed = True
             return

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from seriatim.core.memory cimport resize_aligned
+from seriatim.core.memory cimport allocate, resize_aligned
 from seriatim.core.rows cimport Rows
 from seriatim.core.vocabulary cimport Vocabulary
 from seriatim.kernel.support cimport multiply, weighted_sum
@@ -266,7 +266,7 @@ cdef class Machine(Learner):
             for k, place in enumerate(source):
                 if place >= 0:
                     changed[:, f * classes + k] = factor[k] * alphas[:, f * old + place] + 0.0
-        alpha = <double*> calloc(self.slots * self.fields * classes, sizeof(double))
+        alpha = <double*> allocate(self.slots * self.fields * classes, sizeof(double))
         if alpha == NULL:
             raise MemoryError(f"no memory for {classes} classes of {self.slots} support vectors")
         Learner.reclass(self, source, factor)

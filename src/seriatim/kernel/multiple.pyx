@@ -3,8 +3,9 @@
 import numpy as np
 
 from libc.math cimport exp, fmax, fmin, log, pow, sqrt
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport free
 
+from seriatim.core.memory cimport allocate
 from seriatim.core.random cimport random_uniform
 from seriatim.core.row cimport Row
 from seriatim.kernel.machine cimport Machine
@@ -33,10 +34,10 @@ cdef class Hedging(Machine):
         Machine.__init__(self, kernels, fields=len(kernels))
         self.beta, self.delta, self.seed = beta, delta, seed
         self.some_updates, self.one_predicts = update == "stochastic", combination == "stochastic"
-        self.theta = <double*> calloc(self.fields, sizeof(double))
-        self.f = <double*> calloc(self.fields, sizeof(double))
+        self.theta = <double*> allocate(self.fields, sizeof(double))
+        self.f = <double*> allocate(self.fields, sizeof(double))
         if self.theta == NULL or self.f == NULL:
-            raise MemoryError
+            raise MemoryError(f"no memory for {len(kernels)} kernels")
 
     def __dealloc__(self):
         free(self.theta)
@@ -190,11 +191,11 @@ cdef class GroupNorm(Machine):
     def __init__(self, list kernels):
         Machine.__init__(self, kernels)
         self.q = fmax(2, 2 * log(<double> len(kernels)))
-        self.squares = <double*> calloc(len(kernels), sizeof(double))
-        self.c = <double*> calloc(len(kernels), sizeof(double))
-        self.part = <double*> calloc(len(kernels), sizeof(double))
+        self.squares = <double*> allocate(len(kernels), sizeof(double))
+        self.c = <double*> allocate(len(kernels), sizeof(double))
+        self.part = <double*> allocate(len(kernels), sizeof(double))
         if self.squares == NULL or self.c == NULL or self.part == NULL:
-            raise MemoryError
+            raise MemoryError(f"no memory for {len(kernels)} kernels")
         self.weigh_kernels()
 
     def __dealloc__(self):

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport free
 from libc.string cimport memset
 
+from seriatim.core.memory cimport allocate
 from seriatim.core.row cimport Row
 from seriatim.kernel.machine cimport Machine
 from seriatim.kernel.support cimport add_multiple, weighted_sum
@@ -91,8 +92,8 @@ cdef class NystroemDescent(Machine):
         cdef Py_ssize_t i, s
         free(self.M)
         free(self.step)
-        self.step = <double*> calloc(self.budget, sizeof(double))
-        self.M = <double*> calloc(max(M.shape[0], 1) * self.budget, sizeof(double))
+        self.step = <double*> allocate(self.budget, sizeof(double))
+        self.M = <double*> allocate(max(M.shape[0], 1) * self.budget, sizeof(double))
         if self.M == NULL or self.step == NULL:
             raise MemoryError(f"no memory for {M.shape[0]} features of {self.budget} support vectors")
         self.found = M.shape[0]

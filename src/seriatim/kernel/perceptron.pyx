@@ -165,7 +165,7 @@ cdef class Votes(Machine):
 
     def reclass(self, list source, list factor):
         if resize(<void**> &self.running, len(source), sizeof(double)) < 0:
-            raise MemoryError
+            raise MemoryError(f"no memory for {len(source)} classes")
         Machine.reclass(self, source, factor)
 
     def coefficients(self):

@@ -8,10 +8,10 @@ ones a product of a matrix with a vector. The kernels are functions of those sum
 import numpy as np
 
 from libc.math cimport fabs
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from seriatim.core.memory cimport resize, resize_aligned
+from seriatim.core.memory cimport allocate, resize, resize_aligned
 from seriatim.core.reservoir cimport Kept
 from seriatim.core.rows cimport Rows
 
@@ -101,9 +101,9 @@ cdef class Support:
         self.terms = len(kernels)
         self.summed = summed
         self.kernels = 1 if summed else self.terms
-        self.forms = <Form*> calloc(self.terms, sizeof(Form))
+        self.forms = <Form*> allocate(self.terms, sizeof(Form))
         if self.forms == NULL:
-            raise MemoryError
+            raise MemoryError(f"no memory for {self.terms} kernels")
         for i, (kind, number, degree) in enumerate(kernels):
             self.forms[i].kind = KINDS.index(kind)
             if kind == "callable":
@@ -580,11 +580,11 @@ def median_distance(blocks, str kind, Py_ssize_t most=500):
         for i in range(min(rows.n, most - support.n)):
             rows.get(i, 0, &x)
             if support.reserve(support.n + 1) < 0:
-                raise MemoryError
+                raise MemoryError(f"no memory for {support.n + 1} rows")
             support._pair(&x, pairing_of(support.forms[0].kind), support.pairs)
             found = np.array([max(support.pairs[s], 0) for s in range(support.n)])
             distances.append(np.sqrt(found) if kind == "gaussian" else found)
             if support.append(&x) < 0:
-                raise MemoryError
+                raise MemoryError(f"no memory for {support.n + 1} rows")
     distances = np.concatenate(distances)
     return (float(np.median(distances)) if len(distances) else 0.0) or 1.0

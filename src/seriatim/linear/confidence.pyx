@@ -3,12 +3,13 @@
 from statistics import NormalDist
 
 from libc.math cimport erfc, exp, fmax, fmin, sqrt
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 
 import numpy as np
 
 from seriatim.core.covariance cimport Covariance
 from seriatim.core.learner cimport Linear
+from seriatim.core.memory cimport resize
 from seriatim.core.row cimport Row, dot, record, value, within
 from seriatim.core.rows cimport Rows
 
@@ -102,10 +103,9 @@ cdef class Gaussian(Linear):
         if self.covariance is not None:
             self.covariance.grow(rows)
             if self.longest < self.covariance.capacity:
-                larger = realloc(self.vectors, 3 * self.covariance.capacity * sizeof(double))
-                if larger == NULL:
-                    raise MemoryError
-                self.vectors, self.longest = <double*> larger, self.covariance.capacity
+                if resize(<void**> &self.vectors, 3 * self.covariance.capacity, sizeof(double)) < 0:
+                    raise MemoryError(f"no memory for the covariance of {rows} features")
+                self.longest = self.covariance.capacity
         return Linear.grow(self, rows)
 
     cdef double* vector(self, Py_ssize_t place) noexcept nogil:

@@ -3,11 +3,12 @@
 import warnings
 
 from libc.math cimport fmax, fmin, ldexp
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport free
 
 import numpy as np
 
 from seriatim.core.learner cimport Learner
+from seriatim.core.memory cimport allocate
 from seriatim.core.random cimport random_below, random_uniform
 from seriatim.core.row cimport Row
 
@@ -75,9 +76,9 @@ cdef class Forest(Learner):
         free(self.point)
         free(self.low)
         free(self.high)
-        self.point = <double*> calloc(d, sizeof(double))
-        self.low = <double*> calloc(d, sizeof(double))
-        self.high = <double*> calloc(d, sizeof(double))
+        self.point = <double*> allocate(d, sizeof(double))
+        self.low = <double*> allocate(d, sizeof(double))
+        self.high = <double*> allocate(d, sizeof(double))
         if self.point == NULL or self.low == NULL or self.high == NULL:
             raise MemoryError(f"no memory for {d} features")
         self.mass, self.latest = np.zeros((2, self.trees, 2 << self.depth))

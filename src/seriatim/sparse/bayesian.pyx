@@ -5,11 +5,11 @@ from contextlib import contextmanager
 import numpy as np
 
 from libc.math cimport erfc, exp, fabs, fmax, fmin
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memset
 
 from seriatim.core.learner cimport Learner, Linear
-from seriatim.core.memory cimport resize
+from seriatim.core.memory cimport allocate, resize
 from seriatim.core.row cimport Row, dot, record, value
 from seriatim.sparse.lazy cimport soft
 
@@ -127,7 +127,7 @@ cdef class Posterior(Linear):
             or resize(<void**> &self.order, capacity, sizeof(Py_ssize_t)) < 0
         ):
             raise MemoryError(f"no memory for {capacity} features")
-        larger = <double*> malloc(capacity * capacity * sizeof(double))
+        larger = <double*> allocate(capacity * capacity, sizeof(double))
         if larger == NULL:
             raise MemoryError(f"no memory for the matrix of {capacity} features")
         for s in range(self.active):
@@ -334,6 +334,8 @@ cdef class Posterior(Linear):
         Linear.restore(self, {**state, "scale": 1.0, "total": 0.0, "norm2": 0.0})
         if self.passing not in (0, 1):
             raise ModelError(f"passing is {self.passing}; expected 0 or 1")
+        if self.memory and not (state["curvature"] >= 0).all():    # a sum of a x_j^2
+            raise ModelError("a curvature is below 0")
         if self.memory:
             active = state["active"]
             if not ascend(active, records):

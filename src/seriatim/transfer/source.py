@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from seriatim.core.vocabulary import Vocabulary
-from seriatim.errors import DataError, ParameterError
+from seriatim.errors import DataError, ModelError, ParameterError
 from seriatim.estimator import Classifier, Estimator, Observer
 from seriatim.features import Features
 from seriatim.parameters import Parameter
@@ -126,6 +126,10 @@ class Source(Parameter):
 
     def restored(self, plain: Any, arrays: dict[str, np.ndarray]) -> Any:
         weights: Any = arrays["weights"]
+        if weights.dtype != np.float64 or weights.ndim != 1:
+            raise ModelError(
+                f"the weights of the source are {weights.dtype} of shape {weights.shape}; expected a vector"
+            )
         if "keys" in arrays:
             weights = dict(zip(json.loads(arrays["keys"].tobytes()), weights.tolist(), strict=True))
         return weights if plain["alone"] else (weights, plain["intercept"])

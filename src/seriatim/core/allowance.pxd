@@ -1,0 +1,1 @@
+cdef bint refused(Py_ssize_t bytes) noexcept nogil
