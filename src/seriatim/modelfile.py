@@ -5,10 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +16,7 @@ from seriatim.core.table import ascend
 from seriatim.errors import LimitError, ModelError
 from seriatim.features import Features
 from seriatim.features.encode import KINDS
+from seriatim.files import whole_file
 from seriatim.labels import label_order
 
 if TYPE_CHECKING:
@@ -145,36 +142,6 @@ def restored(shapes: Any, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarra
     return arrays
 
 
-@contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A path to write to; what is written there takes the name when it is whole, and else is not there.
-
-    A link is followed, and what is no file, a device or a pipe, is not replaced by one.
-    """
-    device = Path(path).exists() and not Path(path).is_file()
-    target = Path(path) if device else Path(path).resolve()
-    if not target.parent.is_dir():
-        raise FileNotFoundError(2, f"there is no folder {target.parent}", str(path))
-    folder = tempfile.gettempdir() if device else target.parent
-    handle, name = tempfile.mkstemp(dir=folder, prefix=f".{target.name}.", suffix=".part")
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        if device:
-            with temporary.open("rb") as file, target.open("wb") as out:
-                shutil.copyfileobj(file, out)
-            temporary.unlink()
-            return
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~umask())
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
 def plain(value: Any) -> Any:
     """A parameter as what JSON has."""
     if isinstance(value, Features):
@@ -182,12 +149,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     raise TypeError(f"a parameter of type {type(value).__name__} cannot be saved")
-
-
-def umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
 
 
 def load(path: str | os.PathLike[str]) -> Model:

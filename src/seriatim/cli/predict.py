@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from seriatim.cli import check_folder, data_argument, format_options, load_estimator, open_stream, report_skipped
-from seriatim.modelfile import whole_file
+from seriatim.files import whole_file
 
 
 @click.command("predict")

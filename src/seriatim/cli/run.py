@@ -153,7 +153,7 @@ def format_of(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_curve(run: Any, path: str) -> None:
-    from seriatim.modelfile import whole_file
+    from seriatim.files import whole_file
 
     with whole_file(path) as place, place.open("w", newline="") as file:
         writer = csv.writer(file)

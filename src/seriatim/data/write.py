@@ -48,7 +48,7 @@ from seriatim.data.stream import Stream
 from seriatim.data.tables import shown
 from seriatim.errors import DataError, ParameterError
 from seriatim.features import Features
-from seriatim.modelfile import whole_file
+from seriatim.files import whole_file
 
 FIRST = 10_000  # records from which the types of a Parquet or Arrow file are told
 BATCHES = 32  # and no more batches than these, should they be long

@@ -23,7 +23,7 @@ from seriatim.evaluate.metrics import PLAIN, Metric, metric
 from seriatim.evaluate.progressive import followed_metrics
 from seriatim.evaluate.record import Compared, curve_places, figures_of, heaviest, in_time
 from seriatim.evaluate.significance import LEVEL, fewest_pairs, holm, signed_rank
-from seriatim.modelfile import whole_file
+from seriatim.files import whole_file
 
 if TYPE_CHECKING:
     from seriatim.evaluate.store import Store

@@ -73,7 +73,7 @@ def save_figures(result: Result, folder: str | os.PathLike[str], format: Literal
     ...     [path.name for path in save_figures(result, folder, "svg")]
     ['time.svg']
     """
-    from seriatim.modelfile import whole_file
+    from seriatim.files import whole_file
 
     if format not in ("png", "svg"):
         raise ParameterError(f"figures are written as png or svg, not as {format!r}")

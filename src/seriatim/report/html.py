@@ -77,7 +77,7 @@ def write(result: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
 
 
 def write_text(text: str, path: str | os.PathLike[str]) -> None:
-    from seriatim.modelfile import whole_file
+    from seriatim.files import whole_file
 
     with whole_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

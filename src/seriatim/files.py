@@ -1,0 +1,176 @@
+"""Write a file whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import secrets
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+RANDOM = re.compile(r"[0-9a-f]{16}\.part")
+LONGEST = 200  # bytes of a name within the name of its part folder; a name has 255 at most
+OF_RUST = re.compile(r"\(os error ([0-9]+)\)")  # safetensors tells what the system said in words only
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A path to write to. What is written there gets the name when it is whole; after an error nothing has changed.
+
+    A symbolic link is followed, and a device or a pipe is written to, not replaced. A file that is replaced keeps its
+    mode, and its owner where the system allows that; a new file has the mode that the umask allows.
+    """
+    target, old = followed(path)
+    replaced = old is None or stat.S_ISREG(old.st_mode)
+    folder, lock = part_folder(path, target, replaced)
+    part = folder / target.name
+    try:
+        part.touch()
+        mode = part.stat().st_mode  # by the umask, which no other thread must see changed
+        yield part
+        if replaced:
+            put_in_place(part, target, mode, old)
+        else:
+            with part.open("rb") as file, target.open("wb") as out:
+                shutil.copyfileobj(file, out)
+    except Exception as error:
+        if number := of_writing(error, folder):
+            raise OSError(number, os.strerror(number), os.fspath(path)) from None
+        raise
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def expect_writable(path: str | os.PathLike[str]) -> None:
+    """An OSError now if `whole_file` could not write there later. Nothing is changed, and no pipe is opened."""
+    target, old = followed(path)
+    if old is not None and stat.S_ISREG(old.st_mode):
+        os.close(os.open(target, os.O_WRONLY | os.O_CLOEXEC))
+    elif old is not None and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
+    folder, lock = part_folder(path, target, old is None or stat.S_ISREG(old.st_mode))
+    folder.rmdir()
+    os.close(lock)
+
+
+def expect_folder(path: str | os.PathLike[str]) -> None:
+    """An OSError now if a folder is not there and cannot be made later, or if no file can be made in it."""
+    folder = Path(os.path.realpath(path))
+    while not os.path.lexists(folder):
+        folder = folder.parent
+    expect_writable(folder / secrets.token_hex(8))
+
+
+def identity(path: str | os.PathLike[str] | int) -> tuple[object, ...] | None:
+    """Two paths with equal identities are one file, or would be. None for a device, a pipe and a closed descriptor."""
+    try:
+        known = os.stat(path)  # noqa: PTH116, a descriptor has no Path
+    except OSError:
+        return None if isinstance(path, int) else (os.path.realpath(path),)
+    return (known.st_dev, known.st_ino) if stat.S_ISREG(known.st_mode) else None
+
+
+def followed(path: str | os.PathLike[str]) -> tuple[Path, os.stat_result | None]:
+    """Where a path leads, and what is there; an error where nothing could be written."""
+    target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, "a loop of symbolic links", os.fspath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, f"there is no folder {target.parent}", os.fspath(path))
+    try:
+        old = target.stat()
+    except FileNotFoundError:
+        return target, None
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+    if stat.S_ISDIR(old.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "a folder, not a file", os.fspath(path))
+    return target, old
+
+
+# ---- part folders
+
+
+def part_folder(path: str | os.PathLike[str], target: Path, replaced: bool) -> tuple[Path, int]:
+    """A new folder to write a target in, beside it if it is to be replaced; and the descriptor that locks the folder.
+
+    The system frees the lock when the process ends, however it ends. So a folder that is not locked was left by a
+    process that was killed, and is removed here. It is a folder because libraries make temporary files of their own
+    beside the file that they write, as safetensors does.
+    """
+    beside = target.parent if replaced else Path(tempfile.gettempdir())
+    begin = f".{os.fsdecode(os.fsencode(target.name)[:LONGEST])}."
+    remove_left(beside, begin)
+    while True:
+        folder = beside / f"{begin}{secrets.token_hex(8)}.part"
+        try:
+            folder.mkdir(0o700)
+        except OSError as error:
+            where = path if replaced else beside
+            raise OSError(error.errno, error.strerror, os.fspath(where)) from None
+        with suppress(FileNotFoundError):  # another process locked it first, and took it for one that was left
+            lock = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+            with suppress(OSError):  # a file system without locks: then nothing is ever removed as left
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if folder.exists():
+                return folder, lock
+            os.close(lock)
+
+
+def remove_left(folder: Path, begin: str) -> None:
+    """Remove the part folders that no process writes to any more."""
+    names: list[str] = []
+    with suppress(OSError), os.scandir(folder) as entries:
+        names = [one.name for one in entries if one.name.startswith(begin)]
+    for name in names:
+        if RANDOM.fullmatch(name[len(begin) :]):
+            with suppress(OSError):
+                remove_unlocked(folder / name)
+
+
+def remove_unlocked(folder: Path) -> None:
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder)
+    finally:
+        os.close(lock)
+
+
+def put_in_place(part: Path, target: Path, mode: int, old: os.stat_result | None) -> None:
+    """Give a whole file its name."""
+    with suppress(FileNotFoundError):
+        old = target.stat()
+    if old is not None:
+        mode, made = old.st_mode, part.stat()
+        if (made.st_uid, made.st_gid) != (old.st_uid, old.st_gid):
+            with suppress(OSError):  # only root gives files away, but a group may be one's own
+                os.chown(part, -1, old.st_gid)
+                os.chown(part, old.st_uid, -1)
+    part.chmod(stat.S_IMODE(mode))
+    with part.open("rb") as file:
+        os.fsync(file.fileno())
+    part.replace(target)
+    with suppress(OSError):  # the file is there; some systems cannot flush a folder
+        beside = os.open(target.parent, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(beside)
+        finally:
+            os.close(beside)
+
+
+def of_writing(error: Exception, folder: Path) -> int | None:
+    """The number of a system error that came while the part file was written; None for any other error."""
+    if isinstance(error, OSError):
+        ours = error.filename is not None and folder in Path(os.fsdecode(error.filename)).parents
+        return error.errno if ours or error.errno in NO_ROOM else None
+    found = OF_RUST.search(str(error))
+    return int(found[1]) if found else None
