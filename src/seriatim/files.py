@@ -80,20 +80,27 @@ def identity(path: str | os.PathLike[str] | int) -> tuple[object, ...] | None:
 
 def followed(path: str | os.PathLike[str]) -> tuple[Path, os.stat_result | None]:
     """Where a path leads, and what is there; an error where nothing could be written."""
-    target = Path(os.path.realpath(path))
-    if target.is_symlink():
-        raise OSError(errno.ELOOP, "a loop of symbolic links", os.fspath(path))
-    if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, f"there is no folder {target.parent}", os.fspath(path))
     try:
-        old = target.stat()
+        old = Path(path).stat()
     except FileNotFoundError:
-        return target, None
+        old = None
+    except NotADirectoryError:
+        raise no_folder(path, Path(path)) from None
     except OSError as error:
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
-    if stat.S_ISDIR(old.st_mode):
+        problem = "a loop of symbolic links" if error.errno == errno.ELOOP else error.strerror
+        raise OSError(error.errno, problem, os.fspath(path)) from None
+    if old is not None and stat.S_ISDIR(old.st_mode):
         raise IsADirectoryError(errno.EISDIR, "a folder, not a file", os.fspath(path))
+    if old is not None and not stat.S_ISREG(old.st_mode):
+        return Path(path), old  # a pipe behind /dev/stdout has no other name
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise no_folder(path, target if Path(path).is_symlink() else Path(path))
     return target, old
+
+
+def no_folder(path: str | os.PathLike[str], target: Path) -> OSError:
+    return FileNotFoundError(errno.ENOENT, f"there is no folder {target.parent}", os.fspath(path))
 
 
 # ---- part folders

@@ -5,12 +5,15 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from seriatim import __version__
+from seriatim.cli.interrupts import interrupts
+from seriatim.cli.paths import Data, reads_named_in
+from seriatim.files import NO_ROOM
 
 COMMANDS = {
     "run": "Run an algorithm over a file and judge every prediction it makes.",
@@ -65,28 +68,69 @@ def command() -> None:
 
 def main() -> None:
     """Run a command; what the user can mend is one line on stderr and exit status 2."""
-    from seriatim.errors import SeriatimError
-
     # NumPy's linear algebra keeps a thread spinning for each core; here the other cores parse.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    hold_standard_files()
+    with interrupts:
+        status = status_of(lambda: command.main(prog_name="seriatim", standalone_mode=False))
+        if problem := unprinted():
+            status = status or told(f"standard output: {problem}")
+    sys.exit(interrupts.status(status))
+
+
+def status_of(run: Callable[[], Any]) -> int:
+    """The exit status of a command. What went wrong is told."""
+    from seriatim.errors import SeriatimError
+
     try:
-        sys.exit(command.main(prog_name="seriatim", standalone_mode=False))
+        return run() or 0
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
-        sys.exit(error.exit_code)
+        return error.exit_code
     except click.UsageError as error:
         help_ = f" (`{error.ctx.command_path} --help` tells more)" if error.ctx else ""
-        problem = f"{error.format_message()}{help_}"
-    except click.Abort:
-        sys.exit(130)
+        return told(f"{error.format_message()}{help_}")
+    except (click.Abort, KeyboardInterrupt):
+        return 130
     except (click.ClickException, SeriatimError) as error:
-        problem = str(error)
+        return told(str(error))
     except OSError as error:
-        problem = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        if error.filename is None and error.errno in NO_ROOM:  # files that are written have names
+            unprinted()
+            return told(f"standard output: {error.strerror}")
+        return told(f"{os.fsdecode(error.filename)}: {error.strerror}" if error.filename else str(error))
     except MemoryError as error:
-        problem = f"out of memory: {error}" if str(error) else "out of memory"
+        return told(f"out of memory: {error}" if str(error) else "out of memory")
+
+
+def told(problem: str) -> int:
+    """Tell what went wrong; the exit status that goes with it."""
     click.echo(f"seriatim: {problem}", err=True)
-    sys.exit(2)
+    return 2
+
+
+def hold_standard_files() -> None:
+    """Open the standard files that are closed: else the next file that is opened is taken for one of them."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def unprinted() -> str | None:
+    """Why what was printed cannot be written, if that is so; it is then given up, that Python does not try again."""
+    try:
+        if sys.stdout is not None:  # else it was closed from the beginning, and nobody asks for it
+            sys.stdout.flush()
+    except OSError as error:
+        nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        os.dup2(nowhere, 1)
+        os.close(nowhere)
+        return error.strerror or str(error)
+    return None
 
 
 def on_terminal(stream: Any) -> bool:
@@ -128,6 +172,7 @@ def parameters_of(cls: Any, parameters: tuple[str, ...]) -> dict[str, Any]:
     from seriatim.errors import ParameterError
     from seriatim.parameters import REQUIRED
 
+    reads_named_in(parameters)
     values = {}
     for text in parameters:
         name, equals, value = text.partition("=")
@@ -151,7 +196,7 @@ def algorithm_options(function: Any) -> Any:
 
 
 def data_argument(function: Any) -> Any:
-    return click.argument("sources", metavar="DATA...", nargs=-1, required=True)(function)
+    return click.argument("sources", metavar="DATA...", nargs=-1, required=True, type=Data())(function)
 
 
 def format_options(function: Any) -> Any:
@@ -258,12 +303,6 @@ class Prefix(click.ParamType):
         if prefix <= 0 or (isinstance(prefix, float) and prefix >= 1):
             self.fail(f"{value} is no share such as 0.2 and no number of examples such as 5000", param, ctx)
         return prefix
-
-
-def check_folder(path: str | None) -> None:
-    """A file is to be written at the end: its folder must be there at the beginning."""
-    if path and not Path(path).absolute().parent.is_dir():
-        raise click.UsageError(f"there is no folder {Path(path).parent} to write {Path(path).name} in")
 
 
 def collisions_of(stream: Any) -> float | None:

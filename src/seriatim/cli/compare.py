@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 import time
@@ -14,7 +15,6 @@ import click
 
 from seriatim.cli import (
     Prefix,
-    check_folder,
     chosen,
     data_argument,
     feature_options,
@@ -23,6 +23,7 @@ from seriatim.cli import (
     on_terminal,
     report_skipped,
 )
+from seriatim.cli.paths import Writes, paths, reads_named_in
 
 FOLDER = "seriatim-results/"
 
@@ -51,7 +52,7 @@ FOLDER = "seriatim-results/"
 @click.option("--search", type=click.Choice(["grid", "random", "halving"]), default="grid", help="How to tune.")
 @click.option("--prefix", type=Prefix(), default="0.2", metavar="SHARE|N", help="Tune on so much.")
 @click.option("--like-libol", is_flag=True, help="Tune on the examples that are reported, as the literature does.")
-@click.option("--report", metavar="FILE", help="Write the report here; else beside the runs.")
+@click.option("--report", metavar="FILE", type=Writes(), help="Write the report here; else beside the runs.")
 @click.option("--no-report", is_flag=True, help="Write no report.")
 @click.option("--figures", type=click.Choice(["png", "svg"]), help="Save the figures, too, beside the report.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -92,8 +93,8 @@ def command(
     from seriatim.evaluate import compare
 
     check_options(tune, like_libol, no_report, report, figures)
-    for path in (store, report):
-        check_folder(path)
+    reads_named_in(algorithms)
+    check_places(store or FOLDER, None if no_report else report or "", figures, tune or like_libol)
     features = features_of(options)
     stream = open_data(sources, features, options)
     start = time.perf_counter()
@@ -145,6 +146,31 @@ def check_options(tune: bool, like_libol: bool, no_report: bool, report: str | N
         raise click.UsageError("--no-report and a report or figures: take one of them")
 
 
+def check_places(store: str, report: str | None, figures: str | None, tune: bool) -> None:
+    """The runs, the report and its figures can be written, and over nothing that is read.
+
+    report : where it is written; "" for the usual place, None for nowhere.
+    """
+    if Path(store).is_dir() or store.endswith(os.sep):  # the names in it tell the examples apart
+        paths().writes_in(store)
+        page = Path(report) if report else None
+    else:
+        paths().writes(store, "--store")
+        page = Path(report) if report else None
+        if tune:
+            paths().writes(Path(store).with_suffix(".tuned.json"), "--tune")
+        if report == "":
+            page = Path(store).with_suffix(".html")
+            paths().writes(page, "the report")
+    if figures and page:
+        from seriatim.report.figures import KINDS
+
+        folder = figures_folder(page)
+        paths().writes_in(folder)
+        for name in KINDS if folder.is_dir() else ():
+            paths().writes(folder / f"{name}.{figures}", "--figures")
+
+
 def open_data(sources: tuple[str, ...], features: Any, options: dict[str, Any]) -> Any:
     from seriatim import data
 
@@ -163,10 +189,14 @@ def write_report(comparison: Any, path: str | None, figures: str | None) -> list
     report.write(about, place)
     written = [str(place)]
     if figures:
-        folder = place.with_name(f"{place.stem}-figures")
+        folder = figures_folder(place)
         report.save_figures(about, folder, figures)
         written.append(f"{folder}/")
     return written
+
+
+def figures_folder(page: Path) -> Path:
+    return page.with_name(f"{page.stem}-figures")
 
 
 # ---- tables

@@ -8,19 +8,20 @@ from typing import Any
 
 import click
 
-from seriatim.cli import check_folder, feature_options, features_of, format_options, on_terminal, report_skipped
+from seriatim.cli import feature_options, features_of, format_options, on_terminal, report_skipped
+from seriatim.cli.paths import Data, Writes
 
 
 @click.command("convert")
-@click.argument("sources", metavar="IN...", nargs=-1, required=True)
-@click.argument("output", metavar="OUT")
+@click.argument("sources", metavar="IN...", nargs=-1, required=True, type=Data())
+@click.argument("output", metavar="OUT", type=Writes(dash=True))
 @click.option(
     "--to",
     type=click.Choice(["libsvm", "vw", "csv", "tsv", "jsonl", "parquet", "arrow"]),
     help="The format of OUT; else told from its name.",
 )
 @click.option("--limit", type=click.IntRange(1), help="Write only so many records.")
-@click.option("--names", type=click.Path(dir_okay=False), help="Write the names of LIBSVM's columns here, one a line.")
+@click.option("--names", type=Writes(), help="Write the names of LIBSVM's columns here, one a line.")
 @format_options
 @feature_options
 def command(
@@ -46,8 +47,6 @@ def command(
     from seriatim.data.delimited import is_number
     from seriatim.data.write import convert
 
-    check_folder(None if output == "-" else output)
-    check_folder(names)
     features = features_of(options)
     with Progress() as progress:
         done = convert(

@@ -8,11 +8,12 @@ from typing import Any
 import click
 import numpy as np
 
+from seriatim.cli.paths import Reads
 from seriatim.cli.topics import topic_lines, topics_of
 
 
 @click.command("inspect")
-@click.argument("model_file", metavar="MODEL", type=click.Path(dir_okay=False))
+@click.argument("model_file", metavar="MODEL", type=Reads())
 @click.option(
     "-n", "--features", default=10, show_default=True, type=click.IntRange(1), help="Heaviest features to show."
 )

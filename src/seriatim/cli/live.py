@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 from types import TracebackType
 from typing import Any
 
 from seriatim.cli import on_terminal
+from seriatim.cli.interrupts import interrupts
 
 
 class Live:
@@ -21,20 +21,23 @@ class Live:
         self.visible = on_terminal(sys.stderr)
 
     def __enter__(self) -> Live:
-        self.before = signal.signal(signal.SIGINT, self.stop)
+        interrupts.stop = self.stop
+        self.stopping = interrupts.count > 0  # it came before there was anything to stop
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        signal.signal(signal.SIGINT, self.before)
+        interrupts.stop = None
         if self.visible:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
-    def stop(self, number: int, frame: Any) -> None:
-        if self.stopping or self.stream.waiting:  # asked twice, or nothing is being learned: at once
-            raise KeyboardInterrupt
+    def stop(self) -> None:
+        """Stop after this block; at once if nothing is being learned, or if nothing is to be saved and it is urgent."""
+        urgent = self.stopping and interrupts.saves is None
         self.stopping = True
+        if urgent or self.stream.waiting:
+            raise KeyboardInterrupt
 
     def __call__(self, run: Any) -> None:
         if self.stopping:

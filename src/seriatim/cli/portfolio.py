@@ -11,7 +11,8 @@ from typing import Any
 
 import click
 
-from seriatim.cli import check_folder, on_terminal
+from seriatim.cli import on_terminal
+from seriatim.cli.paths import Reads, Writes, reads_named_in
 
 # What is compared if nothing is chosen: every strategy, and the forms of it that the literature has figures of.
 STRATEGIES = (
@@ -41,7 +42,7 @@ STRATEGIES = (
 
 
 @click.command("portfolio")
-@click.argument("market", metavar="MARKET")
+@click.argument("market", metavar="MARKET", type=Reads())
 @click.option(
     "-a",
     "--algorithm",
@@ -58,7 +59,7 @@ STRATEGIES = (
     "--relatives", "kind", flag_value="relatives", help="The numbers are price relatives, close/close before."
 )
 @click.option("--limit", type=click.IntRange(1), help="Only so many of the first days.")
-@click.option("--report", metavar="FILE", help="Write a page with the curves of wealth.")
+@click.option("--report", metavar="FILE", type=Writes(), help="Write a page with the curves of wealth.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     market: str,
@@ -82,7 +83,7 @@ def command(
     seriatim portfolio prices.csv --cost 0.001 --report market.html
     seriatim portfolio nyse -a buy-and-hold -a pamr:variant=II,C=100 -a olmar:window=7 --json
     """
-    check_folder(report)
+    reads_named_in(strategies)
     X, names, title, kind = opened(market, kind, limit)
     chosen = [one_of(text) for text in dict.fromkeys(strategies or STRATEGIES)]
     start = time.perf_counter()

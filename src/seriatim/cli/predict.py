@@ -8,15 +8,16 @@ from typing import Any, TextIO
 import click
 import numpy as np
 
-from seriatim.cli import check_folder, data_argument, format_options, load_estimator, open_stream, report_skipped
+from seriatim.cli import data_argument, format_options, load_estimator, open_stream, report_skipped
+from seriatim.cli.paths import Reads, Writes, expect_printing
 from seriatim.files import whole_file
 
 
 @click.command("predict")
-@click.argument("model_file", metavar="MODEL", type=click.Path(dir_okay=False))
+@click.argument("model_file", metavar="MODEL", type=Reads())
 @data_argument
 @format_options
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Instead of standard output.")
+@click.option("-o", "--output", type=Writes(), help="Instead of standard output.")
 @click.option("--scores", is_flag=True, help="Print the score, or one score a label, instead of the label.")
 def command(model_file: str, sources: tuple[str, ...], output: str | None, scores: bool, **options: Any) -> None:
     """Predict the label of each example of DATA with a saved model, one line each.
@@ -29,7 +30,8 @@ def command(model_file: str, sources: tuple[str, ...], output: str | None, score
     seriatim predict spam.model new.svm > labels.txt
     seriatim predict spam.model new.svm --scores -o scores.txt
     """
-    check_folder(output)
+    if output is None:
+        expect_printing()
     model = load_estimator(model_file)
     stream = open_stream(sources, model, labelled=False, **options)
     if output is None:

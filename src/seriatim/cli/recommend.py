@@ -10,11 +10,13 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from seriatim.cli import build_recommender, check_folder, report
+from seriatim.cli import build_recommender, report
+from seriatim.cli.interrupts import interrupts
+from seriatim.cli.paths import Data, Reads, Writes, save_model
 
 
 @click.command("recommend")
-@click.argument("sources", metavar="[DATA]...", nargs=-1)
+@click.argument("sources", metavar="[DATA]...", nargs=-1, type=Data())
 @click.option("-a", "--algorithm", default="svd-recommender", show_default=True, help="svd-recommender, pmf or rmf.")
 @click.option(
     "-p", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the algorithm; may be repeated."
@@ -22,9 +24,9 @@ from seriatim.cli import build_recommender, check_folder, report
 @click.option("--user", "users", multiple=True, metavar="USER", help="Recommend items to this user; may be repeated.")
 @click.option("--item", "items", multiple=True, metavar="ITEM", help="Show the items nearest to this; may be repeated.")
 @click.option("-n", "count", default=10, show_default=True, type=click.IntRange(1), help="How many items to show.")
-@click.option("--titles", metavar="FILE", help="What the items are called: a table of items and titles.")
-@click.option("--model", "model_file", type=click.Path(dir_okay=False), help="Ask a saved model, or go on with it.")
-@click.option("--save", type=click.Path(dir_okay=False), help="Save the model at the end.")
+@click.option("--titles", metavar="FILE", type=Reads(), help="What the items are called: a table of items and titles.")
+@click.option("--model", "model_file", type=Reads(goes_on=True), help="Ask a saved model, or go on with it.")
+@click.option("--save", type=Writes(), help="Save the model at the end.")
 @click.option("--columns", metavar="U,I,R", help="Those of the user, the item and the rating, by name or number.")
 @click.option("--header/--no-header", default=None, help="Whether the first line names the columns.")
 @click.option("--passes", type=click.IntRange(1), default=1, show_default=True, help="Go through it so often.")
@@ -65,7 +67,6 @@ def command(
     from seriatim.data import ratings
     from seriatim.errors import ModelError
 
-    check_folder(save)
     source_of = click.get_current_context().get_parameter_source
     if model_file and (parameters or source_of("algorithm") is ParameterSource.COMMANDLINE):
         raise click.UsageError("--model is a saved model: its algorithm and parameters are there")
@@ -81,11 +82,13 @@ def command(
     if sources:
         wanted = None if columns is None else columns.split(",")
         stream = ratings.Ratings(sources, columns=wanted, low=model.low, high=model.high, **options)
-        run = learn(model, stream, metrics)
-        if save and run.examples:
-            model.save(save)
+        with interrupts.keeping(save):
+            run = learn(model, stream, metrics)
+            if save and run.examples:
+                save_model(model, save)
+        report(run, stream)
     elif save:
-        model.save(save)
+        save_model(model, save)
     asked = {user: model.recommend(ratings.label_of_cell(user), count) for user in users}
     near = {item: model.nearest(ratings.label_of_cell(item), count) for item in items}
     if as_json:
@@ -118,9 +121,7 @@ def learn(model: Any, stream: Any, metrics: tuple[str, ...]) -> Any:
             return f"{rate}  {run.measure} {run.figure:.4f}"
 
     with LiveRatings(stream) as live:
-        run = progressive(model, stream, metrics=metrics, watch=live)
-    report(run, stream)
-    return run
+        return progressive(model, stream, metrics=metrics, watch=live)
 
 
 def rows(found: list[tuple[Any, float]], called: dict[Any, str]) -> list[dict[str, Any]]:

@@ -13,7 +13,6 @@ import click
 from seriatim.cli import (
     algorithm_options,
     build_model,
-    check_folder,
     collisions_of,
     data_argument,
     feature_options,
@@ -22,6 +21,8 @@ from seriatim.cli import (
     report,
     stream_options,
 )
+from seriatim.cli.interrupts import interrupts
+from seriatim.cli.paths import Data, Writes, save_model
 
 METRICS = (
     "accuracy, auc, balanced-accuracy, cost:TRUE:GUESS=COST, f1[:macro|:LABEL], precision, recall, sensitivity, "
@@ -41,11 +42,13 @@ DETECTORS = click.Choice(["adwin", "ddm", "page-hinkley", "kswin"])
 @click.option("--fade", type=click.FloatRange(0, 1, min_open=True), metavar="A", help="And with older examples faded.")
 @click.option("--warm-up", type=click.IntRange(0), default=0, metavar="N", help="Do not count the first N examples.")
 @click.option("--every", type=click.IntRange(1), metavar="N", help="A point of the curve every N examples.")
-@click.option("--test", metavar="FILE", help="Predict this file too, after 1, 2, 4, ... examples or --every so many.")
+@click.option(
+    "--test", metavar="FILE", type=Data(), help="Predict it too, after 1, 2, 4, ... examples or --every so many."
+)
 @click.option("--drift", type=DETECTORS, help="Say when the mistakes, or losses, rose or fell; by this detector.")
 @click.option("--on-drift", type=click.Choice(["restart", "blend"]), help="Begin anew where they rise, or beside.")
-@click.option("--save", type=click.Path(dir_okay=False), help="Save the model at the end.")
-@click.option("--curve", type=click.Path(dir_okay=False), help="Write the learning curve as CSV.")
+@click.option("--save", type=Writes(), help="Save the model at the end.")
+@click.option("--curve", type=Writes(), help="Write the learning curve as CSV.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     sources: tuple[str, ...],
@@ -81,24 +84,23 @@ def command(
     from seriatim.cli.live import Live
     from seriatim.evaluate import progressive
 
-    check_folder(save)
-    check_folder(curve)
     model = build_model(algorithm, parameters, features_of(options))
     stream = open_stream(sources, model, **options)
     watched = model if on_drift is None else around(model, on_drift, drift)
     asked = [*metrics] if drift is None or on_drift else [*metrics, changes_by(drift, model)]
     held_out = None if test is None else open_stream((test,), model, **format_of(options))
     judging: dict[str, Any] = {"metrics": asked, "window": window, "fade": fade, "warm_up": warm_up, "every": every}
-    with Live(stream) as live:
-        run = progressive(watched, stream, **judging, held_out=held_out, watch=live)
+    with interrupts.keeping(save, curve):
+        with Live(stream) as live:
+            run = progressive(watched, stream, **judging, held_out=held_out, watch=live)
+        if save and run.examples:
+            save_model(getattr(watched, "model", watched), save)
+        if curve and run.examples:
+            write_curve(run, curve)
     report(run, stream)
     for trouble in dict.fromkeys(one.trouble(run.labels) for one in run.followed if one.named):
         if trouble:
             click.echo(f"seriatim: {trouble}", err=True)
-    if save and run.examples:
-        getattr(watched, "model", watched).save(save)
-    if curve:
-        write_curve(run, curve)
     share = collisions_of(stream)
     collisions = {} if share is None else {"collisions": share}
     found = changes_of(run)

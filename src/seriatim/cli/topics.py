@@ -15,7 +15,6 @@ import numpy as np
 
 from seriatim.cli import (
     build_model,
-    check_folder,
     feature_options,
     features_of,
     load_estimator,
@@ -23,7 +22,9 @@ from seriatim.cli import (
     report,
     stream_options,
 )
+from seriatim.cli.interrupts import interrupts
 from seriatim.cli.live import Live
+from seriatim.cli.paths import Data, Reads, Writes, save_model
 
 TEXTS = (".txt", ".text")
 PACKED = (".gz", ".zst", ".bz2", ".xz")
@@ -31,17 +32,17 @@ FEWEST = 0.001  # the weight of a topic that is shown
 
 
 @click.command("topics")
-@click.argument("sources", metavar="[DATA]...", nargs=-1)
+@click.argument("sources", metavar="[DATA]...", nargs=-1, type=Data())
 @click.option("-a", "--algorithm", type=click.Choice(["lda", "hdp"]), default="lda", show_default=True)
 @click.option("-k", "--topics", "count", type=click.IntRange(1), help="How many topics; of hdp, at most so many.")
 @click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter; may be repeated.")
 @stream_options
 @feature_options
-@click.option("--stop-words", type=click.Path(dir_okay=False, exists=True), help="A file of words to leave out.")
+@click.option("--stop-words", type=Reads(exists=True), help="A file of words to leave out.")
 @click.option("--min-length", type=click.IntRange(1), default=1, metavar="N", help="Leave out words of fewer letters.")
 @click.option("--words", default=10, show_default=True, type=click.IntRange(1), help="How many of a topic to print.")
-@click.option("--save", type=click.Path(dir_okay=False), help="Save the model at the end.")
-@click.option("--model", "model_file", type=click.Path(dir_okay=False), help="A saved model, to go on with or to show.")
+@click.option("--save", type=Writes(), help="Save the model at the end.")
+@click.option("--model", "model_file", type=Reads(goes_on=True), help="A saved model, to go on with or to show.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     sources: tuple[str, ...],
@@ -70,7 +71,6 @@ def command(
     seriatim topics --model news.model --words 20
     zcat news.txt.gz | seriatim topics - --format text -k 50 -p batch=1024 --json
     """
-    check_folder(save)
     features = features_of(options)
     if not sources and model_file is None:
         raise click.UsageError("what are the documents? Give DATA, or a --model to show")
@@ -98,10 +98,12 @@ def command(
         stream: Any = open_stream(sources, model, **{**options, "labelled": False})
         if stop_words or min_length > 1:
             stream = Kept(stream, words_of(stop_words) if stop_words else set(), min_length)
-        run = learn(model, stream)
+        with interrupts.keeping(save):
+            run = learn(model, stream)
+            if save and run.examples:
+                save_model(model, save)
+        report(run, stream)
         about |= {"documents": run.examples, "seconds": run.seconds, "perplexity": perplexity_of(model)}
-        if save:
-            model.save(save)
     about |= {"vocabulary": len(model._learner.vocabulary()), "topics": topics_of(model, words)}
     if as_json:
         click.echo(json.dumps(about))
@@ -137,9 +139,7 @@ def learn(model: Any, stream: Any) -> Any:
     from seriatim.evaluate import progressive
 
     with Progress(stream) as live:
-        run = progressive(model, stream, watch=live)
-    report(run, stream)
-    return run
+        return progressive(model, stream, watch=live)
 
 
 def expect_words(model: Any, stream: Any) -> None:

@@ -11,7 +11,6 @@ from click.core import ParameterSource
 from seriatim.cli import (
     algorithm_options,
     build_model,
-    check_folder,
     data_argument,
     feature_options,
     features_of,
@@ -20,6 +19,8 @@ from seriatim.cli import (
     report,
     stream_options,
 )
+from seriatim.cli.interrupts import interrupts
+from seriatim.cli.paths import Reads, Writes, save_model
 
 
 @click.command("train")
@@ -27,8 +28,8 @@ from seriatim.cli import (
 @algorithm_options
 @stream_options
 @feature_options
-@click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="Where to save the model.")
-@click.option("--resume", type=click.Path(dir_okay=False), help="Go on with a saved model instead of a new one.")
+@click.option("-o", "--output", required=True, type=Writes(), help="Where to save the model.")
+@click.option("--resume", type=Reads(goes_on=True), help="Go on with a saved model instead of a new one.")
 def command(
     sources: tuple[str, ...],
     algorithm: str,
@@ -46,18 +47,18 @@ def command(
     from seriatim.cli.live import Live
     from seriatim.evaluate import progressive
 
-    check_folder(output)
     source_of = click.get_current_context().get_parameter_source
     features = features_of(options)
     if resume and (parameters or features or source_of("algorithm") is ParameterSource.COMMANDLINE):
         raise click.UsageError("--resume goes on with a saved model: its algorithm, parameters and features are there")
     model = load_estimator(resume) if resume else build_model(algorithm, parameters, features)
     stream = open_stream(sources, model, **options)
-    with Live(stream) as live:
-        run = progressive(model, stream, watch=live)
+    with interrupts.keeping(output):
+        with Live(stream) as live:
+            run = progressive(model, stream, watch=live)
+        if run.examples:
+            save_model(model, output)
     report(run, stream)
-    if run.examples:
-        model.save(output)
     click.echo(
         f"{model} learned {run.examples:,} examples of {run.features:,} features in {run.seconds:.3f} s: {output}"
     )

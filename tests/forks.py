@@ -1,0 +1,92 @@
+"""Commands in forked processes: they start in a millisecond, as everything is imported already."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+from seriatim.cli import COMMANDS, command, main
+
+for name in COMMANDS:  # so that no child need import them
+    command.get_command(None, name)  # type: ignore[arg-type]
+
+
+class Forked:
+    """A command line that runs in a process of its own, its output in files without a name.
+
+    before : called in the process before the command. stdin, stdout : instead of nothing and of such a file.
+    """
+
+    def __init__(
+        self,
+        line: str,
+        before: Callable[[], Any] = lambda: None,
+        stdin: int | None = None,
+        stdout: int | None = None,
+    ) -> None:
+        self.out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115, closed by `end`
+        self.err: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        files = (
+            nothing if stdin is None else stdin,
+            self.out.fileno() if stdout is None else stdout,
+            self.err.fileno(),
+        )
+        self.pid = os.fork()
+        if not self.pid:
+            run(shlex.split(line), before, files)
+        os.close(nothing)
+
+    def kill(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+    def end(self) -> tuple[int, str, str]:
+        """(status, standard output, standard error); the status is negative after a signal that killed it."""
+        status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        texts = []
+        for file in (self.out, self.err):
+            file.seek(0)
+            texts.append(file.read().decode())
+            file.close()
+        return status, *texts  # type: ignore[return-value]
+
+
+def run(arguments: list[str], before: Callable[[], Any], files: tuple[int, int, int]) -> None:
+    """Be the command, and end with the process."""
+    status = 99
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+        for number, file in enumerate(files):
+            os.dup2(file, number)
+        sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
+        sys.argv = ["seriatim", *arguments]
+        before()
+        try:
+            main()
+        except SystemExit as ended:
+            status = ended.code if isinstance(ended.code, int) else 0
+        sys.stdout.flush()  # as Python does it at the end
+    except BaseException:
+        traceback.print_exc()
+        status = 99
+    finally:
+        os._exit(status)
+
+
+def forked(line: str, **options: Any) -> tuple[int, str, str]:
+    """Run a command to its end."""
+    return Forked(line, **options).end()
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """All files below a folder."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
