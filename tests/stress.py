@@ -5,8 +5,8 @@ lines : KeyboardInterrupt at every line of Python that learning, fitting, settin
 moments : N signals for each algorithm, at random moments.
 threads : ten threads learn, predict, save, pickle and set parameters for N seconds.
 
-After each, the model is as before or after the step; or, where several rows are learned, as after some of them. It can be
-saved and loaded, and when it learns the rest, it is what it would have been without the interrupt.
+After each, the model is as before or after the step; or, where several rows are learned, as after some of them. It can
+be saved and loaded, and when it learns the rest, it is what it would have been without the interrupt.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import numpy as np
 import seriatim
 from seriatim.kernel import Gaussian, Linear
 from seriatim.parameters import Number
-from tests.test_contract import default, most_labels, same
+from tests.test_contract import answers, default, most_labels, same
 
 FOLDER = Path("/dev/shm") if Path("/dev/shm").is_dir() else None  # where a file is flushed at once
 
@@ -76,9 +76,7 @@ def rows(name: str, cls: Any) -> Iterator[Case]:
         yield Case("set_params", known, lambda model: model.set_params(**{number: 0.99 * getattr(model, number)}))
     yield Case("save", known, lambda model: model.save(scratch()))
     yield Case("copy", known, copy.deepcopy)
-    yield Case(
-        "predict", known, lambda model: (model.transform if model.task == "representation" else model.predict)(X)
-    )
+    yield Case("predict", known, lambda model: answers(model, X))
 
     named = default(cls)
     for x, target in zip(X[:3], y[:3].tolist(), strict=True):
@@ -234,8 +232,8 @@ def rounds_of(state: Any) -> int:
 def each_line(case: Case, lines: Callable[[int], bool] = lambda n: True) -> int:
     """Interrupt a step at each of its lines, or some of them. Returns how many there were."""
     n = 0
+    model, before, after = prepared(case)
     while True:
-        model, before, after = prepared(case) if n == 0 else (copy.deepcopy(case.model), before, after)
         with Lines(n) as tracer:
             case.act(model)
         if not tracer.raised:
@@ -244,6 +242,7 @@ def each_line(case: Case, lines: Callable[[int], bool] = lambda n: True) -> int:
         n += 1
         while not lines(n):
             n += 1
+        model = copy.deepcopy(case.model)
 
 
 def alarm(*_: Any) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from seriatim.core.ahead import THREADS, checked_ahead
 from seriatim.core.learner import Learner, as_dict
 from seriatim.core.rows import LIMIT, Rows, Unordered, check_weights
 from seriatim.core.scale import Scaler
-from seriatim.core.targets import first_place, targets_of
+from seriatim.core.targets import targets_of
 from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import DataError, ParameterError, SeriatimError
 from seriatim.features import Features
@@ -75,6 +76,7 @@ class Estimator(Model):
         """A learner, and what a model has beside it before the first example, whose features have names or have not."""
         learner = self.build()
         learner.constant = 1.0 if self.fit_intercept else 0.0
+        learner.reserve(0)
         how = Features.of(self.features)
         held = {
             "_learner": learner,
@@ -253,9 +255,8 @@ class Estimator(Model):
                 with suppress(Unordered):
                     return self._learn_ahead(rows, y, **options)
             rows = rows.check()
-            with self._undoing() if self._may_fail(y) else nullcontext():
-                self._begin(rows, **options)
-                self.learn_rows(rows, y)
+            self._begin(rows, **options)
+            self.learn_rows(rows, y)
         return self
 
     def _learn_ahead(self, rows: Rows, y: Any, **options: Any) -> Self:
@@ -293,6 +294,7 @@ class Estimator(Model):
         loop of his own: it is told the rows, their targets, where they begin, and the same of the first.
         """
         with self._lock:
+            before = self.__getstate__() if self._may_fail(y) else None
             try:
                 if rows.weighted:
                     self._expect_weighted()
@@ -304,7 +306,9 @@ class Estimator(Model):
                         self._learn_stretch(rows, targets, start, fresh, observe)
                     else:
                         learn(rows, targets, start, fresh)
-            except BaseException:
+            except BaseException as error:
+                if before is not None and isinstance(error, Exception):
+                    self._become(self._like(before))
                 self._unstart()
                 raise
 
@@ -420,9 +424,7 @@ class Estimator(Model):
         rows = self._encoded(x)
         if rows is not None:
             rows.weights = None if weight == 1 else [weight]
-            target = self._targets([y], 1)
-            with self._undoing() if self._may_fail(target) else nullcontext():
-                self.learn_rows(rows, target)
+            self.learn_rows(rows, self._targets([y], 1))
         return rows is not None
 
     def _learn_number(self, x: dict[str, Any], y: float, weight: float) -> Self:
@@ -486,7 +488,7 @@ class Classifier(Estimator):
         if self.binary and len(labels) > 2:
             raise ParameterError(f"{type(self).__name__}: classes={labels!r}: only binary classification is supported")
         two = len(labels) == 2
-        source, factor = (None, None) if two else ([-1] * len(labels), [0.0] * len(labels))
+        source, factor = (None, None) if two else (np.full(len(labels), -1), np.zeros(len(labels)))
         codes = dict(zip(labels, (-1.0, 1.0), strict=True)) if two else {}
         entries = {"_labels": labels, "_codes": codes}
         held["_learner"].change_classes(held, entries, source, factor, [], self._told(labels, codes))
@@ -507,38 +509,40 @@ class Classifier(Estimator):
     def _meet(self, label: Any) -> None:
         """Take in a label that has not been seen before."""
         self._expect_label(label)
-        labels = known = self._labels
-        source = factor = None
-        if label in labels:  # declared, and now seen
-            codes = {**self._codes, label: float(labels.index(label))}
-        elif not labels:
+        labels, source, factor = self._labels, None, None
+        place = bisect_left(labels, label_order(label), key=label_order)
+        declared = labels[place : place + 1] == [label]
+        known = labels if declared else [*labels[:place], label, *labels[place:]]
+        seen = [place]
+        if declared:
+            codes = {**self._codes, label: float(place)}
+        elif len(known) == 1:
             # Which of two labels this will be is not known yet; a positive number is taken for the higher one.
-            known, codes = [label], {label: 1.0 if not isinstance(label, str) and label > 0 else -1.0}
+            codes = {label: 1.0 if not isinstance(label, str) and label > 0 else -1.0}
+        elif len(known) == 2:
+            codes = {known[0]: -1.0, known[1]: 1.0}
+            if codes[labels[0]] != self._codes[labels[0]]:
+                source, factor = np.zeros(1, np.intp), np.array([-1.0])
         else:
-            known = sorted([*labels, label], key=label_order)
-            if len(known) == 2:
-                codes = {known[0]: -1.0, known[1]: 1.0}
-                if codes[labels[0]] != self._codes[labels[0]]:
-                    source, factor = [0], [-1.0]
+            codes = dict(zip(known, np.arange(float(len(known))).tolist(), strict=True))
+            if len(self._codes) < len(labels):  # some were declared, and have not been seen
+                codes = {one: code for one, code in codes.items() if one in self._codes or one == label}
+            if len(labels) == 2:  # w becomes -w/2 for the lower and +w/2 for the higher of the two
+                source = np.zeros(len(known), np.intp)
+                factor = np.array([0.5 * self._codes.get(one, 0.0) for one in known])
+                seen = class_numbers(codes)
             else:
-                place = known.index(label)
-                codes = {one: float(k) for k, one in enumerate(known) if one in self._codes or k == place}
-                if len(labels) == 2:  # w becomes -w/2 for the lower and +w/2 for the higher of the two
-                    source = [0, 0]
-                    factor = [0.5 * self._codes.get(one, 0.0) for one in known]
-                else:
-                    source = [*range(len(labels))]
-                    factor = [1.0] * len(known)
-                source = [*source[:place], -1, *source[place:]]
+                source = np.arange(len(known)) - (np.arange(len(known)) > place)
+                factor = np.ones(len(known))
+            source[place] = -1
         entries = {"_labels": known, "_codes": codes}
-        told = self._told(known, codes)
-        self._learner.change_classes(vars(self), entries, source, factor, class_numbers(codes), told)
+        self._learner.change_classes(vars(self), entries, source, factor, seen, self._told(known, codes))
 
     def _targets(self, y: Any, n: int) -> Coded:
         return coded(check_targets(y, n))
 
     def _may_fail(self, y: Coded) -> bool:
-        return not all(label in self._codes for label in y.labels)
+        return super()._may_fail(y) or not all(label in self._codes for label in y.labels)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from these rows, one after another, where the last call ended; all of them or, if one is bad, none.
@@ -559,18 +563,25 @@ class Classifier(Estimator):
     def _stretches(self, y: Coded) -> Iterator[tuple[int, np.ndarray, bool]]:
         """Cut where a new label arrives, so that a run does not depend on how the stream is divided into calls."""
         arrivals: list[tuple[int, Any]] = [(len(y), None)]
-        for k, label in enumerate(y.labels):
-            if label not in self._codes and (place := first_place(y.which, k)) >= 0:
-                arrivals.append((place, label))
+        if not all(label in self._codes for label in y.labels):
+            numbers, places = np.unique(y.which, return_index=True)
+            met = zip(places.tolist(), map(y.labels.__getitem__, numbers.tolist()), strict=True)
+            arrivals = [*sorted((place, label) for place, label in met if label not in self._codes), *arrivals]
         start, fresh = 0, False
-        for arrival, label in sorted(arrivals, key=lambda pair: pair[0]):
+        for arrival, label in arrivals:
             if start < arrival:
-                codes = np.array([self._codes.get(known, math.nan) for known in y.labels])
-                yield start, targets_of(y.which[start:arrival], codes), fresh
+                yield start, self._coded(y.labels, y.which[start:arrival]), fresh
                 start = arrival
             if label is not None:
                 self._meet(label)
                 fresh = True
+
+    def _coded(self, labels: list[Any], which: np.ndarray) -> np.ndarray:
+        """The targets of rows as the learner sees them."""
+        codes = np.full(len(labels), math.nan)
+        for k in range(len(labels)) if len(labels) <= len(which) else {*which.tolist()}:
+            codes[k] = self._codes.get(labels[k], math.nan)
+        return targets_of(which, codes)
 
     def seen(self) -> list[int]:
         """The class numbers that compete, ascending."""
@@ -682,7 +693,7 @@ class Classifier(Estimator):
 
     def _restore_labels(self, state: dict[str, Any]) -> None:
         labels, codes = state["labels"], state["codes"]
-        source, factor = ([-1] * len(labels), [0.0] * len(labels)) if len(labels) > 2 else (None, None)
+        source, factor = (np.full(len(labels), -1), np.zeros(len(labels))) if len(labels) > 2 else (None, None)
         entries = {"_labels": labels, "_codes": codes}
         told = self._told(labels, codes)
         self._learner.change_classes(vars(self), entries, source, factor, class_numbers(codes), told)

@@ -172,7 +172,7 @@ class Model:
         return self
 
     @contextmanager
-    def _undoing(self, errors: type[BaseException] = BaseException) -> Iterator[None]:
+    def _undoing(self, errors: type[BaseException]) -> Iterator[None]:
         """Errors of this kind leave the model as it was."""
         before = self.__getstate__()
         try:

@@ -143,7 +143,7 @@ cdef class Covariance:
                 column[j] = fmax(column[j] * (before / after), LEAST)
             column += j + 1
 
-    def reclass(self, list source):
+    def reclass(self, source):
         """Class k becomes a copy of old class source[k]; -1: a new one."""
         cdef Py_ssize_t k
         old = self.get(self.n)

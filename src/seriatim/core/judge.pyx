@@ -256,7 +256,7 @@ cdef class Tally:
         told.scores, told.some = &scores[0, 0], some
         learner.grow(rows.features + 1)
         self.begun = thread_seconds() - self.seconds
-        while learner.learned < n and not learner.failed:
+        while learner.learned < n and not learner.failed and not learner.halted:
             PyErr_CheckSignals()
             stop = min(n, learner.learned + BETWEEN_SIGNALS)
             if stop - learner.learned > FEW:
@@ -272,7 +272,7 @@ cdef class Tally:
         cdef Py_ssize_t i, begin, end
         cdef double* scores = told.scores
         cdef Row x
-        while learner.learned < stop and not learner.failed:
+        while learner.learned < stop and not learner.failed and not learner.halted:
             begin = learner.learned
             end = min(stop, begin + told.some)
             if self.skip > 0:
@@ -289,6 +289,8 @@ cdef class Tally:
                 if learner.failed:
                     break
                 learner.learned += 1
+                if learner.halted:
+                    break
             self.judge(told, begin, learner.learned, learner.classes, scores)
             if self.examples == self.next:
                 self.updates = learner.updates

@@ -12,6 +12,7 @@ cdef class Learner:
     cdef readonly bint weighted          # the method says what a weight other than 1 means
     cdef readonly bint particular        # not every row of numbers will do: `expect` says which
     cdef bint failed                     # out of memory; the round was not learned
+    cdef bint halted                     # the round was learned, and there is something to raise before the next
     cdef readonly Py_ssize_t learned     # rows of the last call of learn_rows
     cdef double* room                    # scores of a round that nobody asked for
     cdef char* seen                      # labels that compete

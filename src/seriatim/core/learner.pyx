@@ -172,6 +172,8 @@ cdef class Learner:
                     if self.failed:
                         break
                     self.learned += 1
+                    if self.halted:
+                        break
                 self.weight = 1
             self.check_memory()
             if self.learned < n and rows.pace != NULL:
@@ -204,7 +206,7 @@ cdef class Learner:
         self.weight = weight
         self.round(&x, y, NULL)
         self.weight = 1
-        if self.failed:                # a call by name would cost more than a short row
+        if self.failed or self.halted:    # a call by name would cost more than a short row
             self.check_memory()
 
     def admit(self, Vocabulary names, features):
@@ -243,11 +245,11 @@ cdef class Learner:
         if columns > book.get("_columns", 0):
             book["_columns"] = columns
 
-    def change_classes(self, dict book, dict entries, list source, list factor, list seen, told):
+    def change_classes(self, dict book, dict entries, source, factor, list seen, told):
         """Have other classes, and note in a model's `book` what it knows of their labels.
 
         source, factor : as for `reclass`; None where the classes stay.
-        seen : the classes that compete.
+        seen : the classes that begin to compete.
         told : what the learner must know of the labels; see `introduce`.
         """
         if source is not None:
@@ -261,17 +263,24 @@ cdef class Learner:
     def introduce(self, told):
         """Of some learners: take in what the model has to say of the labels behind the classes. It cannot fail."""
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         """Column k of the model becomes old column source[k], times factor[k] where the sign counts (see Table).
+
+        source : an array of column numbers, -1 for a new class.
+        factor : an array of numbers.
 
         A subclass first does what may fail or calls Python code, then calls this of its base, then changes itself. So
         the learner is either as before or has all of its new classes.
         """
+        cdef const Py_ssize_t[::1] places = source
+        cdef Py_ssize_t k
         room, seen = <double*> calloc(len(source), sizeof(double)), <char*> calloc(len(source), 1)
         if room == NULL or seen == NULL:
             free(room)
             free(seen)
             raise MemoryError
+        for k in range(len(source) if self.classes > 1 else 0):
+            seen[k] = places[k] >= 0 and self.seen[places[k]]
         free(self.room)
         free(self.seen)
         self.room, self.seen, self.classes = room, seen, len(source)
@@ -447,7 +456,7 @@ cdef class Linear(Learner):
             return self.scale * self.table.get("w")
         return (self.total * self.table.get("w") - self.table.get("u")) / max(self.t, 1)
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         self.table.reclass(source, factor)
         Learner.reclass(self, source, factor)
         if self.bounded:

@@ -83,7 +83,7 @@ cdef class Oriented(Linear):
             free(self.turned)
             self.turned, self.turned_room, self.told, self.turned_updates = NULL, 0, True, 0
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         """The label seen so far is the other one."""
         cdef Py_ssize_t row
         Learner.reclass(self, source, factor)

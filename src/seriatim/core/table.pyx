@@ -66,11 +66,11 @@ cdef class Table:
                 for k in range(self.classes):
                     self.data[i * self.width + f * self.classes + k] = value
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         """Column k of each field becomes old column source[k] (-1: a new class), times factor[k] if it is signed."""
         cdef Py_ssize_t classes = len(source), f, i, k, old_classes, old_width, width = len(self.fields) * classes
-        cdef const Py_ssize_t[::1] places = np.array(source, dtype=np.intp)
-        cdef const double[::1] factors = np.array(factor, dtype=np.float64)
+        cdef const Py_ssize_t[::1] places = source
+        cdef const double[::1] factors = factor
         cdef double* data
         cdef double* old = self.data
         cdef bint turns

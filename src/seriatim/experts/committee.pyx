@@ -51,6 +51,9 @@ cdef class Member:
     cdef bint failed(self) noexcept nogil:
         return self.learner.failed or (self.next is not None and self.next.failed())
 
+    cdef bint halted(self) noexcept nogil:
+        return self.learner.halted or (self.next is not None and self.next.halted())
+
 
 @cython.boundscheck(False)
 @cython.wraparound(False)
@@ -151,6 +154,7 @@ cdef class Committee(Learner):
         if self.first.failed():
             self.failed = True
             return
+        self.halted = self.first.halted()
         self.combine(&self.f[0], out)
         for i in range(n):
             if self.numbers:
@@ -219,13 +223,13 @@ cdef class Committee(Learner):
             for learner in self.learners:
                 learner.check_memory()
         except BaseException:
-            self.failed = False
+            self.failed = self.halted = False
             raise
         Learner.check_memory(self)
 
     # ---- classes
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         f = np.zeros(len(self.learners) * len(source))
         for learner in self.learners:
             learner.reclass(source, factor)

@@ -160,10 +160,10 @@ cdef class PairwiseRanking(Linear):
             self.negative.expect_room(0)
         Linear.check_memory(self)
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         """The first label is the lower one after all, or the higher."""
         Linear.reclass(self, source, factor)
-        if factor == [-1.0]:
+        if len(factor) == 1 and factor[0] < 0:
             self.positive, self.negative = self.negative, self.positive
             self.positives, self.negatives = self.negatives, self.positives
 

@@ -153,7 +153,7 @@ cdef class CostDescent(Oriented):
         add(x, self.weight * self.eta * (1 if self.first else rho) * y, w, 1)
         return True
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         Oriented.reclass(self, source, factor)
         self.positives, self.negatives = self.negatives, self.positives
 

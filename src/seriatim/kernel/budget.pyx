@@ -173,7 +173,7 @@ cdef class Forgetting(Budgeted):
         cdef double n = self.budget + 1
         return fmin(pow(n, -1 / (2 * n)), 0.25 * sqrt(n / log(n)) / sqrt(norm2) if norm2 > 0 else 1)
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         cdef bint shared_out = self.classes == 1 and len(source) > 1
         Budgeted.reclass(self, source, factor)
         if shared_out:

@@ -150,7 +150,6 @@ cdef class Double(Machine):
         if self.others_room <= self.support.n:
             if resize(<void**> &self.others, 2 * self.slots, sizeof(double)) < 0:
                 self.failed = True
-                self.t -= 1
             else:
                 self.others_room = 2 * self.slots
         if not self.failed:
@@ -240,15 +239,18 @@ cdef class Costly(Double):
     cdef double learn(self, const Row* x, double y) noexcept nogil:
         cdef double f = Double.learn(self, x, y)
         if not self.told and not self.failed:
-            self.turned.t, self.turned.weight = self.t, self.weight
-            self.turned.learn(x, -y)
-            self.failed = self.turned.failed
+            self.turned.t, self.turned.weight = self.t - 1, self.weight
+            self.turned.round(x, -y, NULL)
+            self.failed, self.halted = self.turned.failed, self.turned.halted
         return f
 
     def check_memory(self):
-        if self.turned.failed:
-            self.failed = False
+        try:
             self.turned.check_memory()
+        except BaseException:
+            self.support.mended()
+            self.failed = self.halted = False
+            raise
         Double.check_memory(self)
 
     def introduce(self, told):
@@ -256,7 +258,7 @@ cdef class Costly(Double):
         if told and not self.told:
             self.told, self.turned = True, self.make()
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         """The label seen so far is the other one."""
         self.support, self.turned.support = self.turned.support, self.support
         self.k, self.turned.k = self.turned.k, self.k

@@ -180,7 +180,7 @@ cdef class FourierDescent(Learner):
             for i in range(self.length):
                 self.w[c * self.length + i] = coefficients[c, i]
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         old = self.coefficients()
         changed = np.zeros((len(source), self.length))
         for k, place in enumerate(source):

@@ -264,7 +264,6 @@ cdef class Lasvm(Machine):
         if not self.failed:
             self.make_matrix(self.support.n + 1)
         if self.failed:
-            self.t -= 1
             return -1
         self.up, self.down, self.sign = 0, -1, 1
         slot = self.add(x, 0)
@@ -275,7 +274,6 @@ cdef class Lasvm(Machine):
         if self.support.broken:
             self.remove(slot)
             self.failed = True
-            self.t -= 1
             return -1
         for s in range(slot + 1):
             self.matrix[slot * self.side + s] = self.matrix[s * self.side + slot] = self.k[s]
@@ -379,7 +377,7 @@ cdef class Lasvm(Machine):
     def support_vectors(self):
         return self.support.n - self.waiting_rows
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         cdef Py_ssize_t s
         Machine.reclass(self, source, factor)
         self.b = factor[0] * self.b + 0.0

@@ -66,8 +66,20 @@ cdef class Machine(Learner):
         self.alpha, self.slots = alpha, room
         return 0
 
+    cdef void round(self, const Row* x, double y, double* out) noexcept nogil:
+        """A round that fails does not count, and one in which Ctrl-C came is the last for now."""
+        cdef Py_ssize_t t = self.t
+        self.support.learning = True
+        Learner.round(self, x, y, out)
+        self.support.learning = False
+        self.failed = self.failed or self.support.broken
+        self.halted = self.halted or self.support.interrupts > 0
+        if self.failed:
+            self.t = t
+
     def check_memory(self):
         error = self.support.mended()
+        self.halted = False
         if error is not None:
             self.failed = False
             if isinstance(error, SeriatimError) or not isinstance(error, Exception):
@@ -181,11 +193,10 @@ cdef class Machine(Learner):
     # ---- steps
 
     cdef Py_ssize_t add(self, const Row* x, double tau) noexcept nogil:
-        """x becomes a support vector; its slot, or -1 if there is no room, and then the round was not learned."""
+        """x becomes a support vector; its slot, or -1 if there is no room, and then the round has failed."""
         cdef Py_ssize_t slot = self.support.n
         if self.make_room(slot + 1) < 0 or self.support.append(x) < 0:
             self.failed = True
-            self.t -= 1
             return -1
         self.give(slot, tau)
         self.updates += 1
@@ -195,7 +206,6 @@ cdef class Machine(Learner):
         """x takes the place of a support vector."""
         if self.support.put(slot, x) < 0:
             self.failed = True
-            self.t -= 1
             return -1
         self.give(slot, tau)
         self.updates += 1
@@ -258,7 +268,7 @@ cdef class Machine(Learner):
             for c in range(self.fields * self.classes):
                 self.alpha[c * self.slots + s] = alphas[s, c]
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         cdef Py_ssize_t classes = len(source), old = self.classes
         alphas = self.alphas()
         changed = np.zeros((self.support.n, self.fields * classes))

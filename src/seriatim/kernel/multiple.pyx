@@ -268,7 +268,7 @@ cdef class GroupNorm(Machine):
     def kernel_weights(self):
         return np.array([self.c[j] for j in range(self.support.kernels)])
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         cdef Py_ssize_t j
         cdef bint shared_out = self.classes == 1 and len(source) > 1
         Machine.reclass(self, source, factor)

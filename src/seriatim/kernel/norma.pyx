@@ -85,7 +85,7 @@ cdef class Norma(Machine):
     def level_now(self):
         return self.level()
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         Machine.reclass(self, source, factor)
         self.b = factor[0] * self.b + 0.0
 

@@ -47,7 +47,7 @@ cdef class NystroemDescent(Machine):
         if self.M == NULL:    # it was interrupted
             self.settle()
         if self.M == NULL:
-            self.t -= 1
+            self.failed = True
             return
         self.project()
         add_multiple(self.budget, self.sign * eta, self.step, self.alpha + self.up * self.slots)
@@ -85,8 +85,10 @@ cdef class NystroemDescent(Machine):
             self.set_alphas(alphas)
         except MemoryError:
             self.failed = True
-        except BaseException as error:    # nobody above could take it; check_memory raises it
-            self.support.error, self.support.broken, self.failed = error, True, True
+        except Exception as error:    # nobody above could take it; check_memory raises it
+            self.support.error, self.support.broken = error, True
+        except BaseException as interrupt:    # the next row begins with this
+            self.support.interrupt, self.support.interrupts = interrupt, 1
 
     def set_features(self, const double[:, ::1] M):
         cdef Py_ssize_t i, s

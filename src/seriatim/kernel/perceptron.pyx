@@ -113,7 +113,7 @@ cdef class Votes(Machine):
     def __init__(self, kernel):
         Machine.__init__(self, **kernel)
         self.apart = True
-        self.reclass([0], [1.0])
+        self.reclass(np.zeros(1, np.intp), np.ones(1))
 
     def __dealloc__(self):
         free(self.votes)
@@ -126,7 +126,6 @@ cdef class Votes(Machine):
             if self.support.n == self.votes_room:
                 if resize(<void**> &self.votes, 2 * self.votes_room + 16, sizeof(double)) < 0:
                     self.failed = True
-                    self.t -= 1
                     return
                 self.votes_room = 2 * self.votes_room + 16
             slot = self.add(x, 1)
@@ -163,7 +162,7 @@ cdef class Votes(Machine):
             else:
                 out[best] += self.votes[s]
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         if resize(<void**> &self.running, len(source), sizeof(double)) < 0:
             raise MemoryError(f"no memory for {len(source)} classes")
         Machine.reclass(self, source, factor)

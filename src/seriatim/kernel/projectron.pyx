@@ -52,7 +52,6 @@ cdef class Projection(Machine):
             return
         if self.make_room(self.support.n + 1) < 0:
             self.failed = True
-            self.t -= 1
             return
         own /= times
         nearest2 = self.project()
@@ -70,7 +69,6 @@ cdef class Projection(Machine):
             self.move(1)
         elif self.reserve_factor(self.support.n + 1) < 0:
             self.failed = self.crowded = True
-            self.t -= 1
         elif self.add(x, 1) >= 0:
             self.border(sqrt(delta2))
 

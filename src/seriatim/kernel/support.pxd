@@ -38,6 +38,9 @@ cdef class Support:
     cdef list functions          # kernels in Python; the degree of such a form is its place
     cdef readonly object error   # what one has raised
     cdef bint broken             # and that there is one
+    cdef bint learning           # a row, which is to be finished
+    cdef object interrupt        # what came while a callable was asked, to be raised after the row
+    cdef int interrupts          # how often
     cdef bint asking             # one is at work
 
     cdef int grow(self, Py_ssize_t columns) except -1

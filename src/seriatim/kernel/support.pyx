@@ -35,6 +35,7 @@ cdef extern from "vector.h":
 cdef double INEXACT = 1e4    # times the distance from the origin, from which on the rounding of a sum shows
 
 MAX_BYTES = 1 << 32
+PATIENCE = 3    # interrupts of one row after which it is given up
 KINDS = ("linear", "polynomial", "gaussian", "cosine", "laplacian", "chi_square", "callable")
 
 cdef enum Kind:
@@ -512,7 +513,17 @@ cdef class Support:
         cdef double value
         self.asking = True
         try:
-            value = function(x, z)
+            while True:
+                try:
+                    value = function(x, z)
+                    break
+                except BaseException as interrupt:    # while a row is learned Ctrl-C waits for its end
+                    if not self.learning or isinstance(interrupt, Exception):
+                        raise
+                    self.interrupt = interrupt
+                    self.interrupts += 1
+                    if self.interrupts >= PATIENCE:
+                        raise DataError(f"no value after {PATIENCE} interrupts") from interrupt
         finally:
             self.asking = False
         if not fabs(value) <= 1e200:
@@ -532,8 +543,9 @@ cdef class Support:
         return array
 
     def mended(self):
-        """The error of the callable, which is forgotten."""
-        error, self.error, self.broken = self.error, None, False
+        """The error of the callable, or what interrupted it; it is forgotten."""
+        error = self.interrupt if self.error is None else self.error
+        self.error, self.interrupt, self.interrupts, self.broken = None, None, 0, False
         return error
 
     # ---- state

@@ -179,7 +179,7 @@ cdef class Gaussian(Linear):
             self.predict(&x, &mean[i, 0])
         return means, variances
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         if self.covariance is not None:    # first, for it may be refused
             self.covariance.reclass(source)
         Linear.reclass(self, source, factor)

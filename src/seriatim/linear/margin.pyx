@@ -177,7 +177,7 @@ cdef class Measured(MarginLearner):
             for k in range(self.classes):
                 u[k] *= factor
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         MarginLearner.reclass(self, source, factor)
         self.measure()
         self.measured = self.norm2
@@ -324,7 +324,7 @@ cdef class Mira(Measured):
             if self.seen[k]:
                 self.tau[k] = fmin(theta - scores[k] / norm2, k == y)
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         tau = <double*> realloc(self.tau, len(source) * sizeof(double))
         if tau == NULL:
             raise MemoryError

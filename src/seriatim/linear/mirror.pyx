@@ -217,7 +217,7 @@ cdef class Linked(Linear):
                 self.settle()
         self.end_round()
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         """Where w becomes -w/2 and +w/2, theta does what that asks of it."""
         self.fold()
         shared_out = self.classes == 1 < len(source)

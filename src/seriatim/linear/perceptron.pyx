@@ -147,7 +147,7 @@ cdef class Votes(MarginLearner):
         self.eta = eta
         self.apart = True
         self.rows = Store()
-        self.reclass([0], [1.0])
+        self.reclass(np.zeros(1, np.intp), np.ones(1))
 
     def __dealloc__(self):
         free(self.vectors)
@@ -218,22 +218,23 @@ cdef class Votes(MarginLearner):
 
     weights = None           # what predicts is not linear
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         cdef Py_ssize_t k
         running = <double*> realloc(self.running, len(source) * sizeof(double))
         if running == NULL:
             raise MemoryError
         self.running = running
+        where = {old: new for new, old in enumerate(source.tolist())}
         MarginLearner.reclass(self, source, factor)
         for k in range(self.count):
             if len(source) == 1:
                 self.vectors[k].eta *= factor[0]
             elif self.vectors[k].down < 0:    # a binary model shares its weights between two classes
                 self.vectors[k].eta *= max(factor)
-                self.vectors[k].up, self.vectors[k].down = factor.index(max(factor)), factor.index(min(factor))
+                self.vectors[k].up, self.vectors[k].down = factor.argmax(), factor.argmin()
             else:
-                self.vectors[k].up = source.index(self.vectors[k].up)
-                self.vectors[k].down = source.index(self.vectors[k].down)
+                self.vectors[k].up = where[self.vectors[k].up]
+                self.vectors[k].down = where[self.vectors[k].down]
 
     def state(self):
         columns = [(v.eta, v.up, v.down, v.votes) for v in self.vectors[:self.count]]

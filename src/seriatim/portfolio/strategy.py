@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from seriatim.errors import DataError, ModelError, SeriatimError
+from seriatim.errors import DataError, ModelError
 from seriatim.model import Model
 from seriatim.portfolio import market
 
@@ -42,24 +42,22 @@ class Strategy(Model):
 
     def _learn(self, X: np.ndarray, names: list[str] | None, whole: bool = False) -> Self:
         with self._lock:
-            self._start()
-            learner = self._learner
+            if self._learner is not None and self._learner.t:
+                self._learner.run(market.check(self._arranged(X, names), self._lists.get("assets", names), whole))
+                return self
+            self._check_parameters()
+            X = market.check(X, names, whole)
+            learner = self.build()
+            learner.start(X.shape[1])
             try:
-                X = market.check(self._arranged(X, names), self._lists.get("assets", names), whole)
-                if learner.t == 0:
-                    learner.start(X.shape[1])
-            except SeriatimError:
-                self._unstart()
-                raise
-            if learner.t == 0:
-                self._lists = {} if names is None else {"assets": names}
-            learner.run(X)
+                learner.run(X)
+            finally:  # Ctrl-C comes between two days
+                if learner.t:
+                    vars(self).update(_learner=learner, _lists={} if names is None else {"assets": names})
         return self
 
     def _arranged(self, X: np.ndarray, names: list[str] | None) -> np.ndarray:
         """The columns in the order of the first day."""
-        if self._learner.t == 0:
-            return X
         if X.shape[1] != self._learner.m:
             raise DataError(f"{X.shape[1]} assets; on the days before there were {self._learner.m}")
         known = self._lists.get("assets")

@@ -46,7 +46,7 @@ cdef class Dual(Lazy):
     def refresh(self):
         self.end_round()
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         sums = shared_out(reclassed(self.table.get("G"), source, factor), factor, self.threshold)
         Lazy.reclass(self, source, factor)
         self.table.set("G", sums)

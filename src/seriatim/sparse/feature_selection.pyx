@@ -195,7 +195,7 @@ cdef class Selection(Linear):
             self.kept.heap[i] = self.entry(self.kept.heap[i].record)
         self.kept.order()
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         Linear.reclass(self, source, factor)
         self.weigh()
 

@@ -66,7 +66,7 @@ cdef class Leader(Lazy):
                     w[2 * classes] = sqrt(w[3 * classes])
                     w[0] = soft(-w[classes], self.l1) / (least + w[2 * classes] * slower)
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         z = shared_out(reclassed(self.table.get("z"), source, factor), factor, self.l1)
         Lazy.reclass(self, source, factor)
         self.table.set("z", z)

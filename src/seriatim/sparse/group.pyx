@@ -256,7 +256,7 @@ cdef class GroupDual(Lazy):
                     r = self.norms.data + self.place[i] * self.norms.width + k
                     move_square(r, r + classes, 0, self.table.data[i * self.table.width + k])
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         """Where a binary model becomes one of several classes, what is left of G halves, and what was cut off stays."""
         G = self.table.get("G")
         if self.factor:
@@ -472,9 +472,9 @@ cdef class TaskDual(Lazy):
         self.task = 0
         return np.hstack(columns)
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         """Of two labels, the only one so far is the other one; the norms have no sign."""
-        self.table.reclass(list(range(self.tasks + 2)), [factor[0]] * self.tasks + [1.0, 1.0])
+        self.table.reclass(np.arange(self.tasks + 2), np.array([factor[0]] * self.tasks + [1.0, 1.0]))
         Learner.reclass(self, source, factor)
 
     def refresh(self):

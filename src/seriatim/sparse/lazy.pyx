@@ -149,7 +149,7 @@ cdef class Lazy(Linear):
         self.refresh()
 
 
-def reclassed(old, list source, list factor):
+def reclassed(old, source, factor):
     """The columns that Table.reclass makes of those of a signed field that begins with zeros."""
     new = np.zeros((len(old), len(source)))
     for k, (place, by) in enumerate(zip(source, factor)):
@@ -158,7 +158,7 @@ def reclassed(old, list source, list factor):
     return new
 
 
-def shared_out(sums, list factor, double threshold):
+def shared_out(sums, factor, double threshold):
     """Sums of gradients, of which Table.reclass takes the half where a binary model becomes one of several classes.
 
     It is the weight that halves, and so what is above the threshold; what is below stays.

@@ -102,7 +102,7 @@ cdef class Shrinking(Lazy):
                 w[self.classes] = 0
         self.shrinkage = 0
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         self.fold()    # half a weight does not shrink by half
         Lazy.reclass(self, source, factor)
 

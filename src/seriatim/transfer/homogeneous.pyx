@@ -85,7 +85,7 @@ cdef class Ensemble(Linear):
             self.updates += 1
         return vote
 
-    def reclass(self, list source, list factor):
+    def reclass(self, source, factor):
         """The only label so far is the other one: -w, and v was right where it seemed wrong."""
         Linear.reclass(self, source, factor)
         self.odds, self.turned = self.turned, self.odds
