@@ -272,6 +272,7 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Model:
         expect(good, "the labels and their codes disagree")
         expect(codes or not numbers.get("t"), "examples have been learned, and no label was seen")
         state |= {"labels": labels, "codes": codes}
+    expect(names is None or columns <= len(names), f"{columns} columns for {len(names or ())} names")
     known_columns = max(columns, len(names or ()), getattr(model, "n_features", None) or 0)
     for one in {name.rpartition(".")[0] for name in (*numbers, *tensors)}:  # the model, or those within it
         own = f"{one}." if one else ""

@@ -477,8 +477,8 @@ cdef class Linear(Learner):
         if self.table.rows != rows:
             raise ModelError(f"the feature table has {rows} records; expected {self.table.rows}")
         Learner.restore(self, state)
-        if not self.scale > 0:
-            raise ModelError(f"the scale is {self.scale}; it must be above 0")
+        if not (self.scale > 0 and self.total >= 0):    # of norm2, a running sum, rounding may leave less than 0
+            raise ModelError(f"a scale of {self.scale}, and {self.total} as the sum of scales, which are above 0")
         for name, _, _ in self.table.fields:
             self.table.set(name, np.ascontiguousarray(state[name], dtype=np.float64))
 

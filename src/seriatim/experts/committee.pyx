@@ -14,6 +14,7 @@ from seriatim.core.vocabulary cimport Vocabulary
 from seriatim.experts.mixture cimport Mixture
 
 from seriatim.core.loss import LOSSES
+from seriatim.errors import ModelError
 
 cdef double LARGEST = 1e300    # of losses, which are divided by one another
 
@@ -265,4 +266,6 @@ cdef class Committee(Learner):
         for i, learner in enumerate(self.learners):
             own = f"{i}."
             learner.restore({name.removeprefix(own): value for name, value in state.items() if name.startswith(own)})
+            if learner.t > self.t:
+                raise ModelError(f"a learner has had {learner.t} rounds of {self.t}")
         self.updated = 0 if self.first is None else self.first.updates()

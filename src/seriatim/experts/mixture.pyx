@@ -6,6 +6,7 @@ from libc.math cimport exp
 
 import numpy as np
 
+from seriatim.core.rows import LIMIT
 from seriatim.errors import ModelError
 
 cdef Py_ssize_t BETWEEN_SIGNALS = 1 << 16
@@ -136,5 +137,8 @@ cdef class Mixture:
             setattr(self, name, arrays[name])
         if n and not (np.min(self.total) >= 0 and self.loss >= 0):
             raise ModelError("a sum of losses is below 0")
+        # None is above 1, times an importance; the rest is for rounding.
+        if n and max(np.max(self.total), self.loss) > 1.001 * LIMIT * t:
+            raise ModelError(f"a sum of losses is more than {t} rounds can have")
         if n:
             self.weigh()

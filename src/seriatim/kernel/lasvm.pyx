@@ -390,7 +390,8 @@ cdef class Lasvm(Machine):
         alphas = state["alpha"]
         if not self.unrest >= 0:
             raise ModelError("the unrest of a machine is not below 0")
-        if not ((alphas[:, LABEL] != 0) & (alphas[:, BORN] >= 1)).all() or self.seeded not in (0, 1):
+        born = alphas[:, BORN]
+        if not ((alphas[:, LABEL] != 0) & (born >= 1) & (born <= self.t)).all() or self.seeded not in (0, 1):
             raise ModelError("the support vectors have labels or rounds that they cannot have")
         if np.count_nonzero(alphas[:, WAITS]) != self.waiting_rows or not np.isin(alphas[:, WAITS], (0, 1)).all():
             raise ModelError(f"{self.waiting_rows} rows wait, and others are marked so")

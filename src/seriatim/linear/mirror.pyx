@@ -1,5 +1,6 @@
 """Mirror descent: gradient steps in the dual, mapped back to weights."""
 
+from libc.float cimport DBL_MIN
 from libc.math cimport INFINITY, exp, fabs, fmax, log, pow, sqrt
 
 from seriatim.core.learner cimport MarginLearner
@@ -7,7 +8,7 @@ from seriatim.core.loss cimport Gradient, rate
 from seriatim.core.row cimport dot, record, value
 
 from seriatim.core.loss import LOSSES, SCHEDULES
-from seriatim.errors import DataError, ParameterError
+from seriatim.errors import DataError, ModelError, ParameterError
 from seriatim.estimator import Classifier
 from seriatim.parameters import Choice, Flag, Number, decades, powers
 
@@ -40,7 +41,7 @@ cdef class Euclidean(MarginLearner):
 
     cdef void end_round(self) noexcept nogil:
         if self.leader:
-            self.scale = rate(self.gradient.schedule, self.gradient.eta, self.t + 1)
+            self.scale = fmax(rate(self.gradient.schedule, self.gradient.eta, self.t + 1), DBL_MIN)
 
 
 cdef inline double larger(double a, double b) noexcept nogil:
@@ -217,6 +218,11 @@ cdef class Linked(Linear):
                 self.settle()
         self.end_round()
 
+    def restore(self, state):
+        Linear.restore(self, state)
+        if not (self.sum >= 0 and self.peak >= 0 and self.grain > 0):
+            raise ModelError("a sum or the grain is not one that entries of theta can have")
+
     def reclass(self, source, factor):
         """Where w becomes -w/2 and +w/2, theta does what that asks of it."""
         self.fold()
@@ -236,7 +242,7 @@ cdef class PNorm(Linked):
         Linked.__init__(self, P_NORM, average, p)
 
     cdef double factor(self) noexcept nogil:
-        return self.grain * pow(self.sum, 2 / self.p - 1) if self.sum > 0 else 1
+        return fmax(self.grain * pow(self.sum, 2 / self.p - 1), DBL_MIN) if self.sum > 0 else 1
 
 
 cdef class PNormDescent(PNorm):
@@ -256,7 +262,7 @@ cdef class PNormDescent(PNorm):
 
     cdef double factor(self) noexcept nogil:
         cdef double eta = rate(self.gradient.schedule, self.gradient.eta, self.t + 1) if self.leader else 1
-        return eta * PNorm.factor(self)
+        return fmax(eta * PNorm.factor(self), DBL_MIN)
 
     cdef void end_round(self) noexcept nogil:
         if self.leader and self.gradient.schedule:
@@ -277,7 +283,7 @@ cdef class Simplex(Linked):
         return self.U * self.gradient.step(1 - margin, self.t, self.weight)
 
     cdef double factor(self) noexcept nogil:
-        return self.U / self.sum if self.sum > 0 else 1
+        return fmax(self.U / self.sum, DBL_MIN) if self.sum > 0 else 1
 
 
 class MirrorDescent(Classifier):

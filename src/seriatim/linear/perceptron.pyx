@@ -253,8 +253,12 @@ cdef class Votes(MarginLearner):
         self.rows.restore(state)
         self.count = vectors.shape[0]
         downs = range(-1, 0) if self.classes == 1 else range(self.classes)
-        if vectors.shape[1] != 4 or self.count != self.rows.n:
-            raise ModelError("the vectors and the rows that made them differ in number")
+        if vectors.shape[1] != 4 or self.count != self.rows.n or self.count > self.updates:
+            raise ModelError("the vectors, the rows that made them and the updates differ in number")
+        if not ((state["row_norm2"] >= 0).all() and (state["row_constant"] == self.constant).all()):
+            raise ModelError("a kept row has a norm or a constant that rows of this model do not have")
+        if np.sum(state["vectors"][:, 3]) > self.t:
+            raise ModelError(f"the vectors have more votes than there were rounds, {self.t}")
         larger = <Vector*> realloc(self.vectors, max(self.count, 1) * sizeof(Vector))
         if larger == NULL:
             raise MemoryError(f"no memory for {self.count} vectors")
@@ -262,7 +266,7 @@ cdef class Votes(MarginLearner):
         for k in range(self.count):
             up, down, votes = int(vectors[k, 1]), int(vectors[k, 2]), int(vectors[k, 3])
             whole = (up, down, votes) == (vectors[k, 1], vectors[k, 2], vectors[k, 3])
-            if not (whole and 0 <= up < self.classes and down in downs and 1 <= votes <= self.t):
+            if not (whole and 0 <= up < self.classes and down in downs and up != down and votes >= 1):
                 raise ModelError(f"vector {k} is not one that this model can have")
             self.vectors[k] = Vector(vectors[k, 0], up, down, votes)
 

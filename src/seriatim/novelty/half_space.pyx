@@ -199,8 +199,8 @@ cdef class Forest(Learner):
         if state["mass"].shape != shape or state["latest"].shape != shape or not 1 <= records <= 1 << 28:
             raise ModelError(f"masses of shape {state['mass'].shape} for trees of {shape}")
         if records > 1:
-            if min(np.min(state["mass"]), np.min(state["latest"])) < 0:
-                raise ModelError("a mass is below 0")
+            if not all(((0 <= state[name]) & (state[name] <= LARGEST)).all() for name in ("mass", "latest")):
+                raise ModelError(f"a mass is below 0 or beyond {LARGEST:g}")
             self.plant(records - 1)
             self.mass, self.latest = (np.array(state[name], dtype=np.float64) for name in ("mass", "latest"))
 

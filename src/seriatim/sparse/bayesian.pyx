@@ -342,6 +342,8 @@ cdef class Posterior(Linear):
                 raise ModelError(f"the active features do not ascend from 0 to less than {records}")
             if not 0 < len(active) <= self.capacity or active[0] != 0:
                 raise ModelError(f"{len(active)} active features of {records} records; memory={self.memory}")
+            if np.count_nonzero(state["w"]) != np.count_nonzero(state["w"][active]):
+                raise ModelError("a feature that is not active has a weight")
             for row in active[1:].tolist():
                 self.enter(row, self.active)
         if psi.shape[0] != self.active * (self.active + 1) // 2:

@@ -129,6 +129,8 @@ cdef class AdaptiveDual(Dual):
     The table keeps eta / H_j, and the state does not.
     """
 
+    SUMS = ("S",)
+
     cdef double delta
 
     def __init__(self, Gradient gradient, double lam, double delta):

@@ -678,8 +678,8 @@ cdef class SecondOrder(Selection):
         index, told = state["index"], state["sigma"]
         if not ascend(index, state["records"]):
             raise ModelError(f"the numbers of the records do not ascend from 0 to less than {state['records']}")
-        if told.shape != (len(index), self.classes) or not (told > 0).all():
-            raise ModelError("there is not a variance above 0 for each record and class")
+        if told.shape != (len(index), self.classes) or not ((told > 0) & (told <= 1)).all():
+            raise ModelError("there is not a variance above 0 and up to 1 for each record and class")
         self.grow(state["records"])    # or a LimitError, before there are arrays of that size
         sigma = np.ones((state["records"], self.classes))
         sigma[index] = told

@@ -97,7 +97,7 @@ cdef class LargestWeight(Proximal):
             top = size if size > top else top
         if sum > by:    # Newton's steps towards sum_j [|w_j| - most]+ = by, from below: they end after finitely many
             next = fmax(0, top - by)
-            while next > most or most == 0:
+            while True:
                 most, excess, n = next, 0, 0
                 for i in range(weights):
                     size = fabs(w[i])
@@ -107,6 +107,8 @@ cdef class LargestWeight(Proximal):
                 if n == 0:
                     break
                 next = most + (excess - by) / n
+                if not next > most:
+                    break
         for i in range(weights):
             if fabs(w[i]) > most:
                 w[i] = most if w[i] > 0 else 0 - most
@@ -180,6 +182,8 @@ cdef class AdaptiveSoft(Shrinking):
 
     H_j stays what the last step of the feature has made it. The table keeps 1 / H_j, and the state does not.
     """
+
+    SUMS = (*Shrinking.SUMS, "S")
 
     cdef double lam, delta
 

@@ -28,6 +28,8 @@ cdef class Leader(Lazy):
 
     cdef double alpha, beta, l1, l2
 
+    SUMS = ("n",)    # of squares
+
     def __init__(self, Gradient gradient, double alpha, double beta, double l1, double l2):
         Lazy.__init__(self, gradient, (("w", 0.0, True), ("z", 0.0, True), ("root", 0.0, False), ("n", 0.0, False)), 1)
         self.alpha, self.beta, self.l1, self.l2 = alpha, beta, l1, l2

@@ -28,6 +28,7 @@ cdef class Lazy(Linear):
     """
 
     NUMBERS = Learner.NUMBERS
+    SUMS = ()    # fields that are never below 0
 
     def __init__(self, Gradient gradient, tuple fields, Py_ssize_t read, bint regression=False):
         self.table, self.read = Table(fields), read
@@ -139,6 +140,8 @@ cdef class Lazy(Linear):
             raise ModelError(f"the numbers of the records do not ascend from 0 to less than {records}")
         if any(state[name].shape != (len(index), columns) for name in told):
             raise ModelError("the fields of the feature table differ in shape")
+        if any((state[name] < 0).any() for name in self.SUMS):
+            raise ModelError(f"a number of {' or '.join(self.SUMS)} is below 0")
         self.grow(records)    # the learner's own, for it may have more beside the table that grows with it
         for f, (name, _, _) in enumerate(self.table.fields):
             if name in told:

@@ -11,7 +11,7 @@ from seriatim.core.row cimport Row, record, value
 from seriatim.sparse.lazy cimport soft
 
 from seriatim.core.loss import LOSSES, SCHEDULES
-from seriatim.errors import ParameterError
+from seriatim.errors import ModelError, ParameterError
 from seriatim.estimator import Classifier, Regressor
 from seriatim.parameters import Choice, Flag, Number, powers
 
@@ -46,6 +46,7 @@ cdef class Shrinking(Lazy):
     """
 
     NUMBERS = (*Lazy.NUMBERS, "shrinkage")
+    SUMS = ("before",)
 
     def __init__(self, Gradient gradient, double theta=inf, bint rounding=False, bint regression=False,
                  tuple companions=(), Py_ssize_t read=2):
@@ -101,6 +102,11 @@ cdef class Shrinking(Lazy):
                 w[0] = self.now(w) + 0.0    # a zero has no sign
                 w[self.classes] = 0
         self.shrinkage = 0
+
+    def restore(self, state):
+        Lazy.restore(self, state)
+        if not np.max(state["before"], initial=0.0) <= self.shrinkage:
+            raise ModelError(f"a weight has shrunk further than all, by more than {self.shrinkage}")
 
     def reclass(self, source, factor):
         self.fold()    # half a weight does not shrink by half
