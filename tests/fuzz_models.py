@@ -667,7 +667,7 @@ def task_of_model(model: Any) -> str:
 
 
 def acts_of_market(model: Any) -> Iterator[Callable[[], Any]]:
-    weights = model.weights_ if model._learner is not None else None
+    weights = model.weights_ if model._learner is not None and model._learner.t else None
     n = 3 if weights is None else len(weights)
     day = np.linspace(0.9, 1.1, n)
     yield lambda: model.learn_one(day)

@@ -148,7 +148,10 @@ cdef class Projection(Machine):
         return array
 
     def inverse_matrix(self):
-        half = np.linalg.inv(self.factor_matrix())
+        try:
+            half = np.linalg.inv(self.factor_matrix())
+        except np.linalg.LinAlgError:
+            raise ModelError("the kernel matrix of the support vectors has no inverse, but for rounding") from None
         return half.T @ half
 
     def check_memory(self):

@@ -1,5 +1,8 @@
 """The soft-margin support vector machine, learned online."""
 
+from libc.float cimport DBL_MIN
+from libc.math cimport fmax
+
 from seriatim.core.learner cimport MarginLearner
 
 from seriatim.estimator import Classifier
@@ -22,7 +25,7 @@ cdef class SubgradientSVM(MarginLearner):
         return self.weight * self.scale if margin < 1 else 0
 
     cdef void end_round(self) noexcept nogil:
-        self.scale = 1 / (self.lam * (self.t + self.lead))
+        self.scale = fmax(1 / (self.lam * (self.t + self.lead)), DBL_MIN)
 
 
 class SoftSVM(Classifier):
