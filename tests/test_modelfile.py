@@ -383,6 +383,14 @@ def selected() -> SOFS:
     return SOFS(2).partial_fit(rows(), [0, 1] * 30)
 
 
+def committee():
+    return seriatim.Hedge([PA(), Perceptron()]).partial_fit(rows(), np.array(["ham", "spam"] * 30))
+
+
+def scaled() -> PA:
+    return PA(features={"normalize": "standard"}).partial_fit(rows(), np.array(["ham", "spam"] * 30))
+
+
 def mostly_zeros() -> PA:
     X = np.zeros((60, 700))
     X[:, [2, 400, 699]] = rows(columns=3)
@@ -624,6 +632,30 @@ DAMAGE = {
     "a support vector with a value that no row has": (budgeted, array("row_value", at(1e60)), "beyond"),
     "more support vectors than the budget": (budgeted, put("parameters", "budget", 3), "budget"),
     "coefficients of fewer support vectors": (budgeted, array("alpha", lambda a: a[:-1]), "coefficients"),
+    "a kept row with a norm below 0": (voted, array("row_norm2", at(-1.0)), "norm"),
+    "a kept row with a constant of another model": (voted, array("row_constant", at(0.5)), "constant"),
+    "more votes than rounds": (
+        voted,
+        array("vectors", lambda v: np.column_stack([v[:, :3], np.full(len(v), 40.0)])),
+        "votes",
+    ),
+    # numbers that sums, shares and counts never are
+    "a sum of squares below 0": (lazily(seriatim.FTRL), array("n", at(-1.0, 0, 0)), "below 0"),
+    "a weight that shrank further than all": (lazily(TruncatedGradient), array("before", at(9e9, 0, 0)), "shrunk"),
+    "a variance that grew": (lazily(SOFS, k=4), array("sigma", at(2.0, 0, 0)), "variance"),
+    "a sum of scales below 0": (binary, put("numbers", "total", -1.0), "scale"),
+    "an entry without a grain": (lazily(seriatim.ALMA), put("numbers", "grain", -1.0), "grain"),
+    "a row that came after the last": (lazily(seriatim.LASVM), array("alpha", at(61.0, 0, 3)), "rounds"),
+    "a learner with more rounds than its committee": (committee, put("numbers", "0.t", 61), "rounds of 60"),
+    "losses beyond all rounds": (committee, array("losses", at(1e60)), "losses"),
+    "a mean beyond all values": (scaled, array("scaling.mean", at(1e60)), "mean"),
+    "a spread of one value": (scaled, all_of(array("scaling.count", at(1.0))), "spread"),
+    "more columns than names": (named, put("columns", 9), "names"),
+    "columns before the first example": (
+        lambda: PA(),
+        put("columns", 3),
+        "not learned",
+    ),
     "a width for a kernel that has one": (budgeted, put("numbers", "width", 2.0), "width"),
     "a scale of 0 of a kernel machine": (budgeted, put("numbers", "scale", 0.0), "scale"),
     "no kernel of that name": (budgeted, put("parameters", "kernel", "gausian"), "kernel"),
