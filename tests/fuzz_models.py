@@ -59,7 +59,12 @@ TINY: dict[str, dict[str, Any]] = {
     "Anticor": {"window": 4},
     "OMDL": {"kernels": [Gaussian(1.0), Linear()]},
 }
-PLAIN = {"BayesianSparse": [{"memory": None}], "HalfSpaceTrees": [{"n_features": 5}], "EG": [{"n_features": None}]}
+PLAIN = {
+    "BayesianSparse": [{"memory": None}],
+    "HalfSpaceTrees": [{"n_features": 5}],
+    "EG": [{"n_features": None}],
+    "CSPA": [{"rho": {(0, 1): 4.0}}],
+}
 
 WHOLE = [0, 1, 2, 3, 7, 16, 17, 1000, 2**16, 2**20, 2**24, 2**28, 2**31 - 2, 2**31 - 1, 2**31, 2**32, 2**53, 2**61,
          2**62 - 1, 2**62, 2**63 - 1, 2**63, 2**64, -1, -2, -(2**31), -(2**63), 10**30]  # fmt: skip

@@ -143,6 +143,12 @@ def test_parameters_of_every_type_of_number(tmp_path, eta):
     assert returned(Perceptron(eta=eta).partial_fit(rows(), [0, 1] * 30), tmp_path).eta == eta
 
 
+def test_costs_come_back_as_they_were(tmp_path):
+    for rho in (None, {}, {("ham", "spam"): 5.0, ("spam", "ham"): 0.5}):
+        model = seriatim.CSPA(rho=rho).partial_fit(rows(), np.array(["ham", "spam"] * 30))
+        assert bits(returned(model, tmp_path)) == bits(model)
+
+
 def test_feature_names(tmp_path):
     names = ["", "ü", "a\nb", "a b", '"', "\\", "\x00", "语", "x" * 10_000, "\ud800"]
     model = PA()

@@ -237,12 +237,14 @@ class Costs(Parameter):
         costs = self.of(value)
         return costs.tolist() if isinstance(costs, np.ndarray) else [[[*pair], cost] for pair, cost in costs.items()]
 
+    def restored(self, plain: Any, arrays: dict[str, np.ndarray]) -> Any:
+        pairs = isinstance(plain, list) and all(isinstance(one, list) and isinstance(one[0], list) for one in plain)
+        return {tuple(pair): cost for pair, cost in plain} if pairs else plain
+
     def of(self, value: Any) -> dict[tuple[Any, Any], float] | np.ndarray:
         """Costs by pair, or the matrix of them; an error for what is neither."""
         if value is None:
             return {}
-        if isinstance(value, list) and all(isinstance(item, list) and isinstance(item[0], list) for item in value):
-            value = {tuple(pair): cost for pair, cost in value}  # as `plain` has it
         if not isinstance(value, dict):
             matrix = np.asarray(value)
             if matrix.dtype.kind not in "fiu" or matrix.ndim != 2 or not 2 <= len(matrix) == matrix.shape[1]:
