@@ -9,6 +9,7 @@ from seriatim.portfolio.growth cimport Growth
 from seriatim.portfolio.learner cimport Learner, pointer
 
 from seriatim.errors import ModelError
+from seriatim.portfolio.learner import LEAST, LOG_MOST, MOST, expect_range
 from seriatim.portfolio.strategy import Strategy
 
 
@@ -74,6 +75,10 @@ cdef class Best(Learner):
         self.grown = pointer(self.arrays["grown"])
         return 0
 
+    def check(self):
+        Learner.check(self)
+        expect_range("grown", self.arrays["grown"], -LOG_MOST * self.t, LOG_MOST * self.t)
+
     cdef int learn(self, const double* x) except -1:
         cdef Py_ssize_t j, best = 0
         for j in range(self.m):
@@ -131,8 +136,9 @@ cdef class History(Learner):
 
     def restore(self, dict state):
         history = state["history"]
-        if history.shape != (state["t"], len(state["b"])) or not (history > 0).all():
+        if history.shape != (state["t"], len(state["b"])):
             raise ModelError(f"the history has shape {history.shape} after {state['t']} days")
+        expect_range("the history", history, LEAST, MOST)
         Learner.restore(self, state | {"history": history[:0]})
         self.t = 0
         self.reserve(len(history))

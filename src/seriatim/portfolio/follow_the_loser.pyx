@@ -8,8 +8,9 @@ import numpy as np
 from seriatim.portfolio.learner cimport Learner, aligned, pointer
 from seriatim.portfolio.projection cimport project_simplex
 
-from seriatim.errors import ModelError, ParameterError
+from seriatim.errors import ParameterError
 from seriatim.parameters import Choice, Flag, Number
+from seriatim.portfolio.learner import LEAST, LOG_MOST, MOST, expect_portfolios, expect_range
 from seriatim.portfolio.strategy import Strategy
 
 
@@ -59,7 +60,7 @@ cdef class Reverting(Learner):
         """OLMAR's step: b.x is to be epsilon at least."""
         cdef double spread = self.spread(x), short = epsilon - dot(self.m, self.b, x)
         if spread > 0 and short > 0:
-            self.go(x, short / spread)
+            self.go(x, fmin(short / spread, 1e100))
 
 
 # ---- passive-aggressive mean reversion
@@ -134,8 +135,7 @@ cdef class ConfidenceWeighted(Reverting):
 
     def check(self):
         Reverting.check(self)
-        if not (self.arrays["variance"] > 0).all():
-            raise ModelError("a variance is not above 0")
+        expect_range("the variances", self.arrays["variance"], 1e-300, 1)
 
     cdef int bind(self) except -1:
         Learner.bind(self)
@@ -242,6 +242,16 @@ cdef class MovingAverage(Reverting):
         self.last = pointer(self.arrays["last"])
         return 0
 
+    def check(self):
+        Reverting.check(self)
+        days = min(self.t, self.window)
+        expect_range("the last days", self.arrays["last"][:days], *self.limits())
+        expect_range("days that have not been", self.arrays["last"][days:], 0, 0)
+
+    def limits(self):
+        """Of the numbers that are kept of a day."""
+        return LEAST, MOST
+
     cdef void keep(self, const double* x) noexcept nogil:
         memmove(self.last + self.m, self.last, (self.window - 1) * self.m * sizeof(double))
         memcpy(self.last, x, self.m * sizeof(double))
@@ -279,6 +289,10 @@ cdef class SmoothedAverage(Reverting):
     def begin(self):
         Reverting.begin(self)
         self.arrays["average"][:] = 1
+
+    def check(self):
+        Reverting.check(self)
+        expect_range("the averages", self.arrays["average"], 0, 1e100)
 
     cdef int bind(self) except -1:
         Learner.bind(self)
@@ -345,10 +359,8 @@ cdef class Median(MovingAverage):
         self.sum = self.new + self.m
         self.sorted = self.sum + self.m
 
-    def check(self):
-        MovingAverage.check(self)
-        if not (self.arrays["last"][:self.t] > 0).all():
-            raise ModelError("a price is not above 0")
+    def limits(self):
+        return 1e-200, 1e150    # its squares are in range
 
     cdef int learn(self, const double* x) except -1:
         cdef Py_ssize_t i, j
@@ -359,7 +371,7 @@ cdef class Median(MovingAverage):
             high = fmax(high, self.last[j])
         if not 1e-60 < high < 1e60:
             for i in range(self.window * self.m):
-                self.last[i] /= high
+                self.last[i] = fmin(fmax(self.last[i] / high, 1e-200), 1e150) if self.last[i] > 0 else 0
         for j in range(self.m):
             self.last[j] = fmax(self.last[j], 1e-200)
         if self.t < self.window:
@@ -536,10 +548,12 @@ cdef class AntiCorrelated(Learner):
     def check(self):
         Learner.check(self)
         for name, array in self.arrays.items():
-            if (name.endswith("held") and (array < 0).any()) or (name.endswith("wealth") and not (array > 0).all()):
-                raise ModelError(f"{name} is not above 0")
-            if name.endswith("held") and array.size and abs(array.sum(axis=1) - 1).max() > 1e-6:
-                raise ModelError(f"{name} holds what is no portfolio")
+            if name.endswith("held"):
+                expect_portfolios(name, array)
+            elif name.endswith("wealth"):
+                expect_range(name, array, 1e-300, 1 + 1e-6)
+            elif name.endswith("logs"):
+                expect_range(name, array, -LOG_MOST, LOG_MOST)
 
     cdef int bind(self) except -1:
         Learner.bind(self)

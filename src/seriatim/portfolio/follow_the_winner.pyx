@@ -1,7 +1,7 @@
 """More of what did well: universal portfolios, exponentiated gradient, online Newton steps."""
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport INFINITY, exp, fmax, log
+from libc.math cimport INFINITY, exp, fmax, fmin, log
 from libc.string cimport memcpy, memset
 
 import numpy as np
@@ -12,6 +12,7 @@ from seriatim.portfolio.projection cimport quadratic
 
 from seriatim.errors import LimitError, ModelError
 from seriatim.parameters import Number, decades
+from seriatim.portfolio.learner import expect_portfolios, expect_range
 from seriatim.portfolio.strategy import Strategy
 
 MOST = 1 << 26    # numbers of the portfolios that are drawn
@@ -62,7 +63,7 @@ cdef class Universal(Learner):
         return i // (4 * LANES) * 4 * LANES + i % 4 * LANES + i // 4 % LANES
 
     def shapes(self, m):
-        return {"b": (m,), "logs": (self.stride,), "grown": (self.stride,)}
+        return {"b": (m,), "logs": (self.stride * (m > 0),), "grown": (self.stride * (m > 0),)}
 
     def start(self, Py_ssize_t m):
         cdef Py_ssize_t i
@@ -137,12 +138,15 @@ cdef class Universal(Learner):
 
     def check(self):
         Learner.check(self)
-        if self.m:
-            places = [self.place(i) for i in range(self.samples)]
-            grown = self.arrays["grown"]
-            if not (grown[places] > 0).all() or np.count_nonzero(grown) > self.samples:
-                raise ModelError("a portfolio has no wealth, or one that was not drawn has")
-            self.rebase()
+        drawn = np.zeros(self.stride, dtype=bool)
+        drawn[[self.place(i) for i in range(self.samples)]] = True
+        grown, logs = self.arrays["grown"], self.arrays["logs"]
+        if grown[~drawn].any() or logs[~drawn].any():
+            raise ModelError("a portfolio that was not drawn has wealth")
+        # Since the last fold each of up to FOLD days has been one of a growth by 10 at most.
+        expect_range("grown", grown[drawn], 5e-324, 1.01 * 10.0**min((self.t - 1) % FOLD + 1, 256))
+        expect_range("logs", logs, -600.0 * (self.t + 1), 600.0 * (self.t + 1))
+        self.rebase()
 
     cdef void transform(self, const double* x, double* out) noexcept nogil:
         """A day, as the portfolios are kept."""
@@ -248,6 +252,14 @@ cdef class Exponentiated(Learner):
     def shapes(self, m):
         return {"b": (m,), "logs": (m,)}
 
+    def check(self):
+        Learner.check(self)
+        logs = self.arrays["logs"]
+        expect_range("logs", logs, -1e300, 0)
+        shares = np.exp(logs)
+        if logs.max() != 0 or np.abs(shares / shares.sum() - self.arrays["b"]).max() > 1e-6:
+            raise ModelError("logs are not those of the portfolio, less the largest")
+
     cdef int bind(self) except -1:
         Learner.bind(self)
         self.logs = pointer(self.arrays["logs"])
@@ -257,10 +269,10 @@ cdef class Exponentiated(Learner):
         cdef Py_ssize_t j
         cdef double grown = dot(self.m, self.b, x), top = -INFINITY, sum = 0
         for j in range(self.m):
-            self.logs[j] += self.eta * (x[j] / grown)
+            self.logs[j] += fmin(self.eta * (x[j] / grown), 1e300)
             top = fmax(top, self.logs[j])
         for j in range(self.m):
-            self.logs[j] -= top
+            self.logs[j] = fmax(self.logs[j] - top, -1e300)
             self.b[j] = exp(self.logs[j])
             sum += self.b[j]
         for j in range(self.m):
@@ -323,9 +335,12 @@ cdef class Newton(Learner):
 
     def check(self):
         Learner.check(self)
-        p = self.arrays["p"]
-        if self.m and ((p < 0).any() or abs(p.sum() - 1) > 1e-6):
-            raise ModelError("p is no portfolio")
+        A = self.arrays["A"]
+        expect_portfolios("p", self.arrays["p"])
+        expect_range("c", self.arrays["c"], 0, 1.01e100 * self.t)
+        expect_range("A", A, 0, 1.01e200 * self.t)
+        if (A != A.T).any() or np.diagonal(A).min() < 1:
+            raise ModelError("A is not I and a sum of squares")
 
     cdef int learn(self, const double* x) except -1:
         cdef Py_ssize_t i, j, m = self.m
@@ -337,7 +352,7 @@ cdef class Newton(Learner):
             for j in range(m):
                 self.A[i * m + j] += g * (x[j] / grown)
         for j in range(m):    # A q = delta c, so that no system need be solved for q
-            aim[j] = self.delta * (1 + 1 / self.beta) * self.c[j]
+            aim[j] = fmin(self.delta * (1 + 1 / self.beta) * self.c[j], 1e150)
         quadratic(self.A, aim, self.p, m, self.room, self.places)    # A >= I is definite
         for j in range(m):
             self.b[j] = (1 - self.eta) * self.p[j] + self.eta / m

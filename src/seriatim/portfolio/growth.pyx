@@ -105,12 +105,14 @@ cdef class Growth:
                     for h in range(k + 1):
                         self.hessian[k * s + h] += ridge    # nothing on the steps, and what makes it definite
                     self.hessian[k * s + k] *= 1 + 1e-13
-                while not factor(self.hessian, s):    # assets that were one another's mixtures on these days
+                while not factor(self.hessian, s) and ridge < 1e300:    # mixtures of one another on these days
                     for k in range(s):
                         for h in range(k + 1):
                             self.hessian[k * s + h] = ridge + share * dot(n, self.ratios + k * n, self.ratios + h * n)
                         self.hessian[k * s + k] += 1e-9 * ridge
                     ridge *= 10
+                if not ridge < 1e300:    # numbers that nothing makes definite
+                    break
                 solve(self.hessian, s, self.ones)
                 slope = sums = 0
                 for k in range(s):

@@ -8,6 +8,10 @@ import numpy as np
 from seriatim.errors import ModelError
 
 
+# Of a relative that a market accepts, and of its logarithm.
+LEAST, MOST, LOG_MOST = 1e-50, 1e50, 116.0
+
+
 cdef extern from "sums.h":
     double dot(Py_ssize_t n, const double* a, const double* x) noexcept nogil
     void count_relatives(Py_ssize_t n, const double* x, long long* missing, long long* low, long long* high,
@@ -97,13 +101,25 @@ cdef class Learner:
             if state[name].shape != array.shape:
                 raise ModelError(f"{name} has shape {state[name].shape}; expected {array.shape}")
             array[...] = state[name]
-        self.check()
+        if (self.t > 0) != (self.m > 0):
+            raise ModelError(f"{self.m} assets after {self.t} days")
+        if self.m:
+            self.check()
 
     def check(self):
-        """A state that came from elsewhere is one that days could have led to."""
-        b = self.arrays["b"]
-        if (self.t > 0) != (self.m > 0) or (self.m and ((b < 0).any() or abs(b.sum() - 1) > 1e-6)):
-            raise ModelError(f"b is no portfolio after {self.t} days")
+        """A state that came from elsewhere is one that days could have led to: solvers rely on it to come to an end."""
+        expect_portfolios("b", self.arrays["b"])
+
+
+def expect_portfolios(str name, array):
+    if array.size and ((array < 0).any() or abs(array.sum(axis=-1) - 1).max() > 1e-6):
+        raise ModelError(f"{name} is no portfolio")
+
+
+def expect_range(str name, array, double least, double most):
+    """A ModelError for numbers that days within the limits could not have led to."""
+    if array.size and not least <= array.min() <= array.max() <= most:
+        raise ModelError(f"{name} goes from {array.min():g} to {array.max():g}; expected {least:g} to {most:g}")
 
 
 def settle(const double[:, ::1] X, const double[:, ::1] B, double cost):

@@ -13,6 +13,7 @@ from seriatim.portfolio.learner cimport Learner, pointer, uniform
 
 from seriatim.errors import ModelError
 from seriatim.parameters import Choice, Number
+from seriatim.portfolio.learner import LEAST, LOG_MOST, MOST, expect_portfolios, expect_range
 from seriatim.portfolio.strategy import Strategy
 
 cdef double TOLERANCE = 5e-13    # of the growth a day
@@ -90,13 +91,14 @@ cdef class Matching(Learner):
     def restore(self, dict state):
         cdef Py_ssize_t days = state["t"], i
         history = state["history"]
-        if history.shape != (days, len(state["b"])) or not (history > 0).all():
+        if history.shape != (days, len(state["b"])):
             raise ModelError(f"the history has shape {history.shape} after {days} days")
+        expect_range("the history", history, LEAST, MOST)
         Learner.restore(self, state | {"history": history[:0]})
         if not days:
             return
-        if (self.arrays["portfolios"] < 0).any() or abs(self.arrays["portfolios"].sum(axis=1) - 1).max() > 1e-6:
-            raise ModelError("an expert has no portfolio")
+        expect_portfolios("the portfolio of an expert", self.arrays["portfolios"])
+        expect_range("the logarithms of wealth", self.arrays["wealth"], -LOG_MOST * days, LOG_MOST * days)
         self.t = 0
         self.reserve(days)
         self.arrays["history"][:days] = history

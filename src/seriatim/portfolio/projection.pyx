@@ -67,12 +67,16 @@ cdef void solve(const double* L, Py_ssize_t n, double* v) noexcept nogil:
 
 
 cdef int quadratic(const double* A, const double* c, double* b, Py_ssize_t m, double* work, int* free) noexcept nogil:
-    """The portfolio that minimises b'Ab/2 - c'b, from the portfolio b; -1 if A is not positive definite.
+    """The portfolio that minimises b'Ab/2 - c'b, from the portfolio b.
+
+    -1 where A is not positive definite, and b has come as far as could be, or where c is so large that the sum of b is
+    lost in rounding, and b is uniform.
 
     Where b may be positive, it solves A b + lam = c with sum 1; what would be negative leaves, what has a gradient
     below that of the others enters. work has room for m (m + 3) numbers, free for m.
     """
     cdef Py_ssize_t i, j, n, worst, _turn
+    cdef int status = 0
     cdef double lam, step, least, slope, sums, ones, size = 0
     cdef double* H = work
     cdef double* y = work + m * m
@@ -90,7 +94,8 @@ cdef int quadratic(const double* A, const double* c, double* b, Py_ssize_t m, do
             y[i] = c[free[i]]
             v[i] = 1
         if not factor(H, n):
-            return -1
+            status = -1
+            break
         solve(H, n, y)
         solve(H, n, v)
         sums = ones = 0
@@ -131,9 +136,11 @@ cdef int quadratic(const double* A, const double* c, double* b, Py_ssize_t m, do
     sums = 0
     for j in range(m):
         sums += b[j]
+    if not 0.5 < sums < 2:
+        status = -1
     for j in range(m):
-        b[j] /= sums
-    return 0
+        b[j] = b[j] / sums if 0.5 < sums < 2 else 1.0 / m
+    return status
 
 
 def numbers(given):
