@@ -360,7 +360,8 @@ cdef class Dictionary(Representation):
         self.grow(D.shape[1] + 1)
         self.waiting.restore({name: state[f"waiting.{name}"] for name in ("start", "index", "value")}, self.columns)
         if (min(self.batches, self.draws, self.known) < 0 or self.known > self.columns
-                or self.waiting.n >= self.batch or self.t != self.batches * self.batch + self.waiting.n):
+                or self.waiting.n >= self.batch or self.t != self.batches * self.batch + self.waiting.n
+                or self.updates > self.t - self.waiting.n):
             raise ModelError("the rows, the batches and the columns do not add up")
         for k in range(n):
             for i in range(self.columns):

@@ -181,7 +181,7 @@ cdef class RatingLearner:
         # A user and an item are known by a rating.
         if max(self.users, self.items) > self.t or (self.t > 0) != (min(self.users, self.items) > 0):
             raise ModelError(f"{self.users} users and {self.items} items in {self.t} ratings")
-        self.rated.restore(state, self.users, self.items, 0, 3)
+        self.rated.restore(state, self.users, self.items, 1, 3)    # exp(r), r from 0 to 1
         if self.rated.total > self.t:
             raise ModelError(f"{self.rated.total} rated items in {self.t} ratings")
         self.grow(self.users, self.items)

@@ -316,6 +316,8 @@ cdef class Revised(RatingLearner):
         turn, sums = state[f"{name}_turn"], state[f"{name}_sums"]
         if turn.shape != (self.r, self.r):
             raise ModelError(f"{name}_turn has the shape {turn.shape}; expected {(self.r, self.r)}")
+        if np.abs(turn).max(initial=0) > 1e50:
+            raise ModelError(f"{name}_turn has a number beyond +-1e50")
         side.Z.put(f"{name}_basis", state[f"{name}_basis"], rows, 0, self.r)
         side.sums.put(f"{name}_sums", sums, rows, 0, 2)
         if (sums[:, 1] % 1 != 0).any() or np.min(sums[:, 1], initial=1) < 1 or sums[:, 1].sum() != self.t:

@@ -74,6 +74,9 @@ cdef class Bilinear:
     def restore(self, state):
         if state["W"].shape[0] != state["W"].shape[1] or state["updates"] > state["t"]:
             raise ModelError(f"a matrix of shape {state['W'].shape}, {state['updates']} updates in {state['t']} rounds")
+        # A step is at most 1 / |V|, which is below 1e75, so that no product with rows leaves the range of numbers.
+        if np.abs(state["W"]).max(initial=0) > 1e76 * (state["t"] + 1) or (state["t"] and not state["W"].size):
+            raise ModelError("the matrix of the similarity is not one that triplets lead to")
         self.t, self.updates = state["t"], state["updates"]
         self.W = np.array(state["W"], dtype=np.float64, order="C")
 

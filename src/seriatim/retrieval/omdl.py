@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from seriatim.core.rows import LIMIT
 from seriatim.errors import DataError, LimitError, ModelError
 from seriatim.kernel.kernels import from_plain, one_of, plain_kernel
 from seriatim.model import Model, not_fitted
@@ -120,6 +121,10 @@ class Distances:
             raise ModelError("the matrices of the modalities do not fit one another")
         if state["updates"] > state["t"] or (state["t"] and not len(logs)) or (len(logs) and logs.max() != 0):
             raise ModelError("the weights or the counts are not those that this model can have")
+        if len(logs) and logs.min() < -745.0 * state["t"]:
+            raise ModelError("a weight is smaller than mistakes can make it")
+        if max(np.abs(columns).max(initial=0), np.abs(W).max(initial=0)) > 1e100 or np.abs(G).max(initial=0) > 1 + 1e-6:
+            raise ModelError("the matrices of the modalities are beyond those of kernels")
         self.t, self.updates = state["t"], state["updates"]
         self.columns, self.W, self.G, self.logs = columns, W, G, logs
         for one in self.parts(W):
@@ -151,7 +156,11 @@ def scaled(K: np.ndarray) -> np.ndarray:
     mean = np.trace(K) / len(K)
     if not mean > 0:
         raise DataError("the diagonal of a kernel is 0, or below: these rows have no distances")
-    return K / (np.sqrt(len(K)) * mean)
+    with np.errstate(over="ignore"):
+        K = K / (np.sqrt(len(K)) * mean)
+    if not np.abs(K).max() <= LIMIT:
+        raise DataError(f"a kernel has a number more than {LIMIT:g} times the mean of its diagonal")
+    return K
 
 
 class OMDL(Model):

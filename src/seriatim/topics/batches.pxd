@@ -63,6 +63,7 @@ cdef class Topics(Representation):
 
     cdef double rate(self, Py_ssize_t t) noexcept nogil
     cdef double times(self) noexcept nogil
+    cdef int make_places(self, Py_ssize_t columns) noexcept nogil
     cdef int ready(self, Py_ssize_t n, Memo* memo, bint learning) noexcept nogil
     cdef int meet(self, const Row* x, bint learning) noexcept nogil
     cdef void add(self, Py_ssize_t w) noexcept nogil

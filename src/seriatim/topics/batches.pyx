@@ -21,6 +21,7 @@ from seriatim.errors import DataError, LimitError, ModelError
 MAX_BYTES = 1 << 32
 cdef Py_ssize_t MOST_BYTES = MAX_BYTES
 cdef Py_ssize_t BETWEEN_SIGNALS = 64
+LARGEST = 1e100    # of the parameters of a topic that documents lead to
 cdef double LEAST_SCALE = 1e-50
 cdef double NO_TOPIC = 1e-3    # of which exp(psi) is 0
 
@@ -128,7 +129,7 @@ cdef class Topics(Representation):
     # ---- words
 
     cdef int grow(self, Py_ssize_t rows) except -1:
-        cdef Py_ssize_t w, columns = rows - 1
+        cdef Py_ssize_t columns = rows - 1
         if self.n_features and columns > self.n_features:
             raise DataError(
                 f"{columns} features; the vocabulary has {self.n_features}, by n_features, and does not grow"
@@ -138,11 +139,19 @@ cdef class Topics(Representation):
         if columns > MOST_BYTES // 8 // sizeof(int):
             raise LimitError(f"{columns} features; the limit of a vocabulary is {MOST_BYTES // 8 // sizeof(int)}")
         columns = max(columns, min(2 * self.columns, MOST_BYTES // 8 // <Py_ssize_t> sizeof(int)))
-        if resize(<void**> &self.place, columns, sizeof(int)) < 0:
+        if self.make_places(columns) < 0:
             raise MemoryError(f"no memory for a vocabulary of {columns} words")
-        for w in range(self.columns, columns):
-            self.place[w] = -1
-        self.columns = columns
+        return 0
+
+    cdef int make_places(self, Py_ssize_t columns) noexcept nogil:
+        """Room for the places of words up to this column; -1 if there is no memory."""
+        cdef Py_ssize_t w
+        if columns > self.columns:
+            if resize(<void**> &self.place, columns, sizeof(int)) < 0:
+                return -1
+            for w in range(self.columns, columns):
+                self.place[w] = -1
+            self.columns = columns
         return 0
 
     cdef int expect(self, const Row* x, where) except -1:
@@ -195,6 +204,8 @@ cdef class Topics(Representation):
                 more = self.n_features - self.known
             if (self.known + more) * self.width * <Py_ssize_t> sizeof(double) > MOST_BYTES:
                 self.refuse()
+                return -1
+            if self.make_places(self.n_features) < 0:    # they begin with the first document, however short it is
                 return -1
             if self.known + more > self.room:
                 room = max(self.known + more, 2 * self.room)
@@ -461,21 +472,29 @@ cdef class Topics(Representation):
         if (table.shape[0] != n or table.shape[1] != self.K or open_sums.shape[0] != m or open_sums.shape[1] != self.K
                 or sums.shape[0] != self.K or mass.shape[0] != self.K):
             raise ModelError("the topics do not fit together")
-        if not (0 < self.scale <= 1 and 0 <= self.left <= 1 and self.open >= 0 and self.closed >= 0):
-            raise ModelError("the counts of batches and documents are not those of a model like this one")
+        if not (LEAST_SCALE <= self.scale <= 1 and 0 <= self.left <= self.scale):
+            raise ModelError(f"scale is {self.scale:g} and left {self.left:g}; expected 0 <= left <= scale <= 1")
+        if not (0 <= self.open <= self.t and 0 <= self.closed <= self.t - self.open
+                and self.open + self.closed >= min(self.t, 1)):
+            raise ModelError(f"{self.closed} closed batches and {self.open} open documents of {self.t}")
+        if self.open == 0 and (m or np.any(mass)) or n and not self.t:
+            raise ModelError("there are words without documents")
         if self.n_features and n not in (0, self.n_features):
             raise ModelError(f"{n} words; the vocabulary has {self.n_features}")
         if np.min(words, initial=0) < 0 or len(np.unique(words)) < n:
             raise ModelError("a word of the topics is there twice, or none")
+        if self.n_features and np.max(words, initial=-1) >= self.n_features:
+            raise ModelError(f"a word of the topics is not one of {self.n_features}")
         if np.min(order, initial=0) < 0 or np.max(order, initial=-1) >= n or len(np.unique(order)) < m:
             raise ModelError("a word of the open batch is there twice, or none")
-        whole = n * self.eta + self.scale * np.asarray(sums)
-        if not ((self.eta + self.scale * np.asarray(table) > 0).all() and np.isfinite(table).all()
-                and (not n or (whole > 0).all()) and np.isfinite(whole).all()):
-            raise ModelError("the topics have parameters that are not above 0")
-        if not ((np.asarray(open_sums) >= 0).all() and np.isfinite(open_sums).all()
-                and (np.asarray(mass) >= 0).all() and np.isfinite(mass).all()):
-            raise ModelError("the sums of the open batch are not numbers from 0 on")
+        # The digamma of a parameter, and what it is multiplied by, must be in range.
+        parameters = self.eta + self.scale * np.asarray(table)
+        if not (-1e-9 * max(self.eta, 1) <= np.min(parameters, initial=0) and np.max(parameters, initial=0) <= LARGEST):
+            raise ModelError(f"the topics have parameters that are not from 0 to {LARGEST:g}")
+        if not (np.min(open_sums, initial=0) >= 0 and np.max(open_sums, initial=0) <= LARGEST):
+            raise ModelError(f"the sums of the open batch are not from 0 to {LARGEST:g}")
+        if not (add_up_to(table, sums) and add_up_to(open_sums, mass)):
+            raise ModelError("the sums of the topics are not those of their words")
         self.grow(int(np.max(words, initial=-1)) + 2)
         self.known = 0
         features, self.n_features = self.n_features, 0
@@ -504,6 +523,12 @@ cdef class Topics(Representation):
         for i in range(m):
             self.parameters(order[i], True, self.a)
             self.work.top[i] = self.prepare(self.a, self.work.data + i * self.width)
+
+
+def add_up_to(rows, sums):
+    """Whether these are the sums of rows, but for what rounding adds up to."""
+    rows, sums = np.asarray(rows), np.asarray(sums)
+    return bool((np.abs(rows.sum(axis=0) - sums) <= 1e-6 * (np.abs(rows).sum(axis=0) + 1e-6)).all())
 
 
 cdef rows_of(double* data, Py_ssize_t n, Py_ssize_t width):

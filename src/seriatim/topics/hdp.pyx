@@ -14,6 +14,7 @@ from seriatim.topics.batches cimport Memo, Topics, add_multiple_of, digamma_row
 
 from seriatim.errors import ModelError
 from seriatim.parameters import Choice, Number
+from seriatim.topics.batches import LARGEST
 from seriatim.topics.model import TopicModel
 
 cdef extern from "documents.h" nogil:
@@ -394,8 +395,8 @@ cdef class VariationalHDP(Topics):
         if len(used) != self.K or len(used_now) != self.K or sorted(order) != list(range(self.K)):
             raise ModelError("the sticks are not those of so many topics")
         both = np.concatenate([used, used_now])
-        if not ((both >= 0).all() and np.isfinite(both).all()):
-            raise ModelError("the uses of topics are not numbers from 0 on")
+        if not 0 <= both.min() <= both.max() <= LARGEST:
+            raise ModelError(f"the uses of topics are not numbers from 0 to {LARGEST:g}")
         Topics.restore(self, state)
         for k in range(self.K):
             self.now.used[k], self.used_now[k], self.now.order[k] = used[k], used_now[k], order[k]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from seriatim.errors import ParameterError
+from seriatim.errors import ModelError, ParameterError
 from seriatim.estimator import Transformer
 from seriatim.parameters import Number, Parameter
 
@@ -71,6 +71,11 @@ class TopicModel(Transformer):
     fixed = (*Transformer.fixed, "n_features", "seed")
     n_features: Any = Number(None, least=1, below=10**9, integer=True, optional=True)
     seed: Any = Number(0, least=0, below=2**63, integer=True)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if self._learner is not None and self._learner.vocabulary().max(initial=-1) >= self.n_columns:
+            raise ModelError(f"there is a word beyond the {self.n_columns} columns")
 
     def _width(self) -> int:
         return self.n_features or self.n_columns

@@ -1,0 +1,45 @@
+"""States of similarities and distances that no triplets lead to are refused."""
+
+import numpy as np
+import pytest
+
+from seriatim import OASIS, OMDL
+from seriatim.errors import DataError, ModelError
+from seriatim.kernel import Gaussian, Linear
+
+TRIPLETS = [(0, 1, 2), (3, 4, 5), (6, 7, 8)]
+
+
+@pytest.mark.parametrize(
+    ("model", "edits"),
+    [
+        (OASIS(), [("W", lambda W: W * 1e200), ("W", lambda W: W[:0, :0]), ("updates", 9)]),
+        (
+            OMDL([Linear(), Gaussian(1.0)]),
+            [
+                ("columns", lambda K: K * 1e200),
+                ("G", lambda G: G * 1e9),
+                ("W", lambda W: W * 1e200),
+                ("W", lambda W: -W),
+                ("logs", lambda x: x - 1e5 * (x < 0) - [0.0, 1e5]),
+                ("updates", 9),
+            ],
+        ),
+    ],
+)
+def test_states_that_no_triplets_lead_to(model, edits):
+    model.partial_fit(np.random.default_rng(0).standard_normal((9, 4)), TRIPLETS)
+    for name, value in edits:
+        state = model.__getstate__()
+        old = state["state"][name]
+        state["state"][name] = value(old) if callable(value) else type(old)(value)
+        with pytest.raises(ModelError):
+            type(model).__new__(type(model)).__setstate__(state)
+            pytest.fail(f"{name} was taken")
+
+
+def test_kernels_out_of_range_are_refused():
+    """Of a kernel no number is larger than its diagonal; what is would overflow when it is squared."""
+    K = np.diag([1e-300, 1e-300, 1e-300]) + 1e10 * (1 - np.eye(3))
+    with pytest.raises(DataError, match="kernel"):
+        OMDL("precomputed").partial_fit([K], [(0, 1, 2)])
