@@ -10,6 +10,7 @@ from select import select
 from typing import BinaryIO
 
 from seriatim.data.delimited import cut
+from seriatim.data.steady import SteadyFile
 from seriatim.data.text import PADDING
 from seriatim.errors import DataError
 
@@ -67,10 +68,12 @@ def padded(buffer: mmap, begin: int, end: int) -> Text:
 class Ranges(Lines):
     """A file that can be read at any place. Each thread reads what it parses: it is then in its cache."""
 
+    file: SteadyFile
+
     def __iter__(self) -> Iterator[int]:
         """Where the ranges begin. A line belongs to the one in which it begins."""
         self.start = offset = self.file.tell()
-        self.size = os.fstat(self.file.fileno()).st_size  # what is added while it is read is left for another time
+        self.size = self.file.length or 0
         while offset < self.size:
             yield offset
             offset += self.block
@@ -101,7 +104,10 @@ class Ranges(Lines):
     def fill(self, buffer: mmap, begin: int, end: int, offset: int) -> int:
         """Read from a place of the file to buffer[begin:end]; returns where that ended."""
         end = min(end, begin + self.size - offset)
-        while begin < end and (got := os.preadv(self.file.fileno(), [memoryview(buffer)[begin:end]], offset)):
+        while begin < end:
+            got = os.preadv(self.file.fileno(), [memoryview(buffer)[begin:end]], offset)
+            if not got:
+                raise self.file.cut_short(offset)
             begin += got
             offset += got
         return begin

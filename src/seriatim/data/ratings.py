@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from seriatim.data import formats
+from seriatim.data.cache import File, writing
 from seriatim.data.source import expanded, look, opened
 from seriatim.data.unpack import Unpacked, packing
 from seriatim.errors import DataError, ParameterError, ParseError
@@ -121,22 +121,27 @@ class Ratings:
     def shuffled(self, rng: np.random.Generator) -> Iterator[Block]:
         numbers: tuple[dict[Any, int], dict[Any, int]] = ({}, {})
         kind = np.dtype([("user", np.int32), ("item", np.int32), ("rating", np.float64)])
-        with tempfile.TemporaryFile() as file:
+        file, count = File(), 0
+        try:
             for *sides, told in self.read():
                 rows = np.empty(len(told), kind)
                 for name, known, labels in zip(("user", "item"), numbers, sides, strict=True):
                     rows[name] = [known.setdefault(label, len(known)) for label in labels]
                 rows["rating"] = told
-                file.write(rows.tobytes())
-            count = file.tell() // kind.itemsize
-            file.flush()
+                count += len(rows)
+                with writing():
+                    file.write(rows)
+            with writing():
+                file.flush()
             users, items = (label_array([*known]) for known in numbers)
-            kept = np.memmap(file, dtype=kind, mode="r") if count else np.empty(0, kind)
+            kept = np.memmap(file.file, dtype=kind, mode="r") if count else np.empty(0, kind)
             for _ in range(self.passes):
                 order = rng.permutation(count)
                 for begin in range(0, count, STEP):
                     rows = kept[order[begin : begin + STEP]]
                     yield users[rows["user"]], items[rows["item"]], np.array(rows["rating"])
+        finally:
+            file.close()
 
     def read(self) -> Iterator[Block]:
         """One pass in the order of the files."""

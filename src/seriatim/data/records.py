@@ -9,13 +9,10 @@ number holds, are text, so that codes and keys stay what they are. A date in a t
 
 from __future__ import annotations
 
-import io
 import math
 import os
 import re
-import shutil
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -29,13 +26,14 @@ import numpy as np
 from seriatim.core.flatten import DEPTH
 from seriatim.core.rows import Rows
 from seriatim.data import bundled, delimited, formats, tables
-from seriatim.data.cache import sparse
+from seriatim.data.cache import PIECE, File, sparse, writing
 from seriatim.data.delimited import is_flag, is_number, means_missing
 from seriatim.data.drift import generated
 from seriatim.data.lines import InOrder, Ranges
 from seriatim.data.lines import Records as TableLines
 from seriatim.data.objects import json_problem, shortened, utf8_problem
 from seriatim.data.source import Source, first_records, look, look_further, opened
+from seriatim.data.steady import SteadyFile
 from seriatim.data.unpack import Unpacked, packing
 from seriatim.errors import DataError, ParseError
 from seriatim.features import Features
@@ -124,7 +122,7 @@ class Records(Source):
     def __init__(self, paths: Any, target: str, limit: int | None = None, **reading: Any) -> None:
         """target : what is to be written; limit : no more records than so many; reading : as `Source` takes it."""
         self.target, self.limit = target, limit
-        self.kept: dict[str, Any] = {}
+        self.kept: dict[str, File] = {}
         self.columns: dict[str, None] = {}
         self.sorts: dict[str, set[str]] = {}
         self.kinds: dict[str, str] = {}
@@ -233,7 +231,7 @@ class Records(Source):
                 yield from self.cells(name, format, head) if format in TABLES else self.objects(name)
 
     @contextmanager
-    def entered(self, path: str, name: str) -> Iterator[io.FileIO]:
+    def entered(self, path: str, name: str) -> Iterator[SteadyFile]:
         """A file; what is none, a pipe, is copied to one first."""
         if path != "-" and (not Path(path).exists() or Path(path).is_file()):
             with opened(path, name) as file:
@@ -241,10 +239,12 @@ class Records(Source):
             return
         if path not in self.kept:
             with opened(path, name) as pipe:
-                self.kept[path] = tempfile.TemporaryFile(prefix="seriatim-")  # noqa: SIM115, it is gone with this
-                shutil.copyfileobj(pipe, self.kept[path])
-                self.kept[path].flush()
-        with io.FileIO(os.dup(self.kept[path].fileno())) as file:
+                self.kept[path] = File()
+                with writing():
+                    while piece := pipe.read(PIECE):
+                        self.kept[path].write(np.frombuffer(piece, np.uint8))
+                    self.kept[path].flush()
+        with SteadyFile(os.dup(self.kept[path].fileno()), name) as file:
             file.seek(0)
             yield file
 

@@ -23,6 +23,7 @@ from seriatim.core.workspace import Block
 from seriatim.data import bundled, delimited, formats, objects, tables
 from seriatim.data.libsvm import parse as parse_libsvm
 from seriatim.data.lines import MAX_LINE, InOrder, Lines, Ranges, Records, Text
+from seriatim.data.steady import SteadyFile
 from seriatim.data.text import PADDING
 from seriatim.data.unpack import Unpacked, packing, undecided
 from seriatim.data.vw import parse as parse_vw
@@ -277,17 +278,18 @@ def expanded(path: str | os.PathLike[str]) -> list[str]:
 
 
 @contextmanager
-def opened(path: str | Path, name: str, sets: bool = True) -> Iterator[io.FileIO]:
-    """A file, or standard input for -. `sets`: a bundled set could be meant."""
+def opened(path: str | Path, name: str, sets: bool = True) -> Iterator[SteadyFile]:
+    """A file, or standard input for -. `sets`: a bundled set could be meant. Reading to its end is reading it all."""
     if str(path) == "-" and sys.stdin is None:
         raise DataError("standard input is closed")
     try:
-        file = io.FileIO(sys.stdin.fileno(), closefd=False) if str(path) == "-" else io.FileIO(path)
+        file = SteadyFile(sys.stdin.fileno(), name, closefd=False) if str(path) == "-" else SteadyFile(path, name)
     except OSError as error:
         hint = "" if os.sep in str(path) or not sets else f"; the bundled sets are {', '.join(bundled.datasets())}"
         raise DataError(f"{name}: {error.strerror or error}{hint}") from None
     with file:
         yield file
+        file.expect_whole()
 
 
 def look(file: Any) -> bytes:

@@ -42,7 +42,8 @@ class Stream:
         **reading: Any,
     ) -> None:
         """The source is a file, a pattern, a list of files, a bundled set, a generated stream such as "sea:seed=1", -
-        for standard input, or blocks.
+        for standard input, or blocks. What is added to a file while it is read is left for another time; a file that is
+        cut short while it is read is an error.
 
         skip : leave out the first so many examples.
         sample : of the others take this share, by chance.
