@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from seriatim.cli import COMMANDS, command, main
+from seriatim.cli.interrupts import ENDING
 
 for name in COMMANDS:  # so that no child need import them
     command.get_command(None, name)  # type: ignore[arg-type]
@@ -39,9 +40,11 @@ class Forked:
             self.out.fileno() if stdout is None else stdout,
             self.err.fileno(),
         )
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # until the child has no handlers of this process
         self.pid = os.fork()
         if not self.pid:
             run(shlex.split(line), before, files)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         os.close(nothing)
 
     def kill(self, number: int) -> None:
@@ -62,8 +65,9 @@ def run(arguments: list[str], before: Callable[[], Any], files: tuple[int, int, 
     """Be the command, and end with the process."""
     status = 99
     try:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+        for number in ENDING:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         for number, file in enumerate(files):
             os.dup2(file, number)
         sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115

@@ -23,6 +23,7 @@ from seriatim.cli import (
     on_terminal,
     report_skipped,
 )
+from seriatim.cli.interrupts import interrupts
 from seriatim.cli.paths import Writes, paths, reads_named_in
 
 FOLDER = "seriatim-results/"
@@ -121,7 +122,8 @@ def command(
         sys.exit(130)
     comparison.command = shlex.join(["seriatim", *sys.argv[1:]])
     report_skipped(stream)
-    written = [] if no_report or comparison.interrupted else write_report(comparison, report, figures)
+    with interrupts.keeping("the report"):
+        written = [] if no_report or comparison.interrupted else write_report(comparison, report, figures)
     if as_json:
         click.echo(json.dumps(comparison.as_dict() | {"store": str(comparison.store), "written": written}))
     else:

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from seriatim.cli import on_terminal
+from seriatim.cli.interrupts import interrupts
 from seriatim.cli.paths import Reads, Writes, reads_named_in
 
 # What is compared if nothing is chosen: every strategy, and the forms of it that the literature has figures of.
@@ -98,7 +99,8 @@ def command(
     if runs and report and not interrupted:
         from seriatim.report import markets
 
-        markets.write(result, report)
+        with interrupts.keeping(report):
+            markets.write(result, report)
     if as_json:
         for one in result["strategies"]:
             one.pop("drawdown")
