@@ -12,6 +12,8 @@ import pytest
 import seriatim
 from seriatim import files
 from seriatim.cli.live import Live
+from seriatim.data.ratings import Ratings
+from seriatim.data.source import Source
 from tests.cli.test_paths import folder, good, rows, seriatim_, there  # noqa: F401
 from tests.forks import contents, forked
 
@@ -126,6 +128,32 @@ def test_a_signal_before_there_is_anything_to_stop(more):
 
     status, _, err = forked("train more.svm -o new", before=before)
     assert status == 130 and 0 < seriatim.load("new").t_ < 200_000, err
+
+
+def test_while_examples_are_put_in_order_the_first_ends_at_once(more):
+    """Nothing has been learned yet, and the old file stays."""
+
+    def before() -> None:
+        read, seen = Source.file, Ratings.read
+
+        def interrupt(blocks):
+            for k, block in enumerate(blocks):
+                if k == 1:
+                    os.kill(os.getpid(), signal.SIGINT)
+                yield block
+            raise AssertionError("it was read to its end")
+
+        Source.file = lambda source, path: interrupt(read(source, path))
+        Ratings.read = lambda source: interrupt(seen(source))
+
+    for line in (
+        "train more.svm --shuffle 1 --resume m -o m",
+        "recommend more.csv --shuffle 1 --model films --save films",
+    ):
+        old = Path(line.split()[-1]).read_bytes()
+        status, _, err = forked(f"{line} --shuffle 1", before=before)
+        assert (status, err.strip()) == (130, "seriatim: interrupted; the figures are of the examples so far"), line
+        assert Path(line.split()[-1]).read_bytes() == old
 
 
 def test_handlers_are_put_back(good, more):  # noqa: F811

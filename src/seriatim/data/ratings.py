@@ -91,12 +91,17 @@ class Ratings:
         self.columns, self.header, self.low, self.high = columns, header, low, high
         self.skip_bad, self.limit, self.passes, self.shuffle = skip_bad, limit, passes, shuffle
         self.raw: io.FileIO | None = None
-        self.waiting = False
+        self.waits = self.keeping = False  # for a pipe; until all are there that are put in order
         self.reset()
 
     def reset(self) -> None:
         self.before = self.size = self.skipped_count = 0
         self.skipped: list[str] = []
+
+    @property
+    def waiting(self) -> bool:
+        """Whether nobody can have a rating yet, or the next one: who stops it now loses nothing."""
+        return self.waits or self.keeping
 
     def share_read(self) -> float | None:
         """How much has been read, from 0 to 1, if that can be told."""
@@ -123,6 +128,7 @@ class Ratings:
         kind = np.dtype([("user", np.int32), ("item", np.int32), ("rating", np.float64)])
         file, count = File(), 0
         try:
+            self.keeping = True
             for *sides, told in self.read():
                 rows = np.empty(len(told), kind)
                 for name, known, labels in zip(("user", "item"), numbers, sides, strict=True):
@@ -133,6 +139,7 @@ class Ratings:
                     file.write(rows)
             with writing():
                 file.flush()
+            self.keeping = False
             users, items = (label_array([*known]) for known in numbers)
             kept = np.memmap(file.file, dtype=kind, mode="r") if count else np.empty(0, kind)
             for _ in range(self.passes):
@@ -141,6 +148,7 @@ class Ratings:
                     rows = kept[order[begin : begin + STEP]]
                     yield users[rows["user"]], items[rows["item"]], np.array(rows["rating"])
         finally:
+            self.keeping = False
             file.close()
 
     def read(self) -> Iterator[Block]:
@@ -192,10 +200,10 @@ class Lines:
             if len(rest) > LONGEST:
                 raise DataError(f"{self.name}: a line of more than {LONGEST >> 10} kB is none of ratings")
             try:
-                self.owner.waiting = self.pipe
+                self.owner.waits = self.pipe
                 more = self.file.read(CHUNK)
             finally:
-                self.owner.waiting = False
+                self.owner.waits = False
         if rest:
             yield rest.splitlines()
 

@@ -81,6 +81,12 @@ class Stream:
         elif reading:
             raise ParameterError(f"{', '.join(reading)}: of no use where blocks are given")
         self.name = getattr(self.source, "name", "the stream")
+        self.keeping = False  # whether examples are read that are yet to be put in order
+
+    @property
+    def waiting(self) -> bool:
+        """Whether nobody can have an example yet, or the next one: who stops it now loses nothing."""
+        return self.keeping or getattr(self.source, "waiting", False)
 
     def __getattr__(self, name: str) -> Any:
         """What is known of the source: its features, schema, skipped lines."""
@@ -102,8 +108,12 @@ class Stream:
             if self.shuffle is None:
                 yield from kept(cache, self.examples())
             else:
-                for _ in kept(cache, self.examples()):
-                    pass
+                self.keeping = True
+                try:
+                    for _ in kept(cache, self.examples()):
+                        pass
+                finally:
+                    self.keeping = False
             cache.ready()
             for left in reversed(range(self.passes - (self.shuffle is None))):
                 if self.shuffle is None:
