@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 import seriatim
 from seriatim import files
 from seriatim.cli.live import Live
+from seriatim.data.cache import File
 from seriatim.data.ratings import Ratings
 from seriatim.data.source import Source
 from tests.cli.test_paths import folder, good, rows, seriatim_, there  # noqa: F401
@@ -154,6 +156,22 @@ def test_while_examples_are_put_in_order_the_first_ends_at_once(more):
         status, _, err = forked(f"{line} --shuffle 1", before=before)
         assert (status, err.strip()) == (130, "seriatim: interrupted; the figures are of the examples so far"), line
         assert Path(line.split()[-1]).read_bytes() == old
+
+
+def test_kill_leaves_no_examples_in_the_temporary_folder(more, folder):  # noqa: F811
+    """While they are written, and while they are read again."""
+    place = folder / "tmp"
+    place.mkdir()
+    for method in ("flush", "fileno"):
+
+        def before(method=method) -> None:
+            tempfile.tempdir = str(place)
+            setattr(File, method, lambda file: os.kill(os.getpid(), signal.SIGKILL))
+
+        ratings = ("recommend more.csv --shuffle 1",) if method == "flush" else ()  # these are mapped by another way
+        for line in ("run more.svm --shuffle 1", "run more.svm --passes 2", *ratings):
+            assert forked(line, before=before)[0] == -signal.SIGKILL, (method, line)
+            assert not list(place.iterdir()), (method, line)
 
 
 def test_handlers_are_put_back(good, more):  # noqa: F811

@@ -91,6 +91,8 @@ def test_a_model_that_learns_on_may_keep_its_name(good, there, folder):  # noqa:
 
 def test_devices_and_names_of_bundled_sets_are_no_files(good, seriatim_, there, folder):  # noqa: F811
     good("run", "d.svm", "--save", "/dev/null", "--curve", "/dev/null")
+    Path("djia").mkdir()  # hides no bundled market
+    good("portfolio", "djia", "-a", "ucrp", "--limit", "20")
     good("train", "digits", "-o", "digits")  # and from now on it is a file
     assert seriatim_("train", "digits", "-o", "digits")[0] == 2
     assert seriatim.load("digits").t_ == 1797

@@ -71,10 +71,13 @@ def main() -> None:
     # NumPy's linear algebra keeps a thread spinning for each core; here the other cores parse.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     hold_standard_files()
-    with interrupts:
-        status = status_of(lambda: command.main(prog_name="seriatim", standalone_mode=False))
-        if problem := unprinted():
-            status = status or told(f"standard output: {problem}")
+    try:
+        with interrupts:
+            status = status_of(lambda: command.main(prog_name="seriatim", standalone_mode=False))
+            if problem := unprinted():
+                status = status or told(f"standard output: {problem}")
+    except (KeyboardInterrupt, SystemExit):  # once more, when the command had ended
+        status = 130
     sys.exit(interrupts.status(status))
 
 
@@ -92,7 +95,7 @@ def status_of(run: Callable[[], Any]) -> int:
     except click.UsageError as error:
         help_ = f" (`{error.ctx.command_path} --help` tells more)" if error.ctx else ""
         return told(f"{error.format_message()}{help_}")
-    except (click.Abort, KeyboardInterrupt):
+    except click.Abort:
         return 130
     except (click.ClickException, SeriatimError) as error:
         return told(str(error))

@@ -13,7 +13,7 @@ import click
 
 from seriatim.cli import on_terminal
 from seriatim.cli.interrupts import interrupts
-from seriatim.cli.paths import Reads, Writes, reads_named_in
+from seriatim.cli.paths import Data, Writes, reads_named_in
 
 # What is compared if nothing is chosen: every strategy, and the forms of it that the literature has figures of.
 STRATEGIES = (
@@ -43,7 +43,7 @@ STRATEGIES = (
 
 
 @click.command("portfolio")
-@click.argument("market", metavar="MARKET", type=Reads())
+@click.argument("market", metavar="MARKET", type=Data())
 @click.option(
     "-a",
     "--algorithm",
