@@ -17,6 +17,7 @@ from pathlib import Path
 NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 RANDOM = re.compile(r"[0-9a-f]{16}\.part")
 LONGEST = 200  # bytes of a name within the name of its part folder; a name has 255 at most
+UNFINISHED: set[Path] = set()  # the part folders that this process writes to
 OF_RUST = re.compile(r"\(os error ([0-9]+)\)")  # safetensors tells what the system said in words only
 
 
@@ -31,6 +32,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     replaced = old is None or stat.S_ISREG(old.st_mode)
     folder, lock = part_folder(path, target, replaced)
     part = folder / target.name
+    UNFINISHED.add(folder)
     try:
         part.touch()
         mode = part.stat().st_mode  # by the umask, which no other thread must see changed
@@ -46,7 +48,14 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        UNFINISHED.discard(folder)
         os.close(lock)
+
+
+def abandon() -> None:
+    """Remove what is being written, for a process that ends at once."""
+    for folder in [*UNFINISHED]:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def expect_writable(path: str | os.PathLike[str]) -> None:

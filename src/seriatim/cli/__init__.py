@@ -76,7 +76,7 @@ def main() -> None:
             status = status_of(lambda: command.main(prog_name="seriatim", standalone_mode=False))
             if problem := unprinted():
                 status = status or told(f"standard output: {problem}")
-    except (KeyboardInterrupt, SystemExit):  # once more, when the command had ended
+    except KeyboardInterrupt:  # when the command had ended
         status = 130
     sys.exit(interrupts.status(status))
 

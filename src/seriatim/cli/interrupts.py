@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NoReturn
+
+from seriatim.files import abandon
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 MOST = 3  # this request ends the command whatever it is doing
@@ -16,9 +19,9 @@ MOST = 3  # this request ends the command whatever it is doing
 class Interrupts:
     """How a command takes Ctrl-C, SIGTERM and SIGHUP. They are one for a process, and so is this.
 
-    Where nothing can be lost they raise KeyboardInterrupt. While a model learns that is to be saved, the first one ends
-    the learning and the model is saved. A second one waits for that. A third one ends the command at once, and the old
-    file stays.
+    Where nothing can be lost the first one raises KeyboardInterrupt. While a model learns that is to be saved, the
+    first one ends the learning and the model is saved. A second one waits for that. A third one ends the command at
+    once, and the old file stays.
     """
 
     def __init__(self) -> None:
@@ -57,14 +60,21 @@ class Interrupts:
     def __call__(self, number: int, frame: Any) -> None:
         self.count, self.number = self.count + 1, number
         if self.count >= MOST:
-            raise SystemExit(self.status(0))
+            self.end_at_once()
         if self.stop is not None:
             self.stop()
-        elif self.saves is None:
+        elif self.saves is None and self.count == 1:  # a second one could only disturb the clearing up
             raise KeyboardInterrupt
         if self.saves is not None and (self.count > 1 or self.stop is None):
             more = "once more" if self.count == MOST - 1 else "twice more"
             self.tell(f"seriatim: saving {self.saves} first; Ctrl-C {more} ends at once and leaves the old file\n")
+
+    def end_at_once(self) -> NoReturn:
+        """End the process. An exception could be caught on its way, and the file saved after all."""
+        abandon()
+        if sys.stderr is not None and sys.stderr.isatty():
+            self.tell("\r\x1b[K\x1b[?25h")  # the line of a run is gone, and the cursor is shown
+        os._exit(self.status(0))
 
     def tell(self, line: str) -> None:
         """Write to standard error, past Python's buffer: the signal may have come while that was in use."""
