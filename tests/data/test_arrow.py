@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import random
 import re
+import subprocess
+import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 
 from seriatim import PA, data, evaluate
 from seriatim.data import arrow
+from seriatim.data.write import convert
 from seriatim.errors import DataError
 from tests.data.reading import WAYS, outcome, refusal, rows_of
 from tests.reference.features import features_of
@@ -340,6 +343,43 @@ def test_files_that_are_cut_short_or_damaged(tmp_path, format):
             for rows, _ in data.stream(path):
                 seen += rows.n
         assert seen in ((0, 100, 200, 300) if format == "stream" else (0,))
+
+
+DAMAGE = """
+import sys
+from seriatim import data
+from seriatim.errors import DataError
+whole = open(sys.argv[1], "rb").read()
+for i in range(len(whole) - int.from_bytes(whole[-8:-4], "little") - 8, len(whole) - 8):
+    if whole[i] == 2:
+        open(sys.argv[1], "wb").write(whole[:i] + bytes(1) + whole[i + 1 :])
+        try:
+            list(data.stream(sys.argv[1]))
+        except DataError:
+            pass
+"""
+
+
+def test_damaged_metadata_do_not_end_the_process(tmp_path):
+    """A column said to be required, whose statistics count missing values: pyarrow's accessors abort."""
+    path = tmp_path / "table.parquet"
+    pq.write_table(pa.table({"c": ["a", None], "label": [1, 2]}), path, compression="none")
+    done = subprocess.run([sys.executable, "-c", DAMAGE, path], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_names_of_columns_that_are_not_utf8(tmp_path, format):
+    table = pa.table({"name": [1], "o": [{"inner": 1}], "label": [1]})
+    path = write(table, tmp_path / "table", format)
+    if format == "parquet":
+        pq.write_table(table, path, store_schema=False)  # its copy of the names is coded otherwise
+    whole = path.read_bytes()
+    for name, bad in ((b"name", b"n\xffme"), (b"inner", b"i\xffner")):
+        path.write_bytes(whole.replace(name, bad))
+        for read in (lambda path: list(data.stream(path)), lambda path: convert(path, tmp_path / "out.csv")):
+            with pytest.raises(DataError, match="a column's name is not UTF-8: it holds the byte 0xff"):
+                read(str(path))
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -35,10 +35,22 @@ def batches(file: Any, format: str, name: str, coded: bool = False) -> Iterator[
     try:
         with pa.OSFile(file) if isinstance(file, str) else nullcontext(file) as opened:
             for batch in parquet_batches(opened, coded) if format == "parquet" else arrow_batches(opened):
+                check_names(batch.schema)
                 batch.validate(full=True)  # as text that is no UTF-8, which pyarrow takes as it is
                 yield batch
+    except UnicodeDecodeError as error:  # from the name of a column
+        raise DataError(
+            f"{name}: a column's name is not UTF-8: it holds the byte 0x{error.object[error.start]:02x}"
+        ) from None
     except (pa.ArrowException, OSError, EOFError) as error:  # pyarrow's messages may be long
         raise DataError(f"{name}: damaged {format} data: {str(error).partition(chr(10))[0]}") from None
+
+
+def check_names(fields: Any) -> None:
+    """Decode the names of all columns, and of those within them: pyarrow does it only where one is asked for."""
+    for field in fields:
+        _ = field.name
+        check_names([field.type.field(i) for i in range(field.type.num_fields)])
 
 
 def parquet_batches(file: Any, coded: bool) -> Iterator[Any]:
@@ -55,12 +67,16 @@ def parquet_batches(file: Any, coded: bool) -> Iterator[Any]:
 
 
 def recurring_strings(opened: Any) -> list[str]:
-    """The columns of strings that have a small dictionary, in the first row group at least."""
+    """The columns of strings that have a small dictionary, in the first row group at least.
+
+    pyarrow ends the process where the metadata of a column are damaged. To read a row of it raises an error instead.
+    """
     import pyarrow as pa
 
-    if not opened.metadata.num_row_groups:
-        return []
     names = {field.name for field in opened.schema_arrow if field.type in (pa.string(), pa.large_string())}
+    if not names or not opened.metadata.num_row_groups:
+        return []
+    next(opened.iter_batches(batch_size=1, row_groups=[0], use_threads=False), None)
     group = opened.metadata.row_group(0)
     chunks = [chunk for chunk in map(group.column, range(group.num_columns)) if chunk.path_in_schema in names]
     return [
