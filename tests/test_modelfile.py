@@ -113,7 +113,7 @@ def test_a_model_that_has_learned_nothing(tmp_path, name):
 @pytest.mark.parametrize(
     "labels",
     [[False, True], [0, 1], [-1, 1], [3, 70], [-(2**70), 2**70], ["", "x"], ["a", "ü", "a\nb"], [1, "1"],
-     [0, "a", 5, "b"], ["\ud800", "\x00"], list(range(12))],
+     [0, "a", 5, "b"], ["\U0001f600", "\x00"], list(range(12))],
     ids=repr,
 )  # fmt: skip
 def test_labels_of_every_type(tmp_path, labels):
@@ -150,7 +150,7 @@ def test_costs_come_back_as_they_were(tmp_path):
 
 
 def test_feature_names(tmp_path):
-    names = ["", "ü", "a\nb", "a b", '"', "\\", "\x00", "语", "x" * 10_000, "\ud800"]
+    names = ["", "ü", "a\nb", "a b", '"', "\\", "\x00", "语", "x" * 10_000, "\U0001f600"]
     model = PA()
     for i in range(20):
         model.learn_one({name: float((i + k) % 3) for k, name in enumerate(names)}, i % 2)

@@ -15,11 +15,21 @@ from seriatim.core.learner import Learner, as_dict
 from seriatim.core.rows import LIMIT, Rows, Unordered, check_weights
 from seriatim.core.scale import Scaler
 from seriatim.core.targets import targets_of
+from seriatim.core.values import real_array
 from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import DataError, ParameterError, SeriatimError
 from seriatim.features import Features
-from seriatim.inputs import as_rows, check_kind, check_targets, is_frame, no_number, plain_target, plain_weight
-from seriatim.labels import Coded, coded, label_array, label_order, plain_label
+from seriatim.inputs import (
+    as_rows,
+    check_kind,
+    check_targets,
+    is_frame,
+    no_number,
+    of_objects,
+    plain_target,
+    plain_weight,
+)
+from seriatim.labels import PLAIN, Coded, coded, label_array, label_order, plain_label
 from seriatim.model import Model
 from seriatim.parameters import FeatureChoice, Flag, Labels
 
@@ -424,7 +434,7 @@ class Estimator(Model):
         rows = self._encoded(x)
         if rows is not None:
             rows.weights = None if weight == 1 else [weight]
-            self.learn_rows(rows, self._targets([y], 1))
+            self.learn_rows(rows, self._targets(of_objects([y]), 1))
         return rows is not None
 
     def _learn_number(self, x: dict[str, Any], y: float, weight: float) -> Self:
@@ -653,10 +663,9 @@ class Classifier(Estimator):
             if vocabulary is None:
                 vocabulary = self._ready_for_names()
             try:
-                try:
-                    code = self._codes.get(y)
-                except TypeError:  # what cannot be hashed is no label, which is said below
-                    code = None
+                if type(y) not in PLAIN:  # 1 == Decimal(1): what is no label could be found as one
+                    y = plain_label(y)
+                code = self._codes.get(y)
                 if code is None:
                     label = plain_label(y)
                     self._expect_label(label)
@@ -717,8 +726,8 @@ class Regressor(Estimator):
         y = check_targets(y, n)
         try:
             check_kind(y.dtype)
-            y = np.ascontiguousarray(y, dtype=np.float64)
-        except (TypeError, ValueError):
+            y = real_array(y)
+        except (TypeError, ValueError, OverflowError):
             raise no_number(y) from None
         bad = np.flatnonzero(~(np.abs(y) <= LIMIT))
         if len(bad):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from seriatim.core.rows import LIMIT, Rows
+from seriatim.core.values import plain_array, real, real_array, shown
 from seriatim.errors import DataError, DataTypeError
 
 
@@ -20,18 +21,23 @@ def as_rows(X: Any) -> Rows:
         check_kind(X.dtype)
         if len(X.shape) != 2 or 0 in X.shape:
             raise_empty(X.shape)
-        return Rows.sparse(X.indptr, X.indices, X.data, X.shape[1])
+        return Rows.sparse(X.indptr, X.indices, numbers_of(plain_array(X.data, "the rows")), X.shape[1])
     if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping | str):
         raise DataError(wordy(X[0]))
-    array = np.asarray(X)
+    array = plain_array(X, "the rows")
     check_kind(array.dtype)
     if array.ndim != 2 or 0 in array.shape:
         raise_empty(array.shape)
+    return Rows.dense(numbers_of(array))
+
+
+def numbers_of(array: np.ndarray) -> np.ndarray:
+    """The values of rows as float64."""
     try:
-        return Rows.dense(array)
+        return real_array(array)
     except TypeError as error:
         raise DataTypeError(f"the rows must be numbers: {error}") from None
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise DataError(f"the rows must be numbers: {error}") from None
 
 
@@ -49,7 +55,8 @@ def is_frame(X: Any) -> bool:
     """Whether it is a table whose columns have names: of pandas, polars, Arrow or their like."""
     if not (hasattr(X, "__arrow_c_stream__") or hasattr(X, "__dataframe__")):
         return False
-    return all(isinstance(name, str) for name in getattr(X, "columns", ())) or hasattr(X, "column_names")
+    names = getattr(X, "columns", None)  # a series has none
+    return hasattr(X, "column_names") or (names is not None and all(isinstance(name, str) for name in names))
 
 
 def check_kind(dtype: np.dtype) -> None:
@@ -68,11 +75,11 @@ def raise_empty(shape: tuple[int, ...]) -> None:
 def plain_target(y: Any) -> float:
     """The target of one example as a float."""
     try:
-        target = math.nan if isinstance(y, str) else float(y)
+        target = real(y)
     except (TypeError, ValueError, OverflowError):
         target = math.nan
     if not -LIMIT <= target <= LIMIT:
-        raise DataError(f"the target {y!r} is not a number, or beyond +-{LIMIT:g}")
+        raise DataError(f"the target {shown(y)} is not a number, or beyond +-{LIMIT:g}")
     return target
 
 
@@ -82,31 +89,50 @@ def no_number(y: np.ndarray) -> DataError:
         try:
             plain_target(target)
         except DataError:
-            return DataError(f"row {row}: the targets of a regression must be numbers, found {target!r}")
+            return DataError(f"row {row}: the targets of a regression must be numbers, found {shown(target)}")
     return DataError("the targets of a regression must be numbers")
 
 
 def plain_weight(weight: Any) -> float:
     """The weight of one example as a float."""
     try:
-        number = math.nan if isinstance(weight, str) else float(weight)
+        number = real(weight)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not 0 <= number <= LIMIT:
-        raise DataError(f"the weight {weight!r} is not a number from 0 to {LIMIT:g}")
+        raise DataError(f"the weight {shown(weight)} is not a number from 0 to {LIMIT:g}")
     return number
 
 
 def check_targets(y: Any, n: int) -> np.ndarray:
     if y is None:
         raise DataError("requires y to be passed, but the target y is None")
-    y = np.asarray(y)
+    y = plain_array(of_objects(y) if mixed(y) else y, "the targets")
     if y.ndim == 2 and y.shape[1] == 1:
         warn_of_column()
         y = y[:, 0]
     if y.shape != (n,):
         raise DataError(f"y has shape {y.shape}; for {n} rows it must have shape ({n},)")
     return y
+
+
+def mixed(y: Any) -> bool:
+    """Whether NumPy would change some labels of a list: a number among strings to a string, 2^63 to a float."""
+    if not isinstance(y, list | tuple):
+        return False
+    kinds = {*map(type, y)}
+    if kinds == {int}:
+        return not -(1 << 63) <= min(y) <= max(y) < 1 << 63
+    if kinds == {str}:
+        return any(one.endswith("\0") for one in y)
+    return len(kinds) > 1 and all(issubclass(kind, bool | int | float | str | np.generic) for kind in kinds)
+
+
+def of_objects(values: Any) -> np.ndarray:
+    """The values of a list as they are."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
 
 
 def warn_of_column() -> None:

@@ -2,41 +2,74 @@
 
 from __future__ import annotations
 
+import math
+import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from seriatim.core.targets import two_labels
+from seriatim.core.values import TIMES, encoded, shown
 from seriatim.errors import DataError
+
+NUMBER = re.compile(r"[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*")
+WHOLE = re.compile(r"[ \t]*[+-]?[0-9]+[ \t]*")
+ZEROS = re.compile(r"[ \t]*[+-]?0[0-9]")
+LONGEST = 10_000  # letters of a number
+PLAIN = (bool, int, str)
+HIGHEST = 10**100  # JSON reads no more than 4,300 digits
+EXACT = 1 << 53  # below which each whole number has a float of its own
 
 
 def label_of(text: str) -> Any:
-    """A label as written in a file: a number if it reads as one, else its name.
+    """A label as it is written in a file of any format: a number if it reads as one, else a name.
 
-    >>> label_of("+1"), label_of("2.5"), label_of("spam")
-    (1, 2.5, 'spam')
+    Blanks around a number do not count, nor how it is written: 7, +7, 7.0 and 7e0 are one label. Digits behind a zero,
+    as in 007, are a name, as are infinity, NaN and digits that are not 0 to 9.
+
+    >>> [label_of(text) for text in ("+1", "2.5", "spam", "007", "1_000", "0.50")]
+    [1, 2.5, 'spam', '007', '1_000', 0.5]
     """
-    try:
-        number = float(text)
-    except ValueError:
+    number = target_of(text)
+    if number is None or ZEROS.match(text):
         return text
-    return int(number) if number.is_integer() else number if number == number else text
+    if WHOLE.fullmatch(text):
+        return int(text)
+    return int(number) if number.is_integer() and abs(number) < EXACT else number
+
+
+def target_of(text: str) -> float | None:
+    """What stands for a label as the target of a regression, to which zeros before a number do not matter."""
+    number = float(text) if len(text) < LONGEST and NUMBER.fullmatch(text) else math.inf
+    return None if math.isinf(number) else number
 
 
 def plain_label(label: Any) -> Any:
     """A label as a plain bool, int or str; 1.0 is the label 1."""
-    if isinstance(label, np.generic):
-        label = label.item()
+    if isinstance(label, np.generic) and not isinstance(label, TIMES):
+        label = float(label) if isinstance(label, np.floating) and float(label) == label else label.item()
     if isinstance(label, float):
-        if label.is_integer():
-            return int(label)
+        if not label.is_integer():
+            raise DataError(
+                f"Unknown label type: the label {'NaN' if label != label else label} is not a whole number or a name; "
+                f"for numbers use a regressor"
+            )
+        if abs(label) >= EXACT:
+            raise DataError(
+                f"the label {label:g} is a float beyond 2^53, which may stand for several whole numbers; "
+                f"pass an int, or a name"
+            )
+        return int(label)
+    if isinstance(label, int) and abs(label) >= HIGHEST:
+        raise DataError(f"the label {shown(label)} is beyond +-1e100; pass it as a string")
+    if isinstance(label, str):
+        encoded(label, "the label")
+    elif not isinstance(label, PLAIN):
         raise DataError(
-            f"Unknown label type: the label {'NaN' if label != label else label} is not a whole number or a name; "
-            f"for numbers use a regressor"
+            f"Unknown label type: {shown(label)} is a {type(label).__name__}; a label is a number or a name"
         )
-    if not isinstance(label, bool | int | str):
-        raise DataError(f"Unknown label type: {label!r} is a {type(label).__name__}; a label is a number or a name")
     return label
 
 
@@ -46,9 +79,13 @@ def label_order(label: Any) -> tuple[bool, Any]:
 
 
 def label_array(labels: list[Any]) -> np.ndarray:
-    """Labels as an array; of objects where they are of several types."""
-    if len({type(label) for label in labels}) == 1:
-        return np.array(labels)
+    """Labels as an array; of objects where they are of several types, or not what NumPy can hold."""
+    kinds = {type(label) for label in labels}
+    if kinds == {int}:
+        with suppress(OverflowError):
+            return np.array(labels, dtype=np.int64)
+    elif len(kinds) == 1 and not any(label.endswith("\0") for label in labels if isinstance(label, str)):
+        return np.array(labels)  # which would lose the NULs at the end
     array = np.empty(len(labels), dtype=object)
     array[:] = labels
     return array
@@ -76,14 +113,16 @@ def coded(y: np.ndarray) -> Coded:
     """
     if y.dtype in (np.float64, np.int64) and (two := two_labels(y)) is not None:
         return Coded([plain_label(label) for label in two[0]], two[1])
+    if y.dtype.kind in "mM":
+        raise DataError(f"Unknown label type: {y.dtype}; a label is a number or a name")
     if y.dtype != object:
         values, which = np.unique(y, return_inverse=True)
         return Coded([plain_label(value) for value in values.tolist()], which)
+    labels = y.tolist()
+    if not {*map(type, labels)} <= {*PLAIN, float}:  # 1 == Decimal(1): what is no label could be found as one
+        labels = [plain_label(label) for label in labels]
     numbers = Numbers()
-    try:
-        places = [numbers[label] for label in y.tolist()]
-    except TypeError:  # one that cannot be looked up, and is no label
-        places = [numbers[plain_label(label)] for label in y.tolist()]
+    places = [numbers[label] for label in labels]
     return Coded(list(numbers), np.array(places, dtype=np.intp))
 
 

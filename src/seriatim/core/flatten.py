@@ -7,9 +7,13 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
+import numpy as np
+
+from seriatim.core.values import is_absent, shown
 from seriatim.errors import DataError
 
 DEPTH = 64
+PLAIN = {float, int, bool, type(None)}
 DATE = re.compile(
     r"(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
     r"(?:[T ]([01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?",
@@ -33,16 +37,20 @@ def flatten(x: Mapping[str, Any], dates: bool = True, before: str = "", depth: i
     for key, value in x.items():
         name = before + key if isinstance(key, str) else key
         new: dict[str, Any] = {name: value}
-        if isinstance(value, Mapping):
+        if type(value) in PLAIN:
+            pass
+        elif is_absent(value):
+            new = {name: None}
+        elif isinstance(value, Mapping):
             new = flatten(value, dates, f"{name}.", depth + 1)
-        elif isinstance(value, datetime.date | str):  # a datetime is a date
+        elif isinstance(value, datetime.date | np.datetime64 | str):  # a datetime is a date
             value = str(value)
             new = (parts(name, value) if dates else None) or {name: value}
         elif isinstance(value, list | tuple) and not all(isinstance(item, str) for item in value):
-            new = {f"{name}.{i}": item for i, item in enumerate(value)}
+            new = {f"{name}.{i}": None if is_absent(item) else item for i, item in enumerate(value)}
             for item in value:
                 if isinstance(item, str | Mapping | list | tuple):
-                    raise DataError(f"feature {name!r}: {item!r} in a list; a list holds strings, or numbers")
+                    raise DataError(f"feature {name!r}: {shown(item)} in a list; a list holds strings, or numbers")
         for again in new.keys() & flat.keys():
             raise DataError(f"feature {again!r} is there twice: by its own name, and within an object or a list")
         flat |= new
@@ -57,7 +65,7 @@ def bag_of(name: str, words: Collection[Any]) -> Collection[str]:
     """
     for word in words:
         if not isinstance(word, str):
-            raise DataError(f"feature {name!r}: {word!r} in a bag; a bag holds strings")
+            raise DataError(f"feature {name!r}: {shown(word)} in a bag; a bag holds strings")
     return sorted(words) if isinstance(words, set | frozenset) else words
 
 

@@ -6,6 +6,8 @@ from libc.string cimport memcmp, memcpy
 from seriatim.core.memory cimport resize
 from seriatim.core.murmur cimport murmur3
 
+from seriatim.core.values import encoded
+
 
 cdef class Names:
     """A hash table of UTF-8 strings; a name is a prefix, a mark and a word, or without a mark a word alone."""
@@ -17,7 +19,7 @@ cdef class Names:
 
     def append(self, str name):
         """Take in a name that is not there yet."""
-        cdef bytes text = name.encode()
+        cdef bytes text = encoded(name, "the feature name")
         if self.number(NULL, 0, 0, text, len(text), murmur3(text, len(text), 0)) < 0:
             raise MemoryError("no memory for names")
 

@@ -8,6 +8,7 @@ from libc.string cimport memcpy
 
 from seriatim.core.row cimport sum_of_squares
 
+from seriatim.core.values import plain_array, real_array
 from seriatim.errors import DataError, SeriatimError
 
 # A larger value could overflow where it is squared, multiplied by a weight, and squared again.
@@ -31,14 +32,14 @@ def refuse(str where, double value):
 
 def check_weights(weights, Py_ssize_t n):
     """The importance of n rows as an array of float64; a DataError for what is none."""
-    array = np.asarray(weights)
+    array = plain_array(weights, "the weights")
     if array.shape != (n,):
         raise DataError(f"the weights have shape {array.shape}; for {n} rows they must have shape ({n},)")
     try:
         if array.dtype.kind not in "fiubO":
             raise ValueError(array.dtype)
-        array = np.ascontiguousarray(array, dtype=np.float64)
-    except (TypeError, ValueError):
+        array = real_array(array)
+    except (TypeError, ValueError, OverflowError):
         raise DataError(f"the weights must be numbers; these are of type {array.dtype}") from None
     bad = np.flatnonzero(~((array >= 0) & (array <= LIMIT)))
     if len(bad):

@@ -19,6 +19,7 @@ from seriatim.core.rows cimport Rows
 
 from seriatim.core.flatten import DATE, bag_of, flatten
 from seriatim.core.rows import LIMIT as LARGEST, refuse
+from seriatim.core.values import encoded, is_absent, real, shown
 from seriatim.errors import DataError
 
 cdef extern from "Python.h":
@@ -27,7 +28,7 @@ cdef extern from "Python.h":
 
 cdef double LIMIT = LARGEST
 cdef tuple WORDS = (str, list, tuple, set, frozenset)    # of what a bag is made
-cdef tuple NOT_FLAT = (Mapping, date)
+cdef tuple NOT_FLAT = (Mapping, date, np.datetime64)    # by name: Cython drops the errors of a literal tuple
 cdef int FEWEST = 7, MOST = 15    # bits of the places where keys are remembered
 
 
@@ -113,7 +114,8 @@ cdef class Vocabulary:
                 self.remember(name, column)
             return column
         if not isinstance(name, str):
-            raise DataError(f"the feature name {name!r} is a {type(name).__name__}; names are strings")
+            raise DataError(f"the feature name {shown(name)} is a {type(name).__name__}; names are strings")
+        encoded(name, "the feature name")
         if not learning:
             return -1
         if self.fresh is None:
@@ -184,7 +186,7 @@ cdef class Vocabulary:
                 if not flat and may_be_more(value):
                     return False
                 bag = words(name, value, {} if bag is None else bag)
-            elif isinstance(value, NOT_FLAT):    # a tuple by name: of one that is written here Cython drops errors
+            elif not flat and is_other(value):
                 return False
             elif value is not None:
                 self.reading = True    # an object may do anything when it is asked for its number
@@ -321,6 +323,13 @@ cdef bint may_be_more(value) except -1:
     return isinstance(value, (list, tuple)) and not all([isinstance(word, str) for word in value])
 
 
+cdef bint is_other(value) except -1:
+    """Whether it takes `flatten` to say what a value is, which is no number."""
+    if value is None or isinstance(value, (int, float)):
+        return False
+    return isinstance(value, NOT_FLAT) or is_absent(value)
+
+
 cdef bint is_number(value):
     """Whether a flat value counts by itself."""
     return value is not None and not isinstance(value, WORDS)
@@ -336,18 +345,18 @@ cdef dict summed(dict x, dict bag):
 
 cdef double number(name, value) except? -1:
     try:
-        return value
+        return value if isinstance(value, (int, float)) else real(value)
     except (TypeError, ValueError, OverflowError):
         raise DataError(
-            f"feature {name!r}: the value {value!r} of type {type(value).__name__}; a value is a number, a string, "
-            f"or a list or set of strings"
+            f"feature {name!r}: the value {shown(value)} of type {type(value).__name__}; a value is a number, "
+            f"a string, or a list or set of strings"
         ) from None
 
 
 cdef dict words(name, value, dict bag):
     """Count the words of a string (one), list or set into a bag, each as "name=word"."""
     if not isinstance(name, str):
-        raise DataError(f"the feature name {name!r} is a {type(name).__name__}; names are strings")
+        raise DataError(f"the feature name {shown(name)} is a {type(name).__name__}; names are strings")
     for word in (value,) if isinstance(value, str) else bag_of(name, value):
         bag[f"{name}={word}"] = bag.get(f"{name}={word}", 0) + 1
     return bag

@@ -22,6 +22,7 @@ from seriatim.features.table cimport FEW_ROWS, Cells, Table
 
 from seriatim.core.flatten import bag_of, flatten
 from seriatim.core.rows import LIMIT as LARGEST, refuse
+from seriatim.core.values import encoded, real, shown
 from seriatim.errors import DataError, LimitError
 from seriatim.features.spec import TOKEN
 
@@ -94,11 +95,11 @@ cdef class Plan:
     cdef Py_ssize_t add(self, object name, int kind) except -1:
         """The number of a new column."""
         cdef Column* c
+        cdef bytes text = encoded(name, "the feature name")
         if self.n == self.room:
             if resize(<void**> &self.columns, 2 * self.room + 16, sizeof(Column)) < 0:
                 raise MemoryError("no memory for columns")
             self.room = 2 * self.room + 16
-        text = name.encode("utf-8", "surrogatepass")
         c = &self.columns[self.n]
         c.name, c.length, c.kind, c.slot, c.place = text, len(text), kind, self.slots.get(name, -1), -1
         c.hash = murmur3(c.name, c.length, 0)
@@ -428,7 +429,7 @@ cdef class Encoder:
         expect(self.begin_row())
         for key, value in flatten(x, dates=False).items():
             if not isinstance(key, str):
-                raise DataError(f"the feature name {key!r} is a {type(key).__name__}; names are strings")
+                raise DataError(f"the feature name {shown(key)} is a {type(key).__name__}; names are strings")
             column = self.plan.place.get(key, -1)
             if column < 0:
                 if self.plan.n - self.plan.given >= MOST_MET:    # others may be using it
@@ -453,10 +454,7 @@ cdef class Encoder:
         cdef Py_ssize_t n
         cdef bytes text
         cdef const char* p
-        try:
-            text = value.encode() + bytes(PADDING)
-        except UnicodeEncodeError:
-            raise DataError(f"feature {self.plan.names[column]!r}: the string {value!r} is not Unicode text") from None
+        text = encoded(value, f"feature {self.plan.names[column]!r}: the string") + bytes(PADDING)
         p, n = text, len(text) - PADDING
         expect(self.string(column, p, n, bag))
         return 0
@@ -465,11 +463,11 @@ cdef class Encoder:
         cdef double x
         name = self.plan.names[column]
         try:
-            x = value
+            x = real(value)
         except (TypeError, ValueError, OverflowError):
             raise DataError(
-                f"feature {name!r}: the value {value!r} of type {type(value).__name__}; a value is a number, a string, "
-                f"or a list or set of strings"
+                f"feature {name!r}: the value {shown(value)} of type {type(value).__name__}; a value is a number, "
+                f"a string, or a list or set of strings"
             ) from None
         if not -LIMIT <= x <= LIMIT:
             refuse(f"feature {name!r}", x)

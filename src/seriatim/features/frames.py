@@ -10,6 +10,7 @@ import numpy as np
 
 from seriatim.core.names import Names
 from seriatim.core.rows import Rows
+from seriatim.core.values import NO_REAL, encoded, is_absent, real, shown
 from seriatim.core.workspace import stacked
 from seriatim.errors import DataError
 from seriatim.features.encode import Crowd, Encoder, Plan
@@ -30,7 +31,7 @@ def frame_rows(X: Any, features: Features, schema: dict[str, str], crowd: Crowd 
         frame = nw.from_native(X, eager_only=True)
         _ = frame.schema
     except nw.exceptions.NarwhalsError as error:  # as two columns of one name
-        raise DataError(f"the frame cannot be taken: {error}") from None
+        raise DataError(f"the frame cannot be taken: {' '.join(str(error).split())}") from None
     kinds = frame_kinds(frame, features, schema)
     if not len(frame) or not kinds:
         raise DataError(
@@ -106,7 +107,7 @@ def kind_of(frame: Any, name: str, dtype: Any, features: Features) -> str:
             return "objects"
         if values and all(isinstance(value, bool) for value in values):
             return "flag"
-        if values and all(isinstance(value, Number) and not isinstance(value, complex) for value in values):
+        if values and all(isinstance(value, Number) and not isinstance(value, NO_REAL) for value in values):
             return "number"
     if dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Date, nw.Datetime):
         return "text" if name in features.text else "category"
@@ -122,7 +123,7 @@ def column(series: Any, kind: str) -> np.ndarray | Strings:
     import narwhals.stable.v1 as nw
 
     if kind in ("number", "flag") and series.dtype == nw.Object:
-        return np.array([np.nan if missing(value) else float(value) for value in series.to_list()])
+        return numbers(series.name, series.to_list())
     if kind in ("number", "flag"):
         return np.ascontiguousarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     if series.dtype in (nw.Date, nw.Datetime):
@@ -135,10 +136,20 @@ def column(series: Any, kind: str) -> np.ndarray | Strings:
     return strings(series.name, series.to_list())
 
 
+def numbers(name: str, values: list[Any]) -> np.ndarray:
+    """The numbers of a column of objects, NaN where one is missing."""
+    array = np.full(len(values), np.nan)
+    for i, value in enumerate(values):
+        try:
+            array[i] = np.nan if missing(value) else real(value)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise DataError(f"row {i}, column {name!r}: {error}") from None
+    return array
+
+
 def missing(value: Any) -> bool:
     """Whether it is None, NaN, or what pandas has for nothing."""
-    nothing = value is None or type(value).__name__ in ("NAType", "NaTType")
-    return nothing or (isinstance(value, Number) and bool(value != value))
+    return is_absent(value) or (isinstance(value, Number) and bool(value != value))
 
 
 def strings(name: str, values: list[Any]) -> Strings:
@@ -150,9 +161,11 @@ def strings(name: str, values: list[Any]) -> Strings:
             valid[i] = 0
             texts.append(b"")
         elif isinstance(value, str | date):
-            texts.append(str(value).encode())
+            texts.append(encoded(str(value), f"row {i}, column {name!r}: the string"))
         else:
-            raise DataError(f"row {i}, column {name!r}: {value!r} among strings; a column holds values of one kind")
+            raise DataError(
+                f"row {i}, column {name!r}: {shown(value)} among strings; a column holds values of one kind"
+            )
     offsets = np.zeros(len(values) + 1, dtype=np.int64)
     np.cumsum([len(text) for text in texts], out=offsets[1:])
     return offsets, np.frombuffer(b"".join(texts) + bytes(PADDING), dtype=np.uint8), valid

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass, fields
 from typing import Any
 
-from seriatim.errors import ParameterError
+from seriatim.core.values import encoded
+from seriatim.errors import DataError, ParameterError
 
 TOKEN = r"\w+"
 SCALES = ("standard", "max", "unit")
@@ -78,6 +79,12 @@ class Features:
         except (re.error, TypeError, RecursionError, OverflowError):
             groups = -1
         self._expect(groups == 0 and len(self.token) <= 1000, "token", "a regular expression without groups")
+
+        for text in (self.label or "", self.token, *self.drop, *self.text, *sum(self.cross, ())):
+            try:
+                encoded(text, "features: the name")
+            except DataError as error:
+                raise ParameterError(str(error)) from None
 
     def _expect(self, good: bool, name: str, wanted: str) -> None:
         if not good:

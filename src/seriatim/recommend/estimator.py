@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from seriatim.core.values import plain_array, real_array
 from seriatim.errors import DataError, ModelError, ParameterError
 from seriatim.model import Model
 from seriatim.parameters import Number
@@ -79,12 +80,11 @@ class Recommender(Model):
 
     def _ratings(self, ratings: Any) -> np.ndarray:
         """Ratings as numbers, checked."""
+        given = plain_array(ratings, "the ratings")
         try:
-            given = np.asarray(ratings)
-            words = given.dtype == object and any(one is None or isinstance(one, str) for one in given.flat)
-            if given.dtype.kind not in "fiuO" or words:
+            if given.dtype.kind not in "fiuO":
                 raise TypeError
-            told = np.ascontiguousarray(given, dtype=np.float64)
+            told = real_array(given)
         except (TypeError, ValueError, OverflowError):
             raise DataError("ratings must be numbers") from None
         if given.ndim != 1:

@@ -9,6 +9,8 @@ import numpy as np
 
 from seriatim.core.random cimport scramble
 
+from seriatim.core.values import plain_array
+from seriatim.labels import plain_label
 from seriatim.errors import DataError, LimitError, ModelError
 
 cdef Py_ssize_t MOST = 2**31 - 2
@@ -37,25 +39,22 @@ cdef class Numbering:
 
     def plain(self, label):
         """A label as a whole number or a name; an error for anything else."""
-        if isinstance(label, np.generic):
-            label = label.item()
-        if isinstance(label, str):
-            return str(label)
-        if isinstance(label, (int, float)) and label == label and abs(label) != float("inf") and int(label) == label:
-            return int(label)
-        what = f"the {self.kind} {label!r}" if isinstance(label, float) else f"{label!r} of type {type(label).__name__}"
-        raise DataError(f"{what}: {self.kind}s are whole numbers or names")
+        try:
+            label = plain_label(label)
+        except DataError as error:
+            problem = str(error).removeprefix("Unknown label type: ").removeprefix("the label ")
+            raise DataError(f"the {self.kind} {problem}; {self.kind}s are whole numbers or names") from None
+        return label if isinstance(label, str) else int(label)
 
     cdef Py_ssize_t one(self, object label, bint learning) except -2:
         """The number of a label; what is new gets the next one when learning, else it has -1."""
         cdef PyObject* found
-        try:
-            found = PyDict_GetItemWithError(self.number, label)
-        except TypeError:
-            found = NULL
+        if type(label) is not str and type(label) is not int:
+            label = self.plain(label)    # 7 == Decimal(7): what is no label could be found as one
+        found = PyDict_GetItemWithError(self.number, label)
         if found != NULL:
             return PyLong_AsLong(<object> found)
-        label = self.plain(label)    # what equals a known one has been found already, were it of another type
+        label = self.plain(label)
         return self.add(label) if learning else -1
 
     cdef Py_ssize_t add(self, object label) except -2:
@@ -93,7 +92,9 @@ cdef class Numbering:
     cdef object numbers(self, given, bint learning):
         cdef Py_ssize_t i
         if not isinstance(given, (list, tuple)):
-            given = np.asarray(given)
+            given = plain_array(given, f"the {self.kind}s")
+            if given.dtype.kind in "mM":
+                raise DataError(f"the {self.kind}s are of type {given.dtype}; they are whole numbers or names")
             if given.ndim != 1:
                 raise DataError(f"the {self.kind}s must be one-dimensional; these have the shape {given.shape}")
             if given.dtype.kind in "iu" and (given.dtype != np.uint64 or given.max(initial=0) < 2**63):

@@ -1,0 +1,85 @@
+"""Numbers and arrays as users give them. What only looks like a number is refused here, for all who take numbers."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from seriatim.errors import DataError
+
+ABSENT = ("NAType", "NaTType")  # of pandas, which need not be imported for it
+TIMES = (np.datetime64, np.timedelta64)
+NO_REAL = (str, *TIMES, np.complexfloating, np.ndarray)
+SHOWN = 60  # letters of a value in an error
+
+
+def is_absent(value: Any) -> bool:
+    """Whether a value says that there is none: None, or NA and NaT of pandas, or NaT of NumPy.
+
+    >>> is_absent(None), is_absent(np.datetime64("NaT")), is_absent(0.0)
+    (True, True, False)
+    """
+    if isinstance(value, TIMES):
+        return bool(np.isnat(value))
+    return value is None or type(value).__name__ in ABSENT
+
+
+def real(value: Any) -> float:
+    """A number as a float. NumPy and Python would also take the text "7", a duration, and half of a complex number."""
+    number = hasattr(value, "__float__") or hasattr(value, "__index__")
+    if not number or isinstance(value, NO_REAL) or is_absent(value) or is_masked(value):
+        raise TypeError(f"the argument must be no string, but a real number; this is a {type(value).__name__}")
+    return float(value)
+
+
+def shown(value: Any) -> str:
+    """A value in an error: on one line, and not too long.
+
+    >>> shown(np.array([[1], [2]])), shown("a" * 100)
+    ('array([[1], [2]])', "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...")
+    """
+    text = " ".join(repr(value).split()) if not isinstance(value, str) else repr(value)
+    return text if len(text) <= SHOWN else text[:SHOWN] + "..."
+
+
+def encoded(text: str, what: str) -> bytes:
+    """A name or a label in UTF-8. A lone surrogate, half of a letter, has no place in it, and so in no file."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        letter = f"U+{ord(text[error.start]):04X}"
+        raise DataError(f"{what} {shown(text)} is not Unicode text: it holds the lone surrogate {letter}") from None
+
+
+def is_masked(values: Any) -> bool:
+    """Whether a NumPy array hides some of its values, or is the one that stands for them. NumPy forgets it silently."""
+    ma = sys.modules.get("numpy.ma")
+    return ma is not None and isinstance(values, ma.MaskedArray) and bool(np.any(ma.getmask(values)))
+
+
+def plain_array(values: Any, what: str) -> np.ndarray:
+    """Values as an array, none of them masked; `what` they are, for the error."""
+    parts = values if isinstance(values, list | tuple) else ()
+    if is_masked(values) or any(map(is_masked, parts)):
+        raise DataError(f"{what}: some values are masked; fill them in, such as by filled(0), or leave those rows out")
+    try:
+        return np.asarray(values)
+    except (ValueError, OverflowError) as error:  # such as rows of different lengths
+        raise DataError(f"{what}: {error}") from None
+
+
+def real_array(array: np.ndarray) -> np.ndarray:
+    """An array as float64; a TypeError, ValueError or OverflowError for what is no number in one of objects."""
+    if array.dtype != object:
+        with np.errstate(over="ignore"):  # what becomes inf is refused as that
+            return np.ascontiguousarray(array, dtype=np.float64)
+    numbers = np.empty(array.size)
+    for i, value in enumerate(array.reshape(-1).tolist()):
+        try:
+            numbers[i] = real(value)
+        except (TypeError, ValueError, OverflowError) as error:
+            place = ", ".join(map(str, np.unravel_index(i, array.shape)))
+            raise type(error)(f"{shown(value)} at [{place}]: {error}") from None
+    return numbers.reshape(array.shape)
