@@ -22,6 +22,7 @@ from seriatim.data.write import convert
 from seriatim.errors import DataError
 from tests.data.reading import WAYS, outcome, refusal, rows_of
 from tests.reference.features import features_of
+from tests.reference.labels import label_of
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -48,7 +49,7 @@ def expected(table: Any, label: str = "label", **how: Any) -> list:
     for x in table.to_pylist():
         y = x.pop(label)
         x = {k: None if isinstance(value, float) and value != value else value for k, value in x.items()}
-        rows.append((y if isinstance(y, str) else float(y), features_of(x, **how)))
+        rows.append((label_of(y) if isinstance(y, str) else float(y), features_of(x, **how)))
     return rows
 
 

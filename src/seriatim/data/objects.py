@@ -6,10 +6,12 @@ from mmap import mmap
 from typing import Any
 
 from seriatim.core.rows import LIMIT
+from seriatim.core.values import encoded
 from seriatim.core.workspace import Block
 from seriatim.data.tables import LABELS
 from seriatim.errors import DataError, LimitError
 from seriatim.features.encode import Encoder, Plan
+from seriatim.labels import label_of
 
 DESCRIBED = 10  # bad lines of a block that are described
 TEXT = "text"  # the column of plain text
@@ -37,7 +39,7 @@ def parse(
             one = decode(text)
             if not isinstance(one, dict):
                 raise DataError(f"expected an object, found {shortened(text)}")
-            target = label_of(None if label is None else popped(one, label), label, labelled, one)
+            target = target_of(None if label is None else popped(one, label), label, labelled, one)
             encoder.take(one)
             y.append(target)
         except msgspec.MsgspecError as error:
@@ -104,10 +106,13 @@ def popped(one: dict[str, Any], name: str) -> Any:
     return None
 
 
-def label_of(value: Any, name: str | None, labelled: bool, one: dict[str, Any]) -> float | str:
+def target_of(value: Any, name: str | None, labelled: bool, one: dict[str, Any]) -> float | str:
     """A label: a number, true or false, or a name."""
-    if isinstance(value, str) and value:
-        return value
+    if isinstance(value, str) and value.strip(" \t"):
+        encoded(value, "the label")  # which may be half of a letter by an escape
+        value = label_of(value)
+        if isinstance(value, str):
+            return value
     if isinstance(value, int | float) and -LIMIT <= value <= LIMIT:
         return float(value)
     if value is None and not labelled:

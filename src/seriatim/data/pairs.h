@@ -14,12 +14,12 @@ typedef struct {
     char kind[WINDOW + SPARE];      /* which character each of them is; with WIDE_VECTORS */
 } Window;
 
-/* A label of up to eight digits, with a sign or without, that ends at `end`. Says whether it is one. */
+/* A label of up to eight digits, with a sign or without, that ends at `end`. Says whether it is one: 007 is a name. */
 static inline int plain_label(const char *p, const char *end, double *y) {
     uint64_t odd = 0;
     int negative = *p == '-';
     p += negative || *p == '+';
-    if (end - p < 1 || end - p > 8) return 0;
+    if (end - p < 1 || end - p > 8 || (*p == '0' && end - p > 1)) return 0;
     double x = (double) (int64_t) digits(p, (int) (end - p), &odd);
     *y = negative ? -x : x;
     return odd == 0;

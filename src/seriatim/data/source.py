@@ -30,6 +30,7 @@ from seriatim.data.vw import parse as parse_vw
 from seriatim.errors import DataError, ParseError
 from seriatim.features import Features
 from seriatim.features.encode import Plan
+from seriatim.labels import target_of
 
 BLOCK = 1 << 20  # bytes of text
 
@@ -158,20 +159,22 @@ class Source:
         else:
             parse = self.parser(format, head)
 
-        def read(item: Any) -> tuple[Block, list[Bad]]:
+        def read(item: Any) -> tuple[Block, np.ndarray, list[Bad]]:
             buffer, begin, end = lines.text(item)
             block = parse(buffer, begin, end)
             named: list[Bad] = []
-            if self.numbers and block.y.dtype == object:
+            y = as_targets(block.y) if self.numbers else block.y
+            if self.numbers and y.dtype == object:
                 block, named = self.without_names(parse, bytes(memoryview(buffer)[begin:end]))
+                y = as_targets(block.y)
             lines.give_back(buffer)
-            return block, named
+            return block, y, named
 
-        for block, named in ahead(read, items, self.threads):
-            if len(block.y):
+        for block, y, named in ahead(read, items, self.threads):
+            if len(y):
                 if isinstance(lines, Records):
                     block.rows.schema = self.schema
-                yield block.rows, block.y
+                yield block.rows, y
             block.release()
             for place, column, problem in sorted([*block.bad, *named]):
                 error = ParseError(name, line + place, column, problem)
@@ -195,7 +198,7 @@ class Source:
                 length, lines = delimited.record_length(text, at, end, delimiter)
             one = text[at : at + length]
             block = parse(one + bytes(PADDING), 0, length)
-            named = [label for label in block.y if isinstance(label, str)]
+            named = [label for label in block.y if isinstance(label, str) and target_of(label) is None]
             block.release()
             if named:
                 column = one.find(named[0].encode()) - one.rfind(b"\n", 0, -1)
@@ -246,6 +249,14 @@ class Source:
         self.schema |= kinds
         plan = self.plan_of(list(kinds.items()))
         return lambda *block: delimited.parse(*block, plan, delimiter, self.skip_bad, self.labelled), header
+
+
+def as_targets(y: np.ndarray) -> np.ndarray:
+    """Labels as the targets of a regression, if all are: to a number zeros before it do not matter."""
+    if y.dtype != object:
+        return y
+    targets = [target_of(label) if isinstance(label, str) else label for label in y.tolist()]
+    return y if None in targets else np.array(targets, dtype=np.float64)
 
 
 def first_records(head: bytes, delimiter: str) -> list[tables.Record]:

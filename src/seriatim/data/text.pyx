@@ -90,6 +90,12 @@ cdef const char* slow_number(const char* p, double* result) noexcept nogil:
             return NULL
 
 
+cdef inline bint has_zeros(const char* p) noexcept nogil:
+    """Whether digits stand behind a zero: as a label 007 is a name, as `labels.label_of` has it."""
+    p += p[0] == 43 or p[0] == 45
+    return p[0] == 48 and digit(p[1])
+
+
 cdef const char* label(const char* p, Workspace work, Position* at, list labels, dict numbers) noexcept nogil:
     """Read a label: a number, or any other word as a name."""
     cdef const char* end = p
@@ -97,7 +103,7 @@ cdef const char* label(const char* p, Workspace work, Position* at, list labels,
     cdef const char* after = number(p, &y)
     work.name[at.rows] = -1
     work.y[at.rows] = y
-    if after != NULL and token_end(after[0]) and y - y == 0:
+    if after != NULL and token_end(after[0]) and y - y == 0 and not has_zeros(p):
         return after
     while <unsigned char> end[0] > 32 and end[0] != 58 and end[0] != 127:
         end += 1
@@ -109,10 +115,19 @@ cdef const char* label(const char* p, Workspace work, Position* at, list labels,
 cdef bint label_between(
     const char* p, const char* end, Workspace work, Position* at, list labels, dict numbers
 ) noexcept nogil:
-    """Take the whole of p..end for a label: a number, or any other text as a name. Says whether it is one."""
+    """Take the whole of p..end for a label: a number with or without blanks around it, or any other text as a name.
+
+    Says whether it is one.
+    """
+    cdef const char* first = p
+    cdef const char* last = end
     cdef double y = 0
+    while first < last and blank(first[0]):
+        first += 1
+    while first < last and blank(last[-1]):
+        last -= 1
     work.name[at.rows] = -1
-    if number(p, &y) == end and y - y == 0:
+    if first < last and number(first, &y) == last and y - y == 0 and not has_zeros(first):
         work.y[at.rows] = y
         return True
     work.y[at.rows] = 0
