@@ -13,6 +13,7 @@ import click
 from seriatim import __version__
 from seriatim.cli.interrupts import interrupts
 from seriatim.cli.paths import Data, reads_named_in
+from seriatim.cli.screen import print_anything, say
 from seriatim.files import NO_ROOM
 
 COMMANDS = {
@@ -71,6 +72,7 @@ def main() -> None:
     # NumPy's linear algebra keeps a thread spinning for each core; here the other cores parse.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     hold_standard_files()
+    print_anything()
     try:
         with interrupts:
             status = status_of(lambda: command.main(prog_name="seriatim", standalone_mode=False))
@@ -94,7 +96,7 @@ def status_of(run: Callable[[], Any]) -> int:
         return error.exit_code
     except click.UsageError as error:
         help_ = f" (`{error.ctx.command_path} --help` tells more)" if error.ctx else ""
-        return told(f"{error.format_message()}{help_}")
+        return told(f"{' '.join(error.format_message().split())}{help_}")
     except click.Abort:
         return 130
     except (click.ClickException, SeriatimError) as error:
@@ -110,7 +112,7 @@ def status_of(run: Callable[[], Any]) -> int:
 
 def told(problem: str) -> int:
     """Tell what went wrong; the exit status that goes with it."""
-    click.echo(f"seriatim: {problem}", err=True)
+    say(f"seriatim: {problem}", err=True)
     return 2
 
 
@@ -317,9 +319,9 @@ def collisions_of(stream: Any) -> float | None:
 def report_skipped(stream: Any) -> None:
     if stream.skipped_count:
         lines = "1 bad line" if stream.skipped_count == 1 else f"{stream.skipped_count:,} bad lines"
-        click.echo(f"seriatim: {lines} skipped; the first:", err=True)
+        say(f"seriatim: {lines} skipped; the first:", err=True)
         for line in stream.skipped:
-            click.echo(f"  {line}", err=True)
+            say(f"  {line}", err=True)
 
 
 def report(run: Any, stream: Any) -> None:
@@ -332,9 +334,9 @@ def report(run: Any, stream: Any) -> None:
             raise DataError(f"{stream.name}: all {warmed:,} examples are warm-up; --warm-up must be less than that")
         raise DataError(f"{stream.name}: no examples")
     if diverged(run.model):
-        click.echo("seriatim: the weights have grown beyond 1e50: it diverged; take smaller steps or values", err=True)
+        say("seriatim: the weights have grown beyond 1e50: it diverged; take smaller steps or values", err=True)
     if run.interrupted:
-        click.echo("seriatim: interrupted; the figures are of the examples so far", err=True)
+        say("seriatim: interrupted; the figures are of the examples so far", err=True)
 
 
 def diverged(model: Any) -> bool:

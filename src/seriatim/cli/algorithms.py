@@ -7,6 +7,8 @@ import json
 
 import click
 
+from seriatim.cli.screen import say, show_table
+
 
 @click.command("algorithms")
 @click.argument("name", required=False)
@@ -23,12 +25,12 @@ def command(name: str | None, as_json: bool) -> None:
 
     if name and not as_json:
         cls = catalogue.find(name)
-        click.secho(f"{catalogue.command_name(cls)}: {cls.__name__}{inspect.signature(cls)}", bold=True)
-        click.echo(inspect.getdoc(cls))
+        say(f"{catalogue.command_name(cls)}: {cls.__name__}{inspect.signature(cls)}", bold=True)
+        say(*(inspect.getdoc(cls) or "").splitlines())
         searched = {name: parameter.search for name, parameter in cls.parameters.items() if parameter.search}
-        click.echo("\nWhat `seriatim tune` tries:" if searched else "\n`seriatim tune` has nothing to try of its own.")
+        say("", "What `seriatim tune` tries:" if searched else "`seriatim tune` has nothing to try of its own.")
         for name, values in searched.items():
-            click.echo(f"  {name:<5} {' '.join(f'{value:g}' for value in values)}")
+            say(f"  {name:<5} {' '.join(f'{value:g}' for value in values)}")
         return
     known = [catalogue.find(name)] if name else [*catalogue.algorithms().values()]
     if as_json:
@@ -49,7 +51,6 @@ def command(name: str | None, as_json: bool) -> None:
         }
         click.echo(json.dumps(about))
         return
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -63,4 +64,4 @@ def command(name: str | None, as_json: bool) -> None:
         }
         shown = " ".join(name if value is REQUIRED else f"{name}={value}" for name, value in own.items())
         table.add_row(catalogue.command_name(cls), cls.family, cls.task, shown, cls.paper)
-    Console().print(table)
+    show_table(table)

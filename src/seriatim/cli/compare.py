@@ -25,6 +25,8 @@ from seriatim.cli import (
 )
 from seriatim.cli.interrupts import interrupts
 from seriatim.cli.paths import Writes, paths, reads_named_in
+from seriatim.cli.screen import console, say
+from seriatim.core.text import printable
 
 FOLDER = "seriatim-results/"
 
@@ -118,7 +120,7 @@ def command(
             if comparison.store is None:  # a search was interrupted
                 raise KeyboardInterrupt
     except KeyboardInterrupt:  # before the first run
-        click.echo("seriatim: interrupted", err=True)
+        say("seriatim: interrupted", err=True)
         sys.exit(130)
     comparison.command = shlex.join(["seriatim", *sys.argv[1:]])
     report_skipped(stream)
@@ -129,10 +131,10 @@ def command(
     else:
         show(comparison, time.perf_counter() - start)
         for path in written:
-            click.echo(f"{'figures' if path.endswith('/') else 'report'}: {path}")
+            say(f"{'figures' if path.endswith('/') else 'report'}: {path}")
     if comparison.interrupted:
         done = f"{len(comparison.records):,} of {comparison.total:,} runs are kept"
-        click.echo(f"seriatim: interrupted; {done}, and the same command goes on from there", err=True)
+        say(f"seriatim: interrupted; {done}, and the same command goes on from there", err=True)
         sys.exit(130)
 
 
@@ -223,10 +225,9 @@ class LiveTable:
 
     def __call__(self, comparison: Any) -> None:
         if self.screen is None:
-            from rich.console import Console
             from rich.live import Live
 
-            screen = Console(stderr=True)
+            screen = console(err=True)
             self.screen = Live(console=screen, auto_refresh=False, transient=True, redirect_stdout=False)
             self.screen.start()
         from rich.text import Text
@@ -235,10 +236,10 @@ class LiveTable:
 
         if not comparison.records:
             self.start = time.perf_counter()  # what comes before the runs does not tell how long they take
-            self.screen.update(Text(comparison.doing), refresh=True)
+            self.screen.update(Text(printable(comparison.doing)), refresh=True)
         else:
             table = report.table(comparison.brief(test=False), width=self.screen.console.width)
-            table.caption = self.left(comparison)
+            table.caption = Text(printable(self.left(comparison)))
             self.screen.update(table, refresh=True)
 
     def left(self, comparison: Any) -> str:
@@ -254,27 +255,25 @@ class LiveTable:
 
 def show(comparison: Any, seconds: float) -> None:
     """The result for a person."""
-    from rich.console import Console
-
     from seriatim import report
 
     examples, about = comparison.examples, comparison.brief()
     if about["algorithms"]:
         orders = "1 permutation" if comparison.permutations == 1 else f"{comparison.permutations:,} permutations"
         size = f"{examples.n:,} examples, {examples.features:,} features"
-        click.secho(f"{examples.name}: {size}, {orders} (seed {comparison.seed})", bold=True)
+        say(f"{examples.name}: {size}, {orders} (seed {comparison.seed})", bold=True)
         if comparison.tuning:
-            click.echo(f"tuned: {comparison.tuning}")
+            say(f"tuned: {comparison.tuning}")
         if examples.labels is not None and len(examples.labels) == 1:
-            click.echo(f"only one label, {next(iter(examples.labels))}: there is nothing to tell apart")
-        console = Console() if on_terminal(sys.stdout) else Console(width=160)
-        table = report.table(about, width=console.width)
+            say(f"only one label, {next(iter(examples.labels))}: there is nothing to tell apart")
+        screen = console(None if on_terminal(sys.stdout) else 160)
+        table = report.table(about, width=screen.width)
         table.caption = None
-        console.print(table, highlight=False)
+        screen.print(table)
         for line in (*explanation(about["algorithms"]), *no_regret(comparison)):
-            click.echo(line)
+            say(line)
     done = f"{comparison.ran:,} runs in {seconds:.1f} s" if comparison.ran else "all of them from there"
-    click.echo(f"runs: {comparison.store} ({done}; one more of each algorithm in the order of the file)")
+    say(f"runs: {comparison.store} ({done}; one more of each algorithm in the order of the file)")
 
 
 def no_regret(comparison: Any) -> list[str]:

@@ -10,6 +10,7 @@ import click
 
 from seriatim.cli import feature_options, features_of, format_options, on_terminal, report_skipped
 from seriatim.cli.paths import Data, Writes
+from seriatim.cli.screen import say
 
 
 @click.command("convert")
@@ -54,13 +55,13 @@ def command(
         )
     report_skipped(done.source)
     if done.numbered and names is None:
-        click.echo(
+        say(
             f"seriatim: {len(done.columns):,} features, numbered from 1 in the order in which their names are met; "
             f"--names FILE writes them",
             err=True,
         )
     if done.target in ("csv", "tsv") and done.source.named and any(map(is_number, done.columns)):
-        click.echo("seriatim: some columns are called by numbers; to read the table again say --header", err=True)
+        say("seriatim: some columns are called by numbers; to read the table again say --header", err=True)
 
 
 class Progress:

@@ -7,6 +7,8 @@ from dataclasses import asdict
 
 import click
 
+from seriatim.cli.screen import say
+
 
 @click.command("datasets")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -25,10 +27,10 @@ def command(as_json: bool) -> None:
         click.echo(json.dumps({name: asdict(about) for name, about in datasets().items()}))
         return
     for name, about in datasets().items():
-        click.secho(f"{name:<8}", bold=True, nl=False)
-        click.echo(f"{about.rows:,} x {len(about.feature_names)}, {len(about.labels)} labels: {about.summary}")
-    click.echo("\nGenerated without end, so that --limit is of use; with options as in sea:seed=7,noise=0.2:")
+        say(f"{name:<8}", bold=True, nl=False)
+        say(f"{about.rows:,} x {len(about.feature_names)}, {len(about.labels)} labels: {about.summary}")
+    say("", "Generated without end, so that --limit is of use; with options as in sea:seed=7,noise=0.2:")
     for name, stream in drift.STREAMS.items():
         options = ", ".join(option for option in signature(stream).parameters if option != "block")
-        click.secho(f"{name:<12}", bold=True, nl=False)
-        click.echo(f"{(getdoc(stream) or '').partition(chr(10))[0]} ({options})")
+        say(f"{name:<12}", bold=True, nl=False)
+        say(f"{(getdoc(stream) or '').partition(chr(10))[0]} ({options})")

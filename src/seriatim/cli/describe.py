@@ -17,6 +17,7 @@ from seriatim.cli import (
     report_skipped,
 )
 from seriatim.cli.live import Live
+from seriatim.cli.screen import say
 from seriatim.errors import DataError
 
 
@@ -56,7 +57,7 @@ def command(sources: tuple[str, ...], as_json: bool, **options: Any) -> None:
     else:
         show(about, collisions)
     if about.interrupted:
-        click.echo("seriatim: interrupted; the figures are of the examples so far", err=True)
+        say("seriatim: interrupted; the figures are of the examples so far", err=True)
         sys.exit(130)
 
 
@@ -69,28 +70,28 @@ class Progress(Live):
 
 def show(about: Any, collisions: float | None) -> None:
     """The description for a person."""
-    click.secho(about.name, bold=True)
+    say(about.name, bold=True)
     shown = figures(about, collisions)
     width = max(len(value) for _, value, _ in shown)
     for name, value, more in shown:
-        click.echo(f"  {name:<14} {value:>{width}}  {more}".rstrip())
+        say(f"  {name:<14} {value:>{width}}  {more}".rstrip())
     if about.labels:
-        click.secho("\n  labels", bold=True)
+        say("", "  labels", bold=True)
         rows = [[readable(one["label"]), f"{one['rows']:,}", percent(one["share"])] for one in about.labels]
         show_table(rows)
         if about.different_labels > len(rows):
-            click.echo(f"    and {about.different_labels - len(rows):,} more")
+            say(f"    and {about.different_labels - len(rows):,} more")
     if about.heaviest:
-        click.secho("\n  heaviest features, where they are not 0", bold=True)
+        say("", "  heaviest features, where they are not 0", bold=True)
         rows = [["", "rows", "share", "min", "mean", "max", "deviation"]]
         for one in about.heaviest:
             values = [f"{one[name]:.5g}" for name in rows[0][3:]]
             rows.append([readable(one["name"]), f"{one['rows']:,}", percent(one["share"]), *values])
         show_table(rows)
     if about.warnings:
-        click.secho("\n  warnings", bold=True)
+        say("", "  warnings", bold=True)
         for warning in about.warnings:
-            click.secho(f"    {warning['text']}", fg="yellow")
+            say(f"    {warning['text']}", fg="yellow")
 
 
 def figures(about: Any, collisions: float | None) -> list[tuple[str, str, str]]:
@@ -128,7 +129,7 @@ def show_table(rows: list[list[str]]) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for first, *others in rows:
         numbers = "  ".join(f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True))
-        click.echo(f"    {first:<{widths[0]}}  {numbers}")
+        say(f"    {first:<{widths[0]}}  {numbers}")
 
 
 def percent(share: float) -> str:

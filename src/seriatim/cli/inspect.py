@@ -9,7 +9,9 @@ import click
 import numpy as np
 
 from seriatim.cli.paths import Reads
+from seriatim.cli.screen import say
 from seriatim.cli.topics import topic_lines, topics_of
+from seriatim.core.text import printable
 
 
 @click.command("inspect")
@@ -31,31 +33,32 @@ def command(model_file: str, features: int, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(about))
         return
-    click.secho(about["model"], bold=True)
+    say(about["model"], bold=True)
     shown = ("examples", "updates", "features", "nonzeros", "support vectors", "width", "labels", "intercept")
     of_ratings = ("ratings", "users", "items", "rated pairs", "singular values")
     known = [name for name in (*shown, *of_ratings) if about.get(name) is not None]
     width = max(map(len, known))
     for name in known:
         value = about[name]
-        click.echo(f"  {name:<{width}} {', '.join(map(str, value)) if isinstance(value, list) else f'{value:,}'}")
+        say(f"  {name:<{width}} {', '.join(map(str, value)) if isinstance(value, list) else f'{value:,}'}")
     if "kernels" in about:
-        click.secho("\n  weights of the kernels", bold=True)
+        say("", "  weights of the kernels", bold=True)
         width = max(len(kernel) for kernel, _ in about["kernels"])
         for kernel, weight in sorted(about["kernels"], key=lambda pair: -pair[1]):
-            click.echo(f"    {kernel:<{width}} {weight:>14.6g}")
+            say(f"    {kernel:<{width}} {weight:>14.6g}")
     if "topics" in about:
-        click.secho("\n  topics", bold=True)
+        say("", "  topics", bold=True)
         for line in topic_lines(about["topics"]):
-            click.echo(f"    {line}")
+            say(f"    {line}")
     titles = {label: f" of {label}" for label in about["weights"]}
     if len(titles) == 1:
         titles = {label: label and f" towards {label} (away from it where negative)" for label in titles}
     for label, weights in about["weights"].items():
-        click.secho(f"\n  heaviest features{titles[label]}", bold=True)
-        width = max([len(name) for name, _ in weights], default=0)
-        for name, weight in weights:
-            click.echo(f"    {name:<{width}} {weight:>14.6g}")
+        say("", f"  heaviest features{titles[label]}", bold=True)
+        shown_weights = [(printable(name), weight) for name, weight in weights]
+        width = max([len(name) for name, _ in shown_weights], default=0)
+        for name, weight in shown_weights:
+            say(f"    {name:<{width}} {weight:>14.6g}")
 
 
 def describe(model: Any, features: int) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from seriatim.cli.screen import say
+
 
 @click.command("play")
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Of my draws; else a new game each time.")
@@ -31,7 +33,7 @@ def command(seed: int | None, rounds: int | None, explain: bool) -> None:
     opponent = Opponent(seed)
     talking = sys.stdin.isatty()
     words = {name[:size]: move for move, name in enumerate(MOVES) for size in (1, len(name))}
-    click.echo("rock, paper or scissors: r, p or s; q to quit")
+    say("rock, paper or scissors: r, p or s; q to quit")
     while rounds is None or len(opponent.history) < rounds:
         ours = opponent.move()
         try:
@@ -44,7 +46,7 @@ def command(seed: int | None, rounds: int | None, explain: bool) -> None:
             break
         if line not in words:
             if line:
-                click.echo(f"  {line[:20]!r} is no move: r, p, s, or q to quit")
+                say(f"  {line[:20]!r} is no move: r, p, s, or q to quit")
             continue
         theirs = words[line]
         habit = opponent.names[opponent.choice or 0]
@@ -52,8 +54,8 @@ def command(seed: int | None, rounds: int | None, explain: bool) -> None:
         result = {0.0: "I win", 0.5: "a tie", 1.0: "you win"}[cost(ours, theirs)]
         score = f"you {opponent.lost}, I {opponent.won}, {count(opponent.tied, 'tie')}"
         because = f"; I expected: {habit}" if explain else ""
-        click.echo(f"  you {MOVES[theirs]}, I {MOVES[ours]}: {result}   ({score}){because}")
-    click.echo("\n".join(summary(opponent)))
+        say(f"  you {MOVES[theirs]}, I {MOVES[ours]}: {result}   ({score}){because}")
+    say(*summary(opponent))
 
 
 def count(number: int, word: str) -> str:

@@ -14,6 +14,8 @@ import click
 from seriatim.cli import on_terminal
 from seriatim.cli.interrupts import interrupts
 from seriatim.cli.paths import Data, Writes, reads_named_in
+from seriatim.cli.screen import console, say
+from seriatim.core.text import printable
 
 # What is compared if nothing is chosen: every strategy, and the forms of it that the literature has figures of.
 STRATEGIES = (
@@ -108,9 +110,9 @@ def command(
     elif runs:
         show(result, time.perf_counter() - start)
         if report and not interrupted:
-            click.echo(f"report: {report}")
+            say(f"report: {report}")
     if interrupted:
-        click.echo(f"seriatim: interrupted; {len(runs)} of {len(chosen)} strategies had been run", err=True)
+        say(f"seriatim: interrupted; {len(runs)} of {len(chosen)} strategies had been run", err=True)
         sys.exit(130)
 
 
@@ -211,7 +213,6 @@ def result_of(
 
 def show(result: dict[str, Any], seconds: float) -> None:
     """The result for a person."""
-    from rich.console import Console
 
     from seriatim.report import markets
 
@@ -219,15 +220,13 @@ def show(result: dict[str, Any], seconds: float) -> None:
     costs = f", costs {setting['cost']:g}" if setting["cost"] else ""
     days, assets = (f"{setting[of]:,} {of if setting[of] != 1 else of[:-1]}" for of in ("days", "assets"))
     said = f"{days}, {assets}, from {setting['numbers']}{costs}"
-    click.secho(f"{result['title']}: {said}", bold=True)
-    console = Console() if on_terminal(sys.stdout) else Console(width=160)
-    console.print(markets.table(result, console.width), highlight=False)
-    click.echo(
-        "p: chance of such a daily return beyond the market's, without any advantage (Student's test, one-sided)"
-    )
+    say(f"{result['title']}: {said}", bold=True)
+    screen = console(None if on_terminal(sys.stdout) else 160)
+    screen.print(markets.table(result, screen.width))
+    say("p: chance of such a daily return beyond the market's, without any advantage (Student's test, one-sided)")
     if any(one["hindsight"] for one in result["strategies"]):
-        click.echo("best-stock and bcrp knew all days beforehand")
-    click.echo(f"{len(result['strategies'])} strategies in {seconds:.1f} s")
+        say("best-stock and bcrp knew all days beforehand")
+    say(f"{len(result['strategies'])} strategies in {seconds:.1f} s")
 
 
 class Progress:
@@ -255,6 +254,6 @@ class Progress:
             if now - self.shown > 0.1:
                 self.shown = now
                 line = f"{self.done} of {self.total}  {label}  {share:4.0%}"
-                print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+                print(f"\r\x1b[K{printable(line)}", end="", file=sys.stderr, flush=True)
 
         return watch

@@ -8,8 +8,10 @@ from typing import Any, TextIO
 import click
 import numpy as np
 
-from seriatim.cli import data_argument, format_options, load_estimator, open_stream, report_skipped
+from seriatim.cli import data_argument, format_options, load_estimator, on_terminal, open_stream, report_skipped
 from seriatim.cli.paths import Reads, Writes, expect_printing
+from seriatim.cli.screen import say
+from seriatim.core.text import one_line, printable
 from seriatim.files import whole_file
 
 
@@ -23,8 +25,9 @@ def command(model_file: str, sources: tuple[str, ...], output: str | None, score
     """Predict the label of each example of DATA with a saved model, one line each.
 
     The share of labels that differ from those in DATA, if it has any, goes to standard error. A bad line that is
-    skipped has no line in the output. Of a model that learned without labels a line is what the example becomes, or
-    its loss if --scores are asked for.
+    skipped has no line in the output. A label that has line breaks, or begins with a quote, is written as a JSON
+    string. A file gets labels in UTF-8, and a terminal escapes in place of control characters. Of a model that learned
+    without labels a line is what the example becomes, or its loss if --scores are asked for.
 
     \b
     seriatim predict spam.model new.svm > labels.txt
@@ -37,10 +40,10 @@ def command(model_file: str, sources: tuple[str, ...], output: str | None, score
     if output is None:
         summary = predict(model, stream, scores, sys.stdout)
     else:
-        with whole_file(output) as path, path.open("w") as file:
+        with whole_file(output) as path, path.open("w", encoding="utf-8", newline="\n") as file:
             summary = predict(model, stream, scores, file)
     report_skipped(stream)
-    click.echo(summary, err=True)
+    say(summary, err=True)
 
 
 def predict(model: Any, stream: Any, scores: bool, file: TextIO) -> str:
@@ -60,7 +63,8 @@ def predict(model: Any, stream: Any, scores: bool, file: TextIO) -> str:
         elif model.task == "regression" and known.any():
             squared += float(np.sum((predicted[known, 0] - model._targets(y[known], int(known.sum()))) ** 2))
         lines = values if scores else predicted
-        file.writelines(" ".join(map(str, line)) + "\n" for line in lines.tolist())
+        text = printable if on_terminal(file) else one_line
+        file.writelines(" ".join(map(text, line)) + "\n" for line in lines.tolist())
         file.flush()  # for whoever waits at the other end of a pipe
     if model.task == "novelty":
         return f"{inside:,} of {examples:,} examples are inside"

@@ -13,6 +13,8 @@ from click.core import ParameterSource
 from seriatim.cli import build_recommender, report
 from seriatim.cli.interrupts import interrupts
 from seriatim.cli.paths import Data, Reads, Writes, save_model
+from seriatim.cli.screen import say
+from seriatim.core.text import printable
 
 
 @click.command("recommend")
@@ -139,23 +141,23 @@ def show(run: Any, name: str) -> None:
     figures += [(kind, f"{value:.4f}") for kind in ("rmse", "mae") if (value := getattr(run, kind)) is not None]
     figures += [(kind, "none" if value is None else f"{value:.4f}") for kind, value in run.figures.items()]
     figures += [("seconds", f"{run.seconds:.3f}"), ("ratings/s", f"{run.examples / max(run.seconds, 1e-9):,.0f}")]
-    click.secho(f"{run.model} on {name}", bold=True)
+    say(f"{run.model} on {name}", bold=True)
     width = max(12, *(len(label) for label, _ in figures))
     for label, value in figures:
-        click.echo(f"  {label:<{width}} {value:>14}")
+        say(f"  {label:<{width}} {value:>14}")
     if len(run.curve) > 2:
         with suppress(UnicodeEncodeError):  # a terminal without these characters does without the line
-            click.echo(f"  {sparkline(run.curve)}  {run.measure} over time")
+            say(f"  {sparkline(run.curve)}  {run.measure} over time")
 
 
 def table(heading: str, what: str, found: list[tuple[Any, float]], called: dict[Any, str]) -> None:
     """Items with their scores, best first."""
-    click.secho(f"\n{heading}", bold=True)
-    names = [(str(item), called.get(item, "")) for item, _ in found]
+    say("", heading, bold=True)
+    names = [(printable(item), printable(called.get(item, ""))) for item, _ in found]
     width = max([4, *(len(item) for item, _ in names)])
     length = max([len(title) for _, title in names], default=0)
-    click.echo(f"  {'item':<{width}} {what:>8}{'  title' if length else ''}")
+    say(f"  {'item':<{width}} {what:>8}{'  title' if length else ''}")
     for (_, score), (shown, title) in zip(found, names, strict=True):
-        click.echo(f"  {shown:<{width}} {score:>8.4f}{'  ' + title if title else ''}")
+        say(f"  {shown:<{width}} {score:>8.4f}{'  ' + title if title else ''}")
     if not found:
-        click.echo("  none")
+        say("  none")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from contextlib import suppress
 from typing import Any
 
 import click
@@ -23,6 +22,7 @@ from seriatim.cli import (
 )
 from seriatim.cli.interrupts import interrupts
 from seriatim.cli.paths import Data, Writes, save_model
+from seriatim.cli.screen import is_unicode, say
 
 METRICS = (
     "accuracy, auc, balanced-accuracy, cost:TRUE:GUESS=COST, f1[:macro|:LABEL], precision, recall, sensitivity, "
@@ -100,7 +100,7 @@ def command(
     report(run, stream)
     for trouble in dict.fromkeys(one.trouble(run.labels) for one in run.followed if one.named):
         if trouble:
-            click.echo(f"seriatim: {trouble}", err=True)
+            say(f"seriatim: {trouble}", err=True)
     share = collisions_of(stream)
     collisions = {} if share is None else {"collisions": share}
     found = changes_of(run)
@@ -142,11 +142,11 @@ def show_changes(measure: str, found: Any) -> None:
     if found is None:
         return
     if not found:
-        click.echo(f"  no change of the {measure} was found")
+        say(f"  no change of the {measure} was found")
     if len(found) > MOST_CHANGES:
-        click.echo(f"  {len(found):,} changes, of which the last {MOST_CHANGES}:")
+        say(f"  {len(found):,} changes, of which the last {MOST_CHANGES}:")
     for change in found[-MOST_CHANGES:]:
-        click.echo(f"  {measure}, {change}")
+        say(f"  {measure}, {change}")
 
 
 def format_of(options: dict[str, Any]) -> dict[str, Any]:
@@ -183,13 +183,13 @@ def show(run: Any, name: str, collisions: dict[str, float]) -> None:
     figures += [(f"held out, {t:,}", f"{value:.4f}") for t, value in run.held_out_curve[-1:]]
     figures += [(name, f"{share:.4f} of the columns in use") for name, share in collisions.items()]
     width = max(12, *(len(label) for label, _ in figures))
-    click.secho(f"{run.model} on {name}", bold=True)
+    say(f"{run.model} on {name}", bold=True)
     for label, value in figures:
-        click.echo(f"  {label:<{width}} {value:>14}")
+        say(f"  {label:<{width}} {value:>14}")
     if len(run.curve) > 2:
         line = f"  {sparkline(run.curve)}  {'mean loss' if run.mistakes is None else 'mistake rate'} over time"
-        with suppress(UnicodeEncodeError):  # a terminal without these characters does without the line
-            click.echo(line)
+        if is_unicode(sys.stdout):  # a terminal without these characters does without the line
+            say(line)
 
 
 def sparkline(curve: list[tuple[int, float]], width: int = 40) -> str:

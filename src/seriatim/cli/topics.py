@@ -25,6 +25,7 @@ from seriatim.cli import (
 from seriatim.cli.interrupts import interrupts
 from seriatim.cli.live import Live
 from seriatim.cli.paths import Data, Reads, Writes, save_model
+from seriatim.cli.screen import say
 
 TEXTS = (".txt", ".text")
 PACKED = (".gz", ".zst", ".bz2", ".xz")
@@ -245,12 +246,12 @@ def topic_lines(topics: list[dict[str, Any]]) -> Iterator[str]:
 
 def show(about: dict[str, Any]) -> None:
     """The summary for a person."""
-    click.secho(about["model"], bold=True)
+    say(about["model"], bold=True)
     if "documents" in about:
         rate = about["documents"] / max(about["seconds"], 1e-9)
-        click.echo(f"  {about['documents']:,} documents, {about['vocabulary']:,} words, {rate:,.0f} documents/s")
+        say(f"  {about['documents']:,} documents, {about['vocabulary']:,} words, {rate:,.0f} documents/s")
         if about["perplexity"] is not None:
-            click.echo(f"  perplexity {about['perplexity']:,.1f} of each document before it was learned")
-    click.echo()
+            say(f"  perplexity {about['perplexity']:,.1f} of each document before it was learned")
+    say()
     for line in topic_lines(about["topics"]):
-        click.echo(f"  {line}")
+        say(f"  {line}")

@@ -21,6 +21,7 @@ from seriatim.cli import (
 )
 from seriatim.cli.interrupts import interrupts
 from seriatim.cli.paths import Reads, Writes, save_model
+from seriatim.cli.screen import say
 
 
 @click.command("train")
@@ -59,8 +60,6 @@ def command(
         if run.examples:
             save_model(model, output)
     report(run, stream)
-    click.echo(
-        f"{model} learned {run.examples:,} examples of {run.features:,} features in {run.seconds:.3f} s: {output}"
-    )
+    say(f"{model} learned {run.examples:,} examples of {run.features:,} features in {run.seconds:.3f} s: {output}")
     if run.interrupted:
         sys.exit(130)

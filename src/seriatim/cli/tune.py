@@ -25,6 +25,8 @@ from seriatim.cli import (
     open_stream,
     report_skipped,
 )
+from seriatim.cli.screen import say, show_table
+from seriatim.core.text import printable
 
 SHOWN = 20  # trials in the table
 
@@ -87,7 +89,7 @@ def command(
             found = tune(model, stream, over=values, like_libol=like_libol, watch=progress, **how)
         except KeyboardInterrupt:
             progress.clear()
-            click.echo(f"seriatim: interrupted after {progress.done} of {progress.planned} runs", err=True)
+            say(f"seriatim: interrupted after {progress.done} of {progress.planned} runs", err=True)
             sys.exit(130)
     report_skipped(stream)
     rest = data.stream(stream, skip=found.rest)
@@ -96,7 +98,7 @@ def command(
     for one in (found.model, model):
         runs.append(progressive(one, rest, metrics=metrics))
         if runs[-1].interrupted:
-            click.echo("seriatim: interrupted", err=True)
+            say("seriatim: interrupted", err=True)
             sys.exit(130)
     if reading["limit"] is not None:  # which is counted from what is skipped
         reading["limit"] -= found.rest
@@ -189,7 +191,7 @@ class Progress:
         if self.visible and time.perf_counter() - self.shown > 0.1:
             self.shown = time.perf_counter()
             line = f"{done / planned:4.0%}  {done} of {planned} runs  {best.value:.4g} with {words(best.parameters)}"
-            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+            print(f"\r\x1b[K{printable(line)}", end="", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
         if self.visible:
@@ -206,21 +208,19 @@ def shown(value: Any) -> str:
 
 def show(found: Any, runs: list[Any], name: str, again: str) -> None:
     """The trials, the figures on the rest, and how to get them again."""
-    from rich.console import Console
-
-    click.secho(f"{type(found.model).__name__} on {name}: {found.said}", bold=True)
-    console = Console(width=None if on_terminal(sys.stdout) else 120)
-    console.print(trials_table(found))
+    say(f"{type(found.model).__name__} on {name}: {found.said}", bold=True)
+    width = None if on_terminal(sys.stdout) else 120
+    show_table(trials_table(found), width)
     hidden = len(found.ranked) - SHOWN
     if hidden > 0:
-        click.echo(f"  and {hidden:,} more")
+        say(f"  and {hidden:,} more")
     for line in edges(found):
-        click.echo(line)
-    click.echo()
-    console.print(figures_table(found, runs))
+        say(line)
+    say()
+    show_table(figures_table(found, runs), width)
     if found.like_libol:
-        click.echo("the parameters were chosen on these very examples, like LIBOL: the first figure flatters")
-    click.echo(f"\n{again}")
+        say("the parameters were chosen on these very examples, like LIBOL: the first figure flatters")
+    say("", again)
 
 
 def trials_table(found: Any) -> Any:
@@ -229,14 +229,14 @@ def trials_table(found: Any) -> Any:
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in (*found.best, found.measure.replace("_", " "), "examples"):
-        table.add_column(title, justify="right")
+        table.add_column(printable(title), justify="right")
     if any(trial.problem for trial in found.ranked[:SHOWN]):
         table.add_column("")
     for k, trial in enumerate(found.ranked[:SHOWN]):
         cells = [shown(trial.parameters[name]) if name in trial.parameters else "" for name in found.best]
         value = "failed" if trial.problem else figure(trial.value, found.measure)
         row = [*cells, value, f"{trial.examples:,}", *([trial.problem] if trial.problem else [])]
-        table.add_row(*row, style="bold" if k == 0 else None)
+        table.add_row(*map(printable, row), style="bold" if k == 0 else None)
     return table
 
 
@@ -275,5 +275,7 @@ def figures_table(found: Any, runs: list[Any]) -> Any:
     for name, run in zip(names, runs, strict=True):
         counts = [f"{run.mistakes:,}", f"{run.mistake_rate:.4f}"] if labels else []
         others = ["" if value is None else f"{value:.4f}" for value in run.figures.values()]
-        table.add_row(name, *others, *counts, f"{run.mean_loss:.6g}", f"{run.updates:,}", f"{run.seconds:.3f}")
+        table.add_row(
+            printable(name), *others, *counts, f"{run.mean_loss:.6g}", f"{run.updates:,}", f"{run.seconds:.3f}"
+        )
     return table

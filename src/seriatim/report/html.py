@@ -80,7 +80,7 @@ def write_text(text: str, path: str | os.PathLike[str]) -> None:
     from seriatim.files import whole_file
 
     with whole_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # a file may have any name
 
 
 def part(name: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from seriatim.core.text import printable
 from seriatim.errors import DataError
 from seriatim.report import sections, words
 from seriatim.report.html import filled, maker_of, thin, write_text
@@ -72,7 +73,7 @@ def table(result: Mapping[str, Any], width: int = 160) -> Any:
     for one in strategies:
         line = [str(one["label"]), *(written(one["figures"].get(name), kind) for _, name, kind in columns)]
         style = "bold" if one is best else "dim" if one.get("hindsight") else None
-        made.add_row(*(Text(ascii_text(text) if plain else text) for text in line), style=style)
+        made.add_row(*(Text(printable(ascii_text(text) if plain else text)) for text in line), style=style)
     return made
 
 

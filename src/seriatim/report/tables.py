@@ -11,6 +11,7 @@ from rich.box import SIMPLE_HEAD, Box
 from rich.table import Table
 from rich.text import Text
 
+from seriatim.core.text import printable
 from seriatim.report import words
 
 PLAIN_HEAD = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
@@ -117,7 +118,7 @@ def laid_out(result: Mapping[str, Any], columns: dict[str, list[str]], plain: bo
     )
     for name in columns:
         text = name in ("algorithm", "")
-        made.add_column(Text(name), justify="left" if text else "right", no_wrap=not text, overflow="fold")
+        made.add_column(Text(printable(name)), justify="left" if text else "right", no_wrap=not text, overflow="fold")
     for entry, *line in zip(result["algorithms"], *columns.values(), strict=True):
-        made.add_row(*(Text(text) for text in line), style="bold" if entry.get("best") else None)
+        made.add_row(*(Text(printable(text)) for text in line), style="bold" if entry.get("best") else None)
     return made
