@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -222,6 +223,46 @@ def test_files_that_are_no_tables(tmp_path):
         (tmp_path / name).write_bytes(raw)
         with pytest.raises(DataError, match="not a table"):
             raise run(tmp_path / name).exception
+
+
+def test_damaged_markets(tmp_path):
+    """Each byte of a packed market replaced, and of a Parquet file some: a table or one line, no other error."""
+    packed = gzip.compress(b"date,a,b\n2020-01-01,1.0,2.0\n2020-01-02,1.1,1.9\n" * 3)
+    refused = 0
+    for i in range(10, len(packed)):
+        (tmp_path / "r.csv.gz").write_bytes(packed[:i] + bytes([packed[i] ^ 0x55]) + packed[i + 1 :])
+        with suppress(DataError):
+            portfolio.market.read(tmp_path / "r.csv.gz")
+            refused -= 1
+        refused += 1
+    assert refused > 40
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "r.parquet"
+    parquet.write_table(pyarrow.table({"a": ["x", "y"]}), path)
+    with pytest.raises(DataError, match="expected a column of numbers for each asset, found none"):
+        portfolio.market.read(path)
+    parquet.write_table(pyarrow.table({"ab": [1.0, 2.0]}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"ab", b"a\xff"))
+    with pytest.raises(DataError, match="not a table"):
+        portfolio.market.read(path)
+
+
+def test_days_that_are_no_numbers():
+    masked = np.ma.array([[1.1, 0.9]], mask=[[1, 0]])
+    second = np.array([[np.timedelta64(1), 1]], dtype=object)
+    for X in (
+        masked,
+        second,
+        [[10**400, 1]],
+        [[1], [1, 2]],
+        [["1", "2"]],
+        np.array([["1", "2"]], dtype=object),
+        [[1j, 1]],
+    ):
+        with pytest.raises(DataError):
+            portfolio.from_prices(X)
 
 
 @pytest.mark.parametrize("date", [lambda t: f"2020-02-{40 - t:02}", lambda t: 20200240 - t], ids=["words", "numbers"])

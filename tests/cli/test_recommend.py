@@ -131,6 +131,17 @@ def test_what_cannot_be_read(folder, table):  # noqa: F811
         read(table, columns=["1", "2"])
 
 
+def test_cells_that_are_too_long(folder):  # noqa: F811
+    """The csv module takes cells of 131,072 letters at most."""
+    long = '"' + "x" * 140_000 + '"'
+    (folder / "long.csv").write_text(f"user,item,rating\n1,2,3\n{long},2,3\n")
+    with pytest.raises(DataError, match=r"long\.csv: line 3, column 1: expected cells: field larger"):
+        read("long.csv")
+    with pytest.raises(DataError, match=r"long\.csv: expected a table of items and titles: field larger"):
+        files.titles("long.csv")
+    assert read("long.csv", skip_bad=True) == [(1, 2, 3.0)]
+
+
 def test_titles(folder):  # noqa: F811
     (folder / "u.item").write_bytes("1|Toy Story (1995)|x\n2|Léon, or so|y\n".encode("latin-1"))
     (folder / "movies.csv").write_text('movieId,title,genres\n1,Toy Story (1995),x\n2,"Léon, or so",y\n')

@@ -141,11 +141,9 @@ def test_predictions_are_a_line_each(folder, tmp_path):
     labels = ["a\nb", "a\rb", "a\u2028b", "a\n", '"q"', "é \x1b[31m", " a", 'b"', "7"]
     path = tmp_path / "data.jsonl"
     path.write_text("".join(json.dumps({"label": label, f"x{k}": 1}) + "\n" for k, label in enumerate(labels)))
-    model = tmp_path / "model"
-    predict = ["predict", str(model), str(path), "-o", "labels.txt"]
-    commands = [["train", str(path), "--passes", "20", "-o", str(model)], predict]
-        ["train", str(path), "--passes", "20", "-o", str(model)],
-        ["predict", str(model), str(path), "-o", "labels.txt"],
+    commands = [
+        ["train", str(path), "--passes", "20", "-o", "model"],
+        ["predict", "model", str(path), "-o", "labels.txt"],
     ]
     status, _, err = runs(tmp_path, commands, PYTHONIOENCODING="ascii")
     assert status == 0, err

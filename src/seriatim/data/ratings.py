@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from seriatim.core.values import shown
 from seriatim.data import formats
 from seriatim.data.cache import File, writing
 from seriatim.data.source import expanded, look, opened
@@ -217,13 +218,16 @@ class Parser:
         self.delimiter = "::" if "::" in first else formats.delimiter(formats.by_name(name) or "csv", head)
         self.mark = self.delimiter.encode()
         self.labels = Labels(), Labels()
-        cells = self.cells(first)
+        cells = self.cells(first, 1)
         self.places, self.header = self.find(cells)
 
-    def cells(self, line: str) -> list[str]:
-        if '"' in line and len(self.delimiter) == 1:
+    def cells(self, line: str, number: int) -> list[str]:
+        if '"' not in line or len(self.delimiter) > 1:
+            return line.split(self.delimiter)
+        try:
             return next(csv.reader([line], delimiter=self.delimiter))
-        return line.split(self.delimiter)
+        except csv.Error as error:
+            raise ParseError(self.name, number, 1, f"expected cells: {error}") from None
 
     def find(self, cells: list[str]) -> tuple[list[int], bool]:
         """Where the user, the item and the rating stand, and whether the first line says so."""
@@ -238,7 +242,7 @@ class Parser:
             places = [place for place in named if place is not None] if there else [0, 1, 2]
             header = True if there else header
         if max(places) >= len(cells):
-            found = ", ".join(map(repr, cells[:20]))
+            found = ", ".join(map(shown, cells[:20]))
             raise ParseError(self.name, 1, 1, f"expected a user, an item and a rating in each line, found {found}")
         return places, not is_number(cells[places[2]]) if header is None else header
 
@@ -249,7 +253,7 @@ class Parser:
             return names.index(wanted)
         if wanted.isdecimal() and 1 <= int(wanted) <= len(cells):
             return int(wanted) - 1
-        raise DataError(f"{self.name}: no column {wanted!r}; there are {', '.join(map(repr, names[:20]))}")
+        raise DataError(f"{self.name}: no column {wanted!r}; there are {', '.join(map(shown, names[:20]))}")
 
     def __call__(self, lines: list[bytes]) -> Block:
         first = self.line
@@ -300,7 +304,7 @@ class Parser:
             text = line.decode()
         except UnicodeDecodeError as error:
             raise ParseError(self.name, number, error.start + 1, "expected text in UTF-8") from None
-        cells = self.cells(text)
+        cells = self.cells(text, number)
         found = []
         for kind, place in zip(KINDS, self.places, strict=True):
             cell = cells[place].strip() if place < len(cells) else ""
@@ -313,7 +317,7 @@ class Parser:
         if not self.owner.low <= value <= self.owner.high:
             between = f" from {self.owner.low:g} to {self.owner.high:g}" if np.isfinite(self.owner.low) else ""
             hint = "; low and high say the range" if np.isfinite(value) else ""
-            raise ParseError(self.name, number, column, f"expected a rating{between}, found {rating!r}{hint}")
+            raise ParseError(self.name, number, column, f"expected a rating{between}, found {shown(rating)}{hint}")
         return label_of_cell(user), label_of_cell(item), value
 
 
@@ -347,4 +351,7 @@ def titles(path: str | os.PathLike[str]) -> dict[Any, str]:
     mark = "::" if "::" in first else formats.delimiter(formats.by_name(str(path)) or "csv", data[: formats.HEAD])
     lines = text.splitlines()
     rows = csv.reader(lines, delimiter=mark) if len(mark) == 1 else (line.split(mark) for line in lines)
-    return {label_of_cell(row[0].strip()): row[1].strip() for row in rows if len(row) >= 2}
+    try:
+        return {label_of_cell(row[0].strip()): row[1].strip() for row in rows if len(row) >= 2}
+    except csv.Error as error:
+        raise DataError(f"{path}: expected a table of items and titles: {error}") from None

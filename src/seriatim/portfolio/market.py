@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import zlib
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from os import PathLike
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from seriatim.core.values import is_absent, plain_array, real_array
 from seriatim.errors import DataError, DataTypeError, ParameterError, ParseError
 from seriatim.portfolio.learner import survey
 
@@ -52,7 +54,7 @@ def table(data: Any) -> tuple[np.ndarray, list[str] | None]:
     columns = [data] if names is None else [data[name] for name in names]
     try:
         arrays = [numbers(one) for one in columns]
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         at = "" if names is None else f"column {names[first_bad(columns)]}: "
         kind = DataTypeError if isinstance(error, TypeError) else DataError
         raise kind(f"a market is a table of numbers: {at}{error}") from None
@@ -67,11 +69,14 @@ def table(data: Any) -> tuple[np.ndarray, list[str] | None]:
 def numbers(data: Any) -> np.ndarray:
     """As doubles in rows; what is missing as NaN, however it is written."""
     pandas = hasattr(data, "isna")  # has missing values that are no floats
-    array: Any = data if pandas else np.asarray(data)
-    if array.dtype.kind in "cMm":  # which NumPy would make numbers of
+    array: Any = data if pandas else plain_array(data, "a market")
+    if array.dtype.kind in "cMmUS":  # which NumPy would make numbers of
         raise TypeError(f"{array.dtype} is no kind of number here")
     if pandas:
         array = array.to_numpy(dtype=np.float64, na_value=np.nan)
+    if array.dtype == object:
+        absent = np.array([is_absent(value) for value in array.flat], dtype=bool).reshape(array.shape)
+        array = real_array(np.where(absent, np.nan, array))
     return np.ascontiguousarray(array, dtype=np.float64)
 
 
@@ -80,7 +85,7 @@ def first_bad(columns: list[Any]) -> int:
     for place, column in enumerate(columns):
         try:
             numbers(column)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return place
     raise AssertionError
 
@@ -92,7 +97,7 @@ def day(data: Any) -> tuple[np.ndarray, list[str] | None]:
         data = data.to_dict()
     if isinstance(data, Mapping):
         names, data = [str(name) for name in data], list(data.values())
-    array = np.asarray(data)
+    array = plain_array(data, "a day")
     if array.ndim != 1 or not len(array):
         raise DataError(f"a day has a number for each asset; found an array of shape {array.shape}")
     return table(array.reshape(1, -1))[0], names
@@ -198,13 +203,7 @@ def read(path: str | PathLike[str]) -> tuple[np.ndarray, list[str] | None]:
     semicolons or tabs; plain or gzip; or Parquet. What is empty, or NaN, is missing.
     """
     if str(path).endswith((".parquet", ".pq")):
-        from pyarrow import ArrowInvalid, parquet, types
-
-        try:
-            whole = parquet.read_table(path)
-        except ArrowInvalid as error:
-            raise DataError(f"{path}: not a table: {error}") from None
-        kept = [f.name for f in whole.schema if types.is_floating(f.type) or types.is_integer(f.type)]
+        whole, kept = read_parquet(path)
         X = table(whole.select(kept))[0]
         start = int(counts_days(str(path), kept[0], X))
         return np.ascontiguousarray(X[:, start:]), kept[start:]
@@ -215,11 +214,28 @@ def read(path: str | PathLike[str]) -> tuple[np.ndarray, list[str] | None]:
         mark = max(",;\t", key=first.count)
         cells = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
         lines = [(cells.line_num, row) for row in cells if any(map(str.strip, row)) and not row[0].startswith("#")]
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error) as error:
         raise DataError(f"{path}: not a table: {error}") from None
     if not lines:
         raise DataError(f"{path}: no rows")
     return numbers_of(str(path), lines)
+
+
+def read_parquet(path: str | PathLike[str]) -> tuple[Any, list[str]]:
+    """The table in a file, and which of its columns have numbers."""
+    try:
+        from pyarrow import ArrowException, parquet, types
+    except ImportError:
+        raise DataError(f"{path}: Parquet files are read by pyarrow: pip install 'seriatim[arrow]'") from None
+    try:
+        whole = parquet.read_table(path)
+        whole.validate(full=True)
+        kept = [f.name for f in whole.schema if types.is_floating(f.type) or types.is_integer(f.type)]
+    except (ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: not a table: {' '.join(str(error).split())}") from None
+    if not kept:
+        raise DataError(f"{path}: expected a column of numbers for each asset, found none")
+    return whole, kept
 
 
 def numbers_of(path: str, lines: list[tuple[int, list[str]]]) -> tuple[np.ndarray, list[str] | None]:
