@@ -66,7 +66,7 @@ def plain_array(values: Any, what: str) -> np.ndarray:
         raise DataError(f"{what}: some values are masked; fill them in, such as by filled(0), or leave those rows out")
     try:
         return np.asarray(values)
-    except (ValueError, OverflowError) as error:  # such as rows of different lengths
+    except (TypeError, ValueError, OverflowError, NotImplementedError) as error:  # such as rows of different lengths
         raise DataError(f"{what}: {error}") from None
 
 

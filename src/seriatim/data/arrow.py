@@ -17,7 +17,16 @@ from seriatim.data.tables import check_columns, known_label, label_column
 from seriatim.errors import DataError
 from seriatim.features import Features
 from seriatim.features.encode import Crowd
-from seriatim.features.frames import Dictionary, arrow_column, frame_kinds, object_rows, table_rows
+from seriatim.features.frames import (
+    Dictionary,
+    arrow_column,
+    frame_kinds,
+    is_string,
+    object_rows,
+    plain_column,
+    plain_table,
+    table_rows,
+)
 from seriatim.labels import label_of
 
 BATCH = 1 << 16  # rows of a batch, at most
@@ -115,7 +124,7 @@ def blocks(
         with placed(name, seen, n):
             y = told if isinstance(told, np.ndarray) else labels(told, label, labelled)
             if "objects" in kinds.values():
-                rows = object_rows(columns.to_pylist(), features, crowd)
+                rows = object_rows(dicts(columns), features, crowd)
             else:
                 rows = table_rows(columns, kinds, n, features, crowd, names)
         rows.schema = schema
@@ -146,6 +155,7 @@ def tables(
             if not seen:
                 inputs = pa.Table.from_batches([batch])
                 inputs = inputs if label is None else inputs.drop_columns([label])
+                inputs = plain_table(inputs, features)
                 kinds = frame_kinds(nw.from_native(inputs), features, schema)
                 dictionaries = [Dictionary() for _ in kinds]
                 schema |= {**kinds, **({} if label is None else {label: "label"})}
@@ -153,7 +163,7 @@ def tables(
             # Rows of numbers are made in less time than the next are read, others take longer.
             if label is not None and not {*kinds.values()} <= {"number", "flag"}:
                 told = labels(told, label, labelled)
-            columns = batch.select(list(kinds))
+            columns = plain_table(batch.select(list(kinds)), features)
             if "objects" not in kinds.values():
                 columns = list(map(arrow_column, columns.columns, kinds.values(), dictionaries))
         seen += n
@@ -193,10 +203,20 @@ def as_float(label: Any) -> Any:
     return label if isinstance(label, str) else float(label)
 
 
+def dicts(columns: Any) -> list[dict[str, Any]]:
+    """The rows of a batch as Python has them."""
+    try:
+        found: list[dict[str, Any]] = columns.to_pylist()
+    except (ValueError, OverflowError, TypeError, NotImplementedError) as error:  # as for a date beyond the year 9999
+        raise DataError(f"values that Python cannot hold: {' '.join(str(error).split())}") from None
+    return found
+
+
 def labels(column: Any, name: str, labelled: bool) -> np.ndarray:
     """The labels of a batch: numbers, or strings."""
     import pyarrow as pa
 
+    column = plain_column(name, column)
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     kind, is_a = column.type, pa.types
@@ -212,9 +232,9 @@ def labels(column: Any, name: str, labelled: bool) -> np.ndarray:
             raise DataError(f"column {name!r}: no label: {error}") from None
         there = y == y
     else:
-        values = column.to_pylist()
-        if not all(value is None or isinstance(value, str) for value in values):
+        if not is_string(kind):
             raise DataError(f"column {name!r} has type {kind}; labels are numbers or strings")
+        values = column.to_pylist()
         known = {value: as_float(label_of(value)) for value in {*values} if value}
         named = str in map(type, known.values())
         y = np.array([known.get(value, math.nan) for value in values], dtype=object if named else np.float64)

@@ -32,6 +32,8 @@ def frame_rows(X: Any, features: Features, schema: dict[str, str], crowd: Crowd 
         _ = frame.schema
     except nw.exceptions.NarwhalsError as error:  # as two columns of one name
         raise DataError(f"the frame cannot be taken: {' '.join(str(error).split())}") from None
+    if is_arrow(frame.to_native()):
+        frame = nw.from_native(plain_table(frame.to_native(), features), eager_only=True)
     kinds = frame_kinds(frame, features, schema)
     if not len(frame) or not kinds:
         raise DataError(
@@ -41,7 +43,7 @@ def frame_rows(X: Any, features: Features, schema: dict[str, str], crowd: Crowd 
         rows = object_rows(frame.select(*kinds).rows(named=True), features, crowd)
         rows.schema = kinds
         return rows
-    if type(frame.to_native()).__module__.partition(".")[0] == "pyarrow":
+    if is_arrow(frame.to_native()):
         columns = [arrow_column(frame[name].to_native(), kind) for name, kind in kinds.items()]
     else:
         columns = [column(frame[name], kind) for name, kind in kinds.items()]
@@ -97,6 +99,9 @@ def kind_of(frame: Any, name: str, dtype: Any, features: Features) -> str:
 
     if features.drops(name):
         return "dropped"
+    native = frame[name].to_native()
+    if is_arrow(native) and str(native.type).startswith("map<"):
+        return "objects"
     if dtype.is_numeric():
         return "number"
     if dtype == nw.Boolean:
@@ -131,7 +136,7 @@ def column(series: Any, kind: str) -> np.ndarray | Strings:
     elif series.dtype in (nw.Categorical, nw.Enum):
         series = series.cast(nw.String)
     native = series.to_native()
-    if type(native).__module__.partition(".")[0] == "pyarrow":
+    if is_arrow(native):
         return arrow_strings(native)
     return strings(series.name, series.to_list())
 
@@ -247,5 +252,60 @@ def object_rows(objects: Any, features: Features, crowd: Crowd | None) -> Rows:
 
 
 def listed(value: Any) -> Any:
-    """An array, as pandas has them in cells, as a list."""
+    """An array, as pandas has them in cells, as a list; the pairs of a map of Arrow as an object."""
+    if isinstance(value, list) and value and isinstance(value[0], tuple):
+        return dict(value)
     return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+# ---- the types of Arrow
+
+
+def is_arrow(native: Any) -> bool:
+    return type(native).__module__.partition(".")[0] == "pyarrow"
+
+
+def plain_table(table: Any, features: Features) -> Any:
+    """A table or batch of Arrow without the columns that are dropped, each other of a type that has a rule."""
+    for i, name in enumerate(table.schema.names):
+        if not features.drops(name):
+            array = table.column(i)
+            plain = plain_column(name, array)
+            table = table if plain is array else table.set_column(i, name, plain)
+    return table
+
+
+def plain_column(name: str, array: Any) -> Any:
+    """A column of Arrow as numbers, strings, dates, booleans, lists or objects, however they are stored."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind, is_a = array.type, pa.types
+    if isinstance(kind, pa.BaseExtensionType):
+        chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+        stored = pa.chunked_array([one.storage for one in chunks], kind.storage_type)
+        return plain_column(name, stored if isinstance(array, pa.ChunkedArray) else stored.combine_chunks())
+    if is_a.is_run_end_encoded(kind):
+        return plain_column(name, pc.run_end_decode(array))
+    if is_a.is_dictionary(kind) and kind.value_type not in (pa.string(), pa.large_string()):
+        return plain_column(name, array.cast(kind.value_type))
+    if not has_rule(kind):
+        raise DataError(f"column {name!r} has type {kind}; a column holds numbers, strings, dates, booleans or lists")
+    return array.cast(pa.large_string()) if str(kind) == "string_view" else array
+
+
+def has_rule(kind: Any) -> bool:
+    """Whether it is said what becomes of a type of Arrow. What is within lists and objects tells by its values."""
+    import pyarrow.types as is_a
+
+    if is_a.is_map(kind):  # an object whose keys are strings
+        return is_string(kind.key_type)
+    if is_a.is_dictionary(kind):
+        return is_string(kind.value_type)
+    tests = (is_a.is_integer, is_a.is_floating, is_a.is_decimal, is_a.is_boolean, is_string, is_a.is_date, is_a.is_null,
+             is_a.is_timestamp, is_a.is_list, is_a.is_large_list, is_a.is_fixed_size_list, is_a.is_struct)  # fmt: skip
+    return any(test(kind) for test in tests)
+
+
+def is_string(kind: Any) -> bool:
+    return str(kind) in ("string", "large_string", "string_view")
