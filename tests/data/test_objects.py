@@ -73,6 +73,18 @@ def test_objects_are_read_as_json_reads_them(folder, examples, name, end, ascii,
     assert rows_of(path, block=block, features=features) == expected
 
 
+def test_a_first_line_may_be_long(folder):
+    """Where nobody says which key is the label, the first line tells, however long it is."""
+    path = folder / "long.jsonl"
+    row = {f"x{i}": 1.5 for i in range(20_000)}
+    for text in (json.dumps({**row, "label": 1}), "\n" * 3 + json.dumps({"k": "v" * 200_000, "label": 1})):
+        path.write_text(f"{text}\n{text}\n")
+        assert [y for y, _ in rows_of(path)] == [1, 1]
+        packed = folder / "long.jsonl.gz"
+        packed.write_bytes(gzip.compress(path.read_bytes()))
+        assert [y for y, _ in rows_of(packed)] == [1, 1]
+
+
 SPELT = {
     r'{"y":1,"a":1,"a":2}': {"a": 2.0},  # as json: the last one counts
     r'{"y":1,"\u0061\/":"\u00e9\n\"\\"}': {'a/=é\n"\\': 1.0},

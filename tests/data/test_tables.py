@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import time
 from functools import partial
 from pathlib import Path
 
@@ -84,6 +85,23 @@ def written(records: list, delimiter: str, end: str, always: bool) -> str:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("tables")
+
+
+def test_wide_tables_take_time_by_their_columns(tmp_path):
+    """Four times the columns take about four times as long, and not sixteen."""
+    path = tmp_path / "wide.csv"
+
+    def seconds(columns: int) -> float:
+        names, cells = ",".join(f"c{i}" for i in range(columns)), ",".join("7" * columns)
+        path.write_text(f"label,{names}\n1,{cells}\n0,{cells}\n")
+        times = []
+        for _ in range(3):
+            start = time.process_time()
+            assert [(rows.n, rows.features) for rows, _ in data.stream(path, threads=1)] == [(2, columns)]
+            times.append(time.process_time() - start)
+        return min(times)
+
+    assert seconds(40_000) < 9 * seconds(10_000)
 
 
 @settings(max_examples=150)

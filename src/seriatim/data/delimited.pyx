@@ -321,6 +321,9 @@ def cells(buffer, Py_ssize_t begin, Py_ssize_t end_, str delimiter, Py_ssize_t m
     cdef const char* start = <const char*> &view[begin]
     cdef const char* p = start
     cdef const char* end = p + (end_ - begin)
+    cdef const char* line = start      # where the line begins in which the cell stands
+    cdef const char* counted = start   # up to where lines have been counted
+    cdef Py_ssize_t lines = 1
     cdef char mark = ord(delimiter)
     cdef Cell cell
     records, row, places = [], Record(), []
@@ -333,7 +336,11 @@ def cells(buffer, Py_ssize_t begin, Py_ssize_t end_, str delimiter, Py_ssize_t m
         text = PyBytes_FromStringAndSize(cell.begin, cell.end - cell.begin).decode(errors="surrogateescape")
         row.append(text.replace('""', '"') if cell.escaped else text if text or cell.quoted else None)
         if not records:
-            places.append((newlines(start, p) + 1, p - line_start(start, p) + 1))
+            if newlines(counted, p):
+                lines += newlines(counted, p)
+                line = line_start(counted, p)
+            counted = p
+            places.append((lines, p - line + 1))
         if cell.after[0] == 10:
             row.places = places
             records.append(row)

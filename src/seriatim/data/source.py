@@ -124,6 +124,8 @@ class Source:
             format = self.format or formats.guess(name, head, bool(self.known))
             if format in ("csv", "tsv"):
                 head = look_further(data, head, formats.delimiter(format, head))
+            elif format == "jsonl":
+                head = look_further(data, head)
             if seekable and not packed:
                 file.seek(start)
             if format in ("parquet", "arrow"):
@@ -326,12 +328,22 @@ def look(file: Any) -> bytes:
     return head
 
 
-def look_further(file: Any, head: bytes, delimiter: str) -> bytes:
-    """What has been looked at of a table and, as long as it does not hold two records, more: the first may be names."""
+def has_two_records(head: bytes, delimiter: str) -> bool:
+    end = delimited.cut(head, 0, len(head), delimiter) if head else 0
+    return bool(end) and len(delimited.cells(head[:end] + bytes(PADDING), 0, end, delimiter, 2)) == 2
+
+
+def look_further(file: Any, head: bytes, delimiter: str | None = None) -> bytes:
+    """What has been looked at of a table and, as long as it does not hold two records, more: the first may be names.
+
+    Without a delimiter more of lines, as long as no whole one is there.
+    """
     size = max(formats.HEAD, len(head))
     while len(head) < MAX_LINE:
-        end = delimited.cut(head, 0, len(head), delimiter) if head else 0
-        if end and len(delimited.cells(head[:end] + bytes(PADDING), 0, end, delimiter, 2)) == 2:
+        if delimiter is None:
+            if b"\n" in head.lstrip():
+                break
+        elif has_two_records(head, delimiter):
             break
         size = 2 * size if len(head) == size else size
         try:

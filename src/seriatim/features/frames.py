@@ -56,7 +56,9 @@ def frame_kinds(frame: Any, features: Features, schema: dict[str, str]) -> dict[
         for name in wanted:
             if name not in frame.schema:
                 raise DataError(f"no column {name!r}, which `{what}` names; there are {', '.join(frame.columns)}")
-    kinds = {name: kind_of(frame, name, dtype, features) for name, dtype in frame.schema.items()}
+    native = frame.to_native()
+    types = {one.name: str(one.type) for one in native.schema} if is_arrow(native) else {}
+    kinds = {name: kind_of(frame, name, dtype, features, types.get(name, "")) for name, dtype in frame.schema.items()}
     check_schema(kinds, schema)
     return {name: kind for name, kind in kinds.items() if kind != "dropped"}
 
@@ -93,15 +95,14 @@ def check_schema(kinds: dict[str, str], schema: dict[str, str]) -> None:
             raise DataError(f"column {name!r} is of kind {kind}; the model has learned it as {known}")
 
 
-def kind_of(frame: Any, name: str, dtype: Any, features: Features) -> str:
-    """What becomes of a column."""
+def kind_of(frame: Any, name: str, dtype: Any, features: Features, arrow: str) -> str:
+    """What becomes of a column; `arrow` is its type in a table of Arrow."""
     import narwhals.stable.v1 as nw
 
     if features.drops(name):
         return "dropped"
-    native = frame[name].to_native()
-    if is_arrow(native) and str(native.type).startswith("map<"):
-        return "objects"
+    if arrow.startswith(("map<", "decimal")):  # of which narwhals knows only some
+        return "objects" if arrow.startswith("map<") else "number"
     if dtype.is_numeric():
         return "number"
     if dtype == nw.Boolean:
