@@ -30,6 +30,7 @@ from seriatim.data.formats import HEAD
 from seriatim.data.libsvm import parse, use_vectors
 from seriatim.data.lines import PADDING, InOrder, Ranges, Records
 from seriatim.data.source import Blocks, Source
+from seriatim.data.steady import SteadyFile
 from seriatim.errors import DataError, ParseError
 from tests import fuzz_models
 from tests.fuzz_models import Failure, expect
@@ -131,9 +132,10 @@ class Bytes(Source):
 
     def file(self, path: str) -> Blocks:
         table = self.format in ("csv", "tsv")
-        with os.fdopen(os.memfd_create("input"), "w+b", buffering=0) as file:
-            file.write(self.data)
-            file.seek(0)
+        with os.fdopen(os.memfd_create("input"), "w+b", buffering=0) as memory:
+            memory.write(self.data)
+            memory.seek(0)
+            file = SteadyFile(memory.fileno(), "input", closefd=False)
             kind = Records if table else Ranges if self.ranges else InOrder
             self.lines = kind(file if self.ranges else io.BytesIO(self.data), "input", self.block)  # type: ignore[arg-type]
             yield from self.texts(self.format or "libsvm", self.data[:HEAD], "input")
