@@ -645,6 +645,7 @@ DAMAGE = {
         array("vectors", lambda v: np.column_stack([v[:, :3], np.full(len(v), 40.0)])),
         "votes",
     ),
+    "a feature twice in a row of a buffer": (lazily(seriatim.OAM), array("positive_index", at(0, 1)), "twice"),
     # numbers that sums, shares and counts never are
     "a sum of squares below 0": (lazily(seriatim.FTRL), array("n", at(-1.0, 0, 0)), "below 0"),
     "a weight that shrank further than all": (lazily(TruncatedGradient), array("before", at(9e9, 0, 0)), "shrunk"),

@@ -113,6 +113,11 @@ cdef class Reservoir:
             raise ModelError("the rows of a buffer do not fit together")
         if np.min(index, initial=0) < 0 or np.max(index, initial=-1) >= columns:
             raise ModelError("a row of a buffer has a feature that the model does not know")
+        owner = np.repeat(np.arange(n), np.diff(start))
+        order = np.lexsort((index, owner))
+        column, owner = np.asarray(index)[order], owner[order]
+        if ((column[1:] == column[:-1]) & (owner[1:] == owner[:-1])).any():
+            raise ModelError("a row of a buffer has a feature twice")
         if (np.abs(value) > limit).any():
             raise ModelError(f"a row of a buffer has a value beyond +-{limit:g}")
         x.constant, x.norm2, x.index, x.value = 0, 0, NULL, NULL

@@ -15,7 +15,7 @@ from seriatim.core.memory cimport allocate, resize, resize_aligned
 from seriatim.core.reservoir cimport Kept
 from seriatim.core.rows cimport Rows
 
-from seriatim.errors import DataError, LimitError, ModelError
+from seriatim.errors import DataError, LimitError
 
 cdef extern from "vector.h":
     double sum_of_products(Py_ssize_t n, const double* a, const double* x) noexcept nogil
@@ -563,9 +563,6 @@ cdef class Support:
         for s in range(rows.n):
             x.index, x.value, x.n, x.norm2 = (rows.rows[s].index, rows.rows[s].value, rows.rows[s].n,
                                               rows.rows[s].norm2)
-            seen = np.asarray(<int[:x.n]> <int*> x.index) if x.n else ()
-            if len(np.unique(seen)) != x.n:
-                raise ModelError("a support vector has a feature twice")
             if self.append(&x) < 0:
                 raise MemoryError(f"no memory for {rows.n} support vectors")
 
