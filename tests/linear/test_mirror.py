@@ -1,5 +1,7 @@
 """What is claimed of mirror descent, exponentiated gradients, AdaGrad and averages, checked on them."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
@@ -530,3 +532,20 @@ def test_average_is_not_the_default(cls, parameters):
     X, y = noisy(23, n=40)
     default, plain = cls(**parameters).partial_fit(X, y), cls(**parameters, average=False).partial_fit(X, y)
     assert (joint(default) == joint(plain)).all()
+
+
+def test_finite_where_theta_falls_back_to_almost_nothing():
+    """The constant's theta returns to 0 by steps of one size, and what is left is denormal; or, with a large p, so much
+    smaller than what was there that the sum of the powers is rounding."""
+    rng = np.random.default_rng(0)
+    signs = rng.choice([-1.0, 1.0], (40, 4))
+    for sizes in (5e-324, 1e-320, 1e-160, 10.0 ** np.linspace(-320, 50, 4)):
+        for classes, p, loss, variant in product(
+            (2, 3), (2.0, 3.0, 101.5), ("hinge", "squared_hinge"), ("ftrl", "mirror")
+        ):
+            model = MirrorDescent(mirror="pnorm", p=p, loss=loss, variant=variant, eta=1.0)
+            for x, y in zip(signs * sizes, rng.integers(0, classes, 40), strict=True):
+                model.partial_fit(x[None], [y])
+                state = model.__getstate__()["state"]
+                assert all(np.isfinite(part).all() for part in state.values()), (sizes, model)
+            assert np.isfinite(model.coef_).all()

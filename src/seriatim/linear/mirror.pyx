@@ -44,6 +44,9 @@ cdef class Euclidean(MarginLearner):
             self.scale = fmax(rate(self.gradient.schedule, self.gradient.eta, self.t + 1), DBL_MIN)
 
 
+cdef double NOTHING = 1e-200    # an entry of theta, if no other is larger, that is taken for 0
+
+
 cdef inline double larger(double a, double b) noexcept nogil:
     return a if a > b else b    # fmax would be a call
 
@@ -133,21 +136,24 @@ cdef class Linked(Linear):
         if self.map != P_NORM:
             self.shift = top - 150
         elif top > 0:
-            self.grain *= top
+            if top * self.grain < NOTHING:    # a step divided by such a grain would leave the range of numbers
+                top, self.grain = INFINITY, 1
+            else:
+                self.grain *= top
             for i in range(self.table.rows):
                 theta = self.table.data + i * self.table.width + self.theta * self.classes
                 for k in range(self.classes):
-                    theta[k] /= top
+                    theta[k] = theta[k] / top + 0.0    # a zero has no sign
         self.refresh()
 
     cdef void settle(self) noexcept nogil:
         """After a step: a sum that rounding has not touched, and the scale that follows from it."""
         self.peak = fmax(self.peak, self.sum)
-        if not 1e-100 < self.sum < 1e140:
+        if self.updates & (self.updates - 1) == 0 or self.sum < 1e-5 * self.peak:
+            self.add_up()
+        if not 1e-100 < self.sum < 1e140:    # perhaps only now, when what rounding had left of it is gone
             self.fold()
             self.rebase()
-        elif self.updates & (self.updates - 1) == 0 or self.sum < 1e-5 * self.peak:
-            self.add_up()
         self.scale = self.factor()
 
     cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t column, double* theta, double* w) noexcept nogil:
