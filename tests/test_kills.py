@@ -4,5 +4,5 @@ from tests.kills import rounds
 
 
 def test_killed_and_interrupted(tmp_path):
-    outcomes = rounds(10, 1, tmp_path, size=1000)
-    assert sum(outcomes.values()) == 30
+    outcomes = rounds(5, 1, tmp_path, size=500)
+    assert sum(outcomes.values()) >= 15
