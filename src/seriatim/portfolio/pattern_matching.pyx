@@ -256,7 +256,9 @@ cdef class Correlated(Matching):
         if self.ensemble != 2:
             return -1e300
         heard = <Py_ssize_t> ceil(self.top * self.window * self.levels)
-        return np.sort(self.arrays["wealth"])[self.experts - max(1, heard)]
+        wealth = self.arrays["wealth"].copy()
+        wealth.sort()    # a method runs no Python code, in which Ctrl-C could come
+        return wealth[self.experts - max(1, heard)]
 
 
 class CORN(Strategy):
@@ -315,7 +317,7 @@ cdef class Neighbours(Matching):
             self.widen(w, T)
             if T <= w + 1:
                 continue
-            order = np.argsort(self.kept[self.window, w:T], kind="stable")
+            order = np.asarray(self.kept[self.window, w:T]).argsort(kind="stable")    # a method runs no Python code
             for i in range(order.shape[0]):
                 order[i] += w
             for level in range(self.levels):
