@@ -27,9 +27,9 @@ VERSION = 1
 ROOM = "room"  # the array of bytes that mean nothing
 
 # What a model may take of memory while it is made from a file: so much whatever the file, and so much for each of its
-# bytes. A model that needs more has a file with as many bytes more, which mean nothing (ROOM). What is not counted,
-# arrays that are soon given back, keeps the whole below 64 MB and 16 times the file.
-FREE = 48 << 20
+# bytes. A model that needs more has a file with as many bytes more, which mean nothing (ROOM). With what is not
+# counted, such as copies of arrays, the whole stays below 64 MB and 16 times the file.
+FREE = 32 << 20
 TIMES = 12
 
 # An array of at least so many numbers, three quarters of them zeros, is stored by the places and values of the others.
