@@ -8,6 +8,7 @@ import re
 import resource
 import struct
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -287,6 +288,25 @@ def test_a_file_is_as_small_as_its_memory_allows(tmp_path):
     manifest, tensors = parts(path)
     assert not tensors.pop("room").any()
     assert "MB of memory" in refused(write(path, manifest, tensors))
+
+
+@pytest.mark.parametrize("scale", [1e50, 1e-160, None], ids=str)
+def test_what_values_of_any_size_leave_can_be_saved(tmp_path, scale):
+    """What is demanded of a file must hold of every model: rounding and limits of numbers are no damage."""
+    for _, cls, chosen in fuzz_models.settings():
+        if not hasattr(cls, "learn_rows"):
+            continue
+        rng = np.random.default_rng(0)
+        X = rows(n=16) * (10.0 ** rng.integers(-60, 50, (16, 5)) if scale is None else scale)
+        X = np.abs(X) if cls.nonnegative else X
+        model = cls(**chosen[0])
+        y = X[:, 0] if model.task == "regression" else np.arange(16) % min(3, most_labels(cls))
+        with suppress(SeriatimError):  # a method may refuse such rows
+            model.partial_fit(np.clip(X, -1e50, 1e50), np.clip(y, -1e50, 1e50))
+        try:
+            model.save(tmp_path / "model")
+        except ModelError as error:
+            assert "diverged" in str(error), (cls, error)
 
 
 def test_zeros_by_the_gigabyte_are_refused(tmp_path):
