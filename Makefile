@@ -37,17 +37,16 @@ fuzz: $(VENV)/tests
 # A build of its own in which a read or write out of bounds, or an operation that C does not define, ends the process
 # (gcc's AddressSanitizer and UndefinedBehaviorSanitizer), and on it the tests that go through all code in C.
 # PYTHONMALLOC=malloc: memory that CPython hands out is watched, too. CPython itself leaks, so leaks are not looked for.
-# Reports are files, for pytest keeps what a test that dies has said.
-SANITIZED := PYTHONPATH=build/asan/lib PYTHONMALLOC=malloc \
-	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:log_path=$(abspath build/asan)/report \
-	UBSAN_OPTIONS=print_stacktrace=1:log_path=$(abspath build/asan)/report \
+# --capture=no: else pytest keeps what a test that dies has said.
+SANITIZED := PYTHONPATH=build/asan/lib PYTHONMALLOC=malloc UBSAN_OPTIONS=print_stacktrace=1 \
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)"
 
 asan: $(VENV)/tests
 	$(BIN)/python -m pip install --quiet 'setuptools>=77' 'Cython>=3.3'
 	SERIATIM_SANITIZE=1 $(BIN)/python setup.py --quiet build --build-base build/asan --build-lib build/asan/lib
-	$(SANITIZED) $(BIN)/python -m pytest -n 2 tests/test_contract.py tests/test_modelfile.py $(wildcard tests/*/test_contract.py) \
-		$(wildcard tests/*/test_files.py)
+	$(SANITIZED) $(BIN)/python -m pytest -n 2 --capture=no tests/test_contract.py tests/test_modelfile.py \
+		$(wildcard tests/*/test_contract.py tests/*/test_files.py)
 	$(SANITIZED) $(BIN)/python -m tests.fuzz 20000
 
 stubs: $(VENV)/tests

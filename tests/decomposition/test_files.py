@@ -109,3 +109,23 @@ def test_states_that_nothing_leads_to(model, edits):
         with pytest.raises(ModelError):
             edited(model, name, value)
             pytest.fail(f"{model!r}: {name} was taken")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        OnlineSVD(4),
+        OnlineSVD(4, block=20),
+        IncrementalPCA(4),
+        IncrementalPCA(4, block=20),
+        OnlinePCA(3),
+        seriatim.DictionaryLearning(9, batch=20),
+    ],
+)
+def test_a_row_does_not_depend_on_how_many_are_asked_for(model):
+    """To the last bit, whoever has asked before."""
+    X = rows("short", n=150, d=40)
+    model.partial_fit(X[:70])
+    one_by_one = np.vstack([model.transform(x[None]) for x in X])
+    assert np.array_equal(one_by_one, model.transform(X))
+    assert np.array_equal(one_by_one, np.vstack([model.transform(some) for some in np.array_split(X, 7)]))

@@ -43,3 +43,13 @@ def test_kernels_out_of_range_are_refused():
     K = np.diag([1e-300, 1e-300, 1e-300]) + 1e10 * (1 - np.eye(3))
     with pytest.raises(DataError, match="kernel"):
         OMDL("precomputed").partial_fit([K], [(0, 1, 2)])
+
+
+@pytest.mark.parametrize("rank", [None, 5])
+def test_a_distance_does_not_depend_on_how_many_are_asked_for(rank):
+    """To the last bit."""
+    model = OMDL([Linear(), Gaussian(1.0)], rank=rank)
+    model.partial_fit(np.random.default_rng(0).standard_normal((90, 4)), TRIPLETS)
+    all_distances = model.distances(3)
+    assert all_distances.tolist() == [model.distance(3, b) for b in range(90)]
+    assert all_distances[40:57].tolist() == model.distances(3, np.arange(40, 57)).tolist()

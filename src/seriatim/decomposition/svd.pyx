@@ -164,11 +164,12 @@ cdef class Brand(Representation):
     # ---- what users see
 
     def settled(self, Py_ssize_t rows=0):
-        """With the waiting rows taken in and, for many rows, the directions themselves in memory."""
+        """With the waiting rows taken in. Without any it is this, however many rows are looked at: the same directions
+        in another form would give other last bits."""
         cdef Brand twin
+        if self.waiting.n == 0:
+            return self
         if not self.cached:
-            if self.waiting.n == 0 and rows <= self.space.most:    # a copy of all would take longer
-                return self
             twin = type(self)(*self.given)
             twin.constant = self.constant
             twin.restore(self.state())

@@ -46,8 +46,11 @@ cdef class Side:
         return 0
 
     cdef double bias(self, Py_ssize_t a, double damping) noexcept nogil:
-        cdef const double* mine = self.sums.data + 2 * a
-        return mine[0] / (mine[1] + damping) if a >= 0 else 0
+        cdef const double* mine
+        if a < 0:
+            return 0
+        mine = self.sums.data + 2 * a
+        return mine[0] / (mine[1] + damping)
 
     cdef double centre(self, Py_ssize_t a, double d, double damping) noexcept nogil:
         """Take a residual into the bias; what is left of it."""

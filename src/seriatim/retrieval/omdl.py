@@ -88,8 +88,9 @@ class Distances:
         """(K_a - K_b)'W(K_a - K_b) of row a with others b: a line a modality."""
         found = np.empty((len(self.logs), len(others)))
         for p, (K, W) in enumerate(zip(self.parts(self.columns), self.parts(self.W), strict=True)):
-            u = K[:, [a]] - K[:, others]
-            found[p] = np.maximum(np.einsum("ij,ij->j", u, W @ u), 0.0)
+            # A stack of products, each of one row: the last bits of one of matrices depend on how many rows they have.
+            u = (K[:, a] - K.T[others])[:, :, None]
+            found[p] = np.maximum(u.transpose(0, 2, 1) @ (W @ u), 0.0)[:, 0, 0]
         return found
 
     def learn(self, i: int, j: int, k: int) -> None:
