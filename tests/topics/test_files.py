@@ -14,14 +14,17 @@ def documents(n=14, words=5):
 
 
 @pytest.mark.parametrize("make", [LDA, HDP])
-def test_all_words_of_a_vocabulary_begin_at_once(make):
+def test_all_words_of_a_vocabulary_begin_at_once(make, tmp_path):
     """With n_features there are far more words than columns, and than an empty document has."""
     for n_features in (5, 9, 1 << 12):
         model = make(3, batch=6, n_features=n_features)
         model.partial_fit(documents())
         assert model.components_.shape == (3, n_features)
+        model.save(tmp_path / "model")
+        assert_same_state(seriatim.load(tmp_path / "model"), model)
         model = make(3, batch=6, n_features=n_features).learn_one({}).learn_one({"word": 2})
         assert len(model.transform_one({"word": 1})) == 3
+        assert [len(words) for words in model.topics(n_features)] == [n_features] * 3
 
 
 def test_parameters_that_round_to_nothing_are_loaded(tmp_path):

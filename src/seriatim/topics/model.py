@@ -74,8 +74,8 @@ class TopicModel(Transformer):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        if self._learner is not None and self._learner.vocabulary().max(initial=-1) >= self.n_columns:
-            raise ModelError(f"there is a word beyond the {self.n_columns} columns")
+        if self._learner is not None and self._learner.vocabulary().max(initial=-1) >= self._width():
+            raise ModelError(f"there is a word beyond the {self._width()} columns")
 
     def _width(self) -> int:
         return self.n_features or self.n_columns
@@ -109,7 +109,7 @@ class TopicModel(Transformer):
     def topics(self, n_words: int = 10, n_topics: int | None = None) -> list[list[tuple[Any, float]]]:
         """The most likely words of each topic, each with its probability, the most likely first.
 
-        A word is its name, or its column where columns have no names.
+        A word is its name, or its column if it has none: of `n_features` words some may not have been met yet.
         """
         for name, count in (("n_words", n_words), ("n_topics", n_topics)):
             if count is not None and not (isinstance(count, int | np.integer) and count >= 1):
@@ -117,7 +117,7 @@ class TopicModel(Transformer):
         with self._lock:
             learner = self._seen()
             columns, rows = learner.vocabulary(), learner.shown_rows()
-            names = None if self._vocabulary is None else self._vocabulary.names
+            names = [] if self._vocabulary is None else self._vocabulary.names
         weights = rows / rows.sum(axis=0) if len(rows) else rows
         found = []
         for k in range(rows.shape[1] if n_topics is None else min(n_topics, rows.shape[1])):
@@ -125,6 +125,6 @@ class TopicModel(Transformer):
             least = np.partition(likely, -n_words)[-n_words] if n_words < len(likely) else 0.0
             some = np.flatnonzero(likely >= least)
             some = some[np.lexsort((columns[some], -likely[some]))][:n_words]
-            words = [int(columns[i]) if names is None else names[columns[i]] for i in some]
+            words = [names[columns[i]] if columns[i] < len(names) else int(columns[i]) for i in some]
             found.append([(word, float(likely[i])) for word, i in zip(words, some, strict=True)])
         return found
