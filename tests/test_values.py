@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from seriatim import PA, RDA, RMF, PARegressor, load
+from seriatim import PA, RDA, RMF, SOFS, Hedge, OnlineSVD, PARegressor, WeightedMajority, load
 from seriatim.errors import DataError, ParameterError, SeriatimError
 from seriatim.inputs import as_rows
 from seriatim.labels import label_array
@@ -212,3 +212,27 @@ def test_users_and_items_stay_what_they_are():
     for users in (np.array([1, 7], "m8[s]"), masked([7, 1], [1, 0]), np.array([7, 1], "M8[ns]"), X):
         refused(model.partial_fit, users, ["i", "j"], [1.0, 2.0])
     assert model.users_ == [2**63 + 1, -1, 7]
+
+
+def test_wrong_calls_of_other_models():
+    """What is no number, in the calls that only some models have; each error is one line."""
+    hedge = Hedge()
+    for losses in (
+        [10**400, 1],
+        [[1], [1, 2]],
+        ["1", "2"],
+        [np.timedelta64(1), 1],
+        [1j, 0],
+        masked([1.0, 0.0], [1, 0]),
+    ):
+        refused(hedge.learn_one, losses)
+        refused(hedge.partial_fit, [losses])
+    second = np.timedelta64(1)
+    for advice, outcome in (([1.0, 10**400], 1.0), ([1.0, 2.0], 10**400), ([second, 1.0], 1), ([1, 2], second)):
+        refused(WeightedMajority().learn_one, advice, outcome)
+    refused(WeightedMajority().partial_fit, np.array(1.0), np.array(1.0))
+    refused(OnlineSVD(2).fit(np.eye(3)).inverse_transform, [[1], [2, 3]])
+    refused(SOFS(k=1).fit(X, [0, 1]).get_feature_names_out, 5)
+    for classes in (np.ones((2, 3)), [[1], [2]], np.ones((9, 9)), masked([1.0, 2.0], [1, 0])):
+        refused(PA().partial_fit, X, [1, 0], classes=classes)
+    refused(RMF().learn_one("u", "i", 3.0).recommend, "u", np.ones((3, 3)))

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from seriatim.core.values import shown
 from seriatim.errors import DataError, ParameterError
 from seriatim.features.spec import Features
 from seriatim.labels import label_of, plain_label
@@ -86,7 +87,7 @@ class Parameter:
 
     def check(self, name: str, value: Any) -> None:
         if problem := self.problem(value):
-            raise ParameterError(f"{name}={value!r}: must be {problem}")
+            raise ParameterError(f"{name}={shown(value)}: must be {problem}")
 
 
 @dataclass(frozen=True)

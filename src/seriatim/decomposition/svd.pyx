@@ -14,6 +14,7 @@ from seriatim.core.reservoir cimport Reservoir
 from seriatim.core.row cimport Row
 from seriatim.core.subspace cimport Subspace
 
+from seriatim.core.values import plain_array
 from seriatim.errors import DataError, ModelError, ParameterError
 from seriatim.estimator import Transformer
 from seriatim.inputs import as_rows
@@ -402,7 +403,7 @@ class OnlineSVD(Transformer):
 
 def coordinates(Z, width):
     """Rows of so many coordinates, checked."""
-    Z = np.asarray(Z)
+    Z = plain_array(Z, "the coordinates")
     if Z.ndim != 2 or Z.shape[1] != width:
         raise DataError(f"coordinates of shape {Z.shape}; they must have shape (rows, {width})")
     if Z.dtype.kind not in "fiub" or not np.isfinite(Z).all():

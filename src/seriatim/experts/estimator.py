@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -12,9 +13,11 @@ import numpy as np
 
 from seriatim import catalogue
 from seriatim.core.rows import Rows
+from seriatim.core.values import TIMES, plain_array, real_array, shown
 from seriatim.errors import DataError, ModelError, ParameterError, SeriatimError
 from seriatim.estimator import ONE, Absent, Classifier, Estimator, Regressor
 from seriatim.experts.committee import Committee
+from seriatim.inputs import plain_weight
 from seriatim.labels import label_order, plain_label
 from seriatim.parameters import Parameter
 
@@ -327,7 +330,7 @@ class Experts(Classifier):
                 raise DataError("learners as experts learn from an example and its label: learn_one(x, y)")
             with self._lock, self._careful():
                 return self._kind().learn_one(self, x, y, weight)
-        if weight is not ONE and weight != 1:
+        if weight is not ONE and plain_weight(weight) != 1:
             raise ParameterError(f"{self!r}: its method does not define importance weights")
         if y is not MISSING:
             advice = advice_of(x)
@@ -503,8 +506,11 @@ def are_signs(labels: set[Any]) -> bool:
 def losses_of(losses: Any, dimensions: int) -> np.ndarray:
     """Losses as an array of rounds."""
     try:
-        array = np.array([*losses] if dimensions == 1 else losses, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
+        given = plain_array([*losses] if dimensions == 1 else losses, "the losses")
+        if given.dtype.kind not in "fiubO":
+            raise TypeError
+        array = np.array(real_array(given), order="C")
+    except (TypeError, ValueError, OverflowError):
         raise DataError("the losses must be numbers, one an expert") from None
     if array.ndim != dimensions:
         raise DataError(f"the losses have {array.ndim} dimensions, not {dimensions}: one number an expert")
@@ -518,7 +524,7 @@ def advice_of(advice: Any) -> list[Any]:
     if isinstance(advice, str | bytes):
         raise DataError("advice is a list, a piece of each expert")
     try:
-        found = advice.tolist() if isinstance(advice, np.ndarray) else [*advice]
+        found = [*advice.tolist()] if isinstance(advice, np.ndarray) else [*advice]
     except TypeError:
         raise DataError("advice is a list, a piece of each expert") from None
     return found
@@ -526,8 +532,8 @@ def advice_of(advice: Any) -> list[Any]:
 
 def told_by(advice: list[Any], outcome: Any) -> tuple[list[Any], Any, bool]:
     """Advice and outcome as plain labels or, if one of them is a float, as numbers; and which of these."""
-    told = [one.item() if isinstance(one, np.generic) else one for one in advice]
-    truth = outcome.item() if isinstance(outcome, np.generic) else outcome
+    told = [plain_scalar(one) for one in advice]
+    truth = plain_scalar(outcome)
     if not any(isinstance(one, float) for one in [*told, truth]):
         return (
             [checked(plain_label, one, k) for k, one in enumerate(told)],
@@ -538,6 +544,11 @@ def told_by(advice: list[Any], outcome: Any) -> tuple[list[Any], Any, bool]:
     return numbers, None if truth is None else number(truth), True
 
 
+def plain_scalar(value: Any) -> Any:
+    """What NumPy's scalars are in Python; its times stay times, of which `item` makes numbers."""
+    return value.item() if isinstance(value, np.generic) and not isinstance(value, TIMES) else value
+
+
 def checked(read: Callable[[Any], Any], value: Any, place: int) -> Any:
     try:
         return read(value)
@@ -546,6 +557,7 @@ def checked(read: Callable[[Any], Any], value: Any, place: int) -> Any:
 
 
 def number(value: Any) -> float:
-    if isinstance(value, bool | int | float) and np.isfinite(value):
-        return float(value)
-    raise DataError(f"{value!r} is not a finite number")
+    with suppress(OverflowError):
+        if isinstance(value, bool | int | float) and math.isfinite(value):
+            return float(value)
+    raise DataError(f"{shown(value)} is not a finite number")

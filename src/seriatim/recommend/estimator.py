@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from seriatim.core.values import plain_array, real_array
+from seriatim.core.values import plain_array, real_array, shown
 from seriatim.errors import DataError, ModelError, ParameterError
 from seriatim.model import Model
 from seriatim.parameters import Number
@@ -197,4 +197,4 @@ def best(labels: list[Any], scores: np.ndarray, places: np.ndarray, n: int) -> l
 
 def expect_count(n: Any) -> None:
     if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 0:
-        raise ParameterError(f"n={n!r}: must be a whole number from 0 on")
+        raise ParameterError(f"n={shown(n)}: must be a whole number from 0 on")

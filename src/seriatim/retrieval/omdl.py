@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from seriatim.core.rows import LIMIT
+from seriatim.core.values import plain_array
 from seriatim.errors import DataError, LimitError, ModelError
 from seriatim.kernel.kernels import from_plain, one_of, plain_kernel
 from seriatim.model import Model, not_fitted
@@ -330,5 +331,5 @@ class OMDL(Model):
 
     def order(self, query: int, candidates: Any) -> np.ndarray:
         """The candidates, which are row numbers, from the nearest to the query on; of equal ones the first."""
-        places = np.asarray(candidates)
+        places = plain_array(candidates, "the candidates")
         return places[np.argsort(self.distances(query, places), kind="stable")]

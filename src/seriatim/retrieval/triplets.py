@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from seriatim.core.rows import LIMIT
+from seriatim.core.values import plain_array, real_array
 from seriatim.errors import DataError
 from seriatim.inputs import as_rows, check_kind
 
@@ -20,13 +21,13 @@ def rows_of(X: Any) -> np.ndarray:
 
 def vector_of(name: str, vector: Any) -> np.ndarray:
     """One vector."""
-    array = np.asarray(vector.toarray()[0] if hasattr(vector, "toarray") else vector)
+    array = plain_array(vector.toarray()[:1].reshape(-1) if hasattr(vector, "toarray") else vector, name)
     check_kind(array.dtype)
     if array.ndim != 1 or not array.size:
         raise DataError(f"{name}: expected a vector of one or more numbers, got shape {array.shape}")
     try:
-        array = np.ascontiguousarray(array, dtype=np.float64)
-    except (TypeError, ValueError):
+        array = real_array(array)
+    except (TypeError, ValueError, OverflowError):
         raise DataError(f"{name}: the values must be numbers") from None
     bad = np.flatnonzero(~(np.abs(array) <= LIMIT))
     if len(bad):
@@ -36,7 +37,7 @@ def vector_of(name: str, vector: Any) -> np.ndarray:
 
 def triplets_of(triplets: Any, rows: int) -> np.ndarray:
     """Triplets of row numbers, an array of three columns."""
-    array = np.asarray([*triplets] if isinstance(triplets, Iterator) else triplets)
+    array = plain_array([*triplets] if isinstance(triplets, Iterator) else triplets, "triplets")
     if not array.size:
         return np.empty((0, 3), dtype=np.intp)
     if array.ndim != 2 or array.shape[1] != 3 or array.dtype.kind not in "iu":

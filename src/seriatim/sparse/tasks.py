@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from seriatim.core.values import plain_array
 from seriatim.errors import DataError, SeriatimError
 from seriatim.estimator import ONE, Classifier, mean
 from seriatim.inputs import check_targets
@@ -45,7 +46,7 @@ class MultiTask(Classifier):
 
     def _numbers(self, tasks: Any, n: int) -> np.ndarray:
         """The tasks of n rows, checked."""
-        numbers = np.asarray(tasks)
+        numbers = plain_array(tasks, "the tasks")
         if numbers.shape != (n,):
             raise DataError(f"the tasks have shape {numbers.shape}; for {n} rows they must have shape ({n},)")
         if numbers.dtype.kind not in "iuf":

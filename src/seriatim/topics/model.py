@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from seriatim.core.values import shown
 from seriatim.errors import ModelError, ParameterError
 from seriatim.estimator import Transformer
 from seriatim.parameters import Number, Parameter
@@ -113,7 +114,7 @@ class TopicModel(Transformer):
         """
         for name, count in (("n_words", n_words), ("n_topics", n_topics)):
             if count is not None and not (isinstance(count, int | np.integer) and count >= 1):
-                raise ParameterError(f"{name}={count!r}: must be a whole number from 1 on")
+                raise ParameterError(f"{name}={shown(count)}: must be a whole number from 1 on")
         with self._lock:
             learner = self._seen()
             columns, rows = learner.vocabulary(), learner.shown_rows()
