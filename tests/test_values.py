@@ -4,13 +4,16 @@ import datetime as dt
 import json
 import types
 from collections import OrderedDict
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from seriatim import PA, RDA, RMF, SOFS, Hedge, OnlineSVD, PARegressor, WeightedMajority, load
+from seriatim import PA, RDA, RMF, SOFS, Hedge, OnlineSVD, PARegressor, WeightedMajority, data, evaluate, load
+from seriatim.core.rows import Rows
+from seriatim.data.describe import describe
 from seriatim.errors import DataError, ParameterError, SeriatimError
 from seriatim.inputs import as_rows
 from seriatim.labels import label_array
@@ -236,3 +239,22 @@ def test_wrong_calls_of_other_models():
     for classes in (np.ones((2, 3)), [[1], [2]], np.ones((9, 9)), masked([1.0, 2.0], [1, 0])):
         refused(PA().partial_fit, X, [1, 0], classes=classes)
     refused(RMF().learn_one("u", "i", 3.0).recommend, "u", np.ones((3, 3)))
+
+
+def test_streams_keep_labels_as_they_are():
+    """Shuffled, gone through again, described: whole numbers beyond 2^53 are none of those that floats are."""
+    rng = np.random.default_rng(0)
+    for low, high in ((-(2**70), 2**63 + 1), (2**60, 2**60 + 1), (2**53, 2**53 + 1), (7, 2**64 - 1)):
+        blocks = []
+        for _ in range(3):
+            rows = rng.normal(size=(20, 3))
+            y = np.array([(low, high)[int(x[0] > 0)] for x in rows], dtype=object)
+            with suppress(OverflowError):
+                y = y.astype(np.int64)
+            blocks.append((Rows.dense(rows).check(), y))
+        for how in ({}, {"shuffle": 1}, {"passes": 2}, {"delay": 3}, {"sample": 0.9}):
+            model = PA()
+            evaluate.progressive(model, data.stream(blocks, **how))
+            assert model._labels == [low, high]
+        found = describe(data.stream(blocks)).labels
+        assert {one["label"] for one in found} == {low, high} and len(found) == 2

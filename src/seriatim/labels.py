@@ -73,6 +73,18 @@ def plain_label(label: Any) -> Any:
     return label
 
 
+def is_float(label: Any) -> bool:
+    """Whether a float can stand for a label: it is no name, nor a whole number that may be rounded."""
+    return not isinstance(label, str) and not (isinstance(label, int | np.integer) and abs(label) >= EXACT)
+
+
+def of_floats(y: np.ndarray) -> np.ndarray:
+    """Labels as they are, as objects where a float cannot stand for one of these whole numbers."""
+    if y.dtype.kind in "iu" and len(y) and not -EXACT < int(y.min()) <= int(y.max()) < EXACT:
+        return y.astype(object)
+    return y
+
+
 def label_order(label: Any) -> tuple[bool, Any]:
     """Numbers before names."""
     return isinstance(label, str), label

@@ -17,6 +17,7 @@ from seriatim.core.names import Names
 from seriatim.core.rows import Rows, picked
 from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import DataError
+from seriatim.labels import is_float, of_floats
 
 PART = 1 << 16  # values of a part of rows in another order
 BLOCK = 1 << 20  # values from which on a block is large enough to be read by itself
@@ -144,7 +145,7 @@ class Cache:
         self.stretches = [Stretch(0, 0)]
         self.vocabulary: Vocabulary | None = None
         self.names: Names | None = None
-        self.labels: dict[str, int] = {}
+        self.labels: dict[Any, int] = {}
         self.weighted = False
         self.features = self.n = self.values = 0
 
@@ -155,11 +156,12 @@ class Cache:
             rows = self.vocabulary.translate(rows.check(), True)
         start, index, value = sparse(rows)
         label = np.full(len(y), -1, dtype=np.int32)
+        y = of_floats(y)
         if y.dtype == object:
             label = np.array(
-                [self.labels.setdefault(one, len(self.labels)) if isinstance(one, str) else -1 for one in y], np.int32
+                [-1 if is_float(one) else self.labels.setdefault(one, len(self.labels)) for one in y], np.int32
             )
-            y = np.array([0.0 if isinstance(one, str) else one for one in y], dtype=np.float64)
+            y = np.array([one if is_float(one) else 0.0 for one in y], dtype=np.float64)
         with writing():
             # A sixteenth of all before it: so they stay few, and so does what is left at the end.
             if self.stretches[-1].values > max(STRETCH, self.values // 16):

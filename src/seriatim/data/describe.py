@@ -19,7 +19,7 @@ from seriatim.core.vocabulary import Vocabulary
 from seriatim.data.cache import joined, sparse
 from seriatim.errors import DataError
 from seriatim.features import Features
-from seriatim.labels import label_order
+from seriatim.labels import is_float, label_order, of_floats
 
 BATCH = 1 << 18  # values and rows that are looked at together
 SHOWN = 10  # features
@@ -283,6 +283,7 @@ class Labels:
         self.rarest: list[tuple[int, Any]] = []
 
     def codes(self, y: np.ndarray) -> np.ndarray:
+        y = of_floats(y)
         if y.dtype.kind not in "fiub":
             return np.fromiter(map(self.names.__getitem__, y.tolist()), np.uint64, len(y))
         numbers = y.astype(np.float64) + 0.0  # which makes 0 of -0
@@ -371,7 +372,7 @@ class Codes(dict[Any, int]):
     """The codes of labels that are objects; those of names are kept."""
 
     def __missing__(self, label: Any) -> int:
-        if not isinstance(label, str):
+        if is_float(label):
             number = np.float64(label) + 0.0
             return int(Labels.MISSING if np.isnan(number) else number.view(np.uint64))
         code = hash(label) & 0xFFFFFFFFFFFFFFFF
