@@ -235,7 +235,8 @@ def test_wrong_calls_of_other_models():
         refused(WeightedMajority().learn_one, advice, outcome)
     refused(WeightedMajority().partial_fit, np.array(1.0), np.array(1.0))
     refused(OnlineSVD(2).fit(np.eye(3)).inverse_transform, [[1], [2, 3]])
-    refused(SOFS(k=1).fit(X, [0, 1]).get_feature_names_out, 5)
+    for names in (5, [[1], [2, 3]], [["a", "b"]]):
+        refused(SOFS(k=1).fit(X, [0, 1]).get_feature_names_out, names)
     for classes in (np.ones((2, 3)), [[1], [2]], np.ones((9, 9)), masked([1.0, 2.0], [1, 0])):
         refused(PA().partial_fit, X, [1, 0], classes=classes)
     refused(RMF().learn_one("u", "i", 3.0).recommend, "u", np.ones((3, 3)))

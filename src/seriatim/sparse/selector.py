@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seriatim.core.values import shown
+from seriatim.core.values import plain_array, shown
 from seriatim.errors import DataError
 from seriatim.inputs import is_frame
 
@@ -35,8 +35,8 @@ class Selector(Base):
         names = input_features
         if names is None:
             names = [f"x{j}" for j in range(self.n_columns)] if self._vocabulary is None else self.feature_names_in_
-        elif not isinstance(names, list | tuple | np.ndarray) or np.ndim(names) != 1:
-            raise DataError(f"input_features={shown(names)}: must be a list of names")
+        elif np.ndim(names := plain_array(names, "input_features")) != 1:
+            raise DataError(f"input_features={shown(input_features)}: must be a list of names")
         elif len(names) != self.n_columns:
             raise DataError(f"input_features has {len(names)} names; the model knows {self.n_columns} columns")
         return np.asarray(names, dtype=object)[self.get_support()]
