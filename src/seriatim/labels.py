@@ -75,7 +75,7 @@ def plain_label(label: Any) -> Any:
 
 def is_float(label: Any) -> bool:
     """Whether a float can stand for a label: it is no name, nor a whole number that may be rounded."""
-    return not isinstance(label, str) and not (isinstance(label, int | np.integer) and abs(label) >= EXACT)
+    return not isinstance(label, str) and not (isinstance(label, int | np.integer) and abs(int(label)) >= EXACT)
 
 
 def of_floats(y: np.ndarray) -> np.ndarray:
