@@ -70,6 +70,9 @@ def rows(name: str, cls: Any) -> Iterator[Case]:
 
     yield Case("first rows", default(cls), lambda model: learn(model, begin=0), lambda model, n: learn(model, begin=n))
     yield Case("labels and columns", known, learn, lambda model, n: learn(model, begin=9 + n))
+    if "features" in cls.parameters and not cls.nonnegative and name != "OnlinePCA":
+        scaled = default(cls, features=seriatim.Features(normalize="standard")).partial_fit(X[:9, :4], y[:9])
+        yield Case("scaled", scaled, learn, lambda model, n: learn(model, begin=9 + n))
     yield Case("fit", known, lambda model: model.fit(X, y))
     number = free_number(cls)
     if number is not None:

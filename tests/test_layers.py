@@ -16,7 +16,7 @@ HEAVY = ("scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "polars")
 
 # Each layer may use those above it in this list, and itself; a family not even another family.
 LAYERS = [
-    ["errors", "files"],
+    ["errors", "files", "locks"],
     ["core"],
     ["features"],
     ["labels", "parameters", "places", "catalogue", "inputs", "model", "estimator", "modelfile"],
@@ -30,7 +30,19 @@ LAYERS = [
 HEIGHT = {name: height for height, layer in enumerate(LAYERS) for name in layer}
 ALONE = {*FAMILIES}
 # The catalogue and the model files must name an Estimator, which stands on both.
-BASE = {"errors", "files", "labels", "parameters", "places", "catalogue", "inputs", "model", "estimator", "modelfile"}
+BASE = {
+    "errors",
+    "files",
+    "locks",
+    "labels",
+    "parameters",
+    "places",
+    "catalogue",
+    "inputs",
+    "model",
+    "estimator",
+    "modelfile",
+}
 
 IMPORT = re.compile(
     r"^\s*(?:from\s+(seriatim[\w.]*)\s+c?import\s+(\([^)]*\)|.+)|c?import\s+(seriatim[\w.]*))", re.MULTILINE

@@ -139,7 +139,7 @@ def test_bad_weights_are_refused(cls, parameters):
         for bad in (np.nan, np.inf, -1e-9, 1e60, None, "heavy", 1j, [1]):
             g = [1.0] * 90
             g[70] = bad
-            where = "row 70: the weight" if isinstance(bad, float | None) else "the weights must be numbers"
+            where = "row 70: the weight" if isinstance(bad, float) else "the weights must be numbers"
             for method in (model.partial_fit, model.fit):
                 with Unchanged(model), pytest.raises(DataError, match=where):
                     method(X, y, sample_weight=np.array(g, dtype=object) if isinstance(bad, list) else g)

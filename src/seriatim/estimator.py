@@ -76,22 +76,23 @@ class Estimator(Model):
 
     # ---- state
 
-    def _start(self, named: bool = False, classes: Any = None) -> None:
-        """Make the learner before the first example."""
+    def _start(self, columns: int = 0, named: bool = False, classes: Any = None) -> None:
+        """Make the learner before the first example, with so many columns, or with named ones."""
         if self._learner is None:
             self._check_parameters()
-            vars(self).update(self._untrained(named, classes))  # one step: Ctrl-C comes before or after
+            vars(self).update(self._untrained(columns, named, classes))  # one step: Ctrl-C comes before or after
 
-    def _untrained(self, named: bool, classes: Any = None) -> dict[str, Any]:
-        """A learner, and what a model has beside it before the first example, whose features have names or have not."""
+    def _untrained(self, columns: int, named: bool, classes: Any = None) -> dict[str, Any]:
+        """A learner, and what a model has beside it before the first example."""
         learner = self.build()
         learner.constant = 1.0 if self.fit_intercept else 0.0
-        learner.reserve(0)
+        learner.reserve(columns)
         how = Features.of(self.features)
         held = {
             "_learner": learner,
             "_scaler": None if how.normalize is None else Scaler(how.normalize),
             "_schema": {} if self._schema is None else self._schema,
+            "_columns": max(self._columns, columns),
         }
         if named and self._vocabulary is None:
             held["_vocabulary"] = self._first_names(learner)
@@ -290,7 +291,7 @@ class Estimator(Model):
         """Get ready for rows like these; `classes` are the labels, if they are told beforehand."""
         if rows.weighted:
             self._expect_weighted()
-        self._start(rows.names is not None, classes)
+        self._start(0 if rows.names is not None else rows.features, rows.names is not None, classes)
         if self._scaler is None:
             self._expect_rows(rows)
 
@@ -305,10 +306,11 @@ class Estimator(Model):
         """
         with self._lock:
             before = self.__getstate__() if self._may_fail(y) else None
+            t = 0 if self._learner is None else self._learner.t
             try:
                 if rows.weighted:
                     self._expect_weighted()
-                self._start(rows.names is not None)
+                self._start(0 if rows.names is not None else rows.features, rows.names is not None)
                 rows = self._own(rows, learning=True)
                 self._extend(rows.features)
                 for start, targets, fresh in self._stretches(y):
@@ -317,10 +319,14 @@ class Estimator(Model):
                     else:
                         learn(rows, targets, start, fresh)
             except BaseException as error:
-                if before is not None and isinstance(error, Exception):
+                if before is not None and (isinstance(error, Exception) or self._learner.torn):
                     self._become(self._like(before))
+                elif self._scaler is not None:
+                    self._scaler.rewind(self._learner.t - t)
                 self._unstart()
                 raise
+            if self._scaler is not None:
+                self._scaler.settle()
 
     def _learn_stretch(
         self, rows: Rows, targets: np.ndarray, start: int, fresh: bool, observe: Observer | None
@@ -483,8 +489,8 @@ class Classifier(Estimator):
 
     # ---- labels that come with the stream
 
-    def _untrained(self, named: bool, classes: Any = None) -> dict[str, Any]:
-        held = super()._untrained(named)
+    def _untrained(self, columns: int, named: bool, classes: Any = None) -> dict[str, Any]:
+        held = super()._untrained(columns, named)
         if (classes := self.classes if classes is None else classes) is not None:
             self._declare(classes, held)
         return held

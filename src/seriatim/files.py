@@ -47,15 +47,23 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
             raise OSError(number, os.strerror(number), os.fspath(path)) from None
         raise
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        removed(folder)
         UNFINISHED.discard(folder)
         os.close(lock)
+
+
+def removed(folder: Path) -> None:
+    """Remove a part folder and the files in it. (When shutil.rmtree is interrupted it may close a file twice.)"""
+    with suppress(OSError):
+        for file in [*folder.iterdir()]:
+            file.unlink()
+        folder.rmdir()
 
 
 def abandon() -> None:
     """Remove what is being written, for a process that ends at once."""
     for folder in [*UNFINISHED]:
-        shutil.rmtree(folder, ignore_errors=True)
+        removed(folder)
 
 
 def expect_writable(path: str | os.PathLike[str]) -> None:

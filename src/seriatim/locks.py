@@ -1,21 +1,26 @@
 """One thread at a time for each model, and what becomes of that when a process is forked."""
 
+from __future__ import annotations
+
 import os
-from threading import Lock
-from time import monotonic, sleep
+from threading import Event, Lock, Thread
+from time import monotonic
 from typing import Any
-from weakref import WeakSet
+from weakref import ref
 
 from fastrlock.rlock import FastRLock
 
 from seriatim.errors import ModelError
 
-PATIENCE = 0.2  # seconds that a fork waits for models that other threads are using
+PATIENCE = 1.0  # seconds that a fork waits for models that other threads are using
 
-owners: WeakSet[Any] = WeakSet()  # all objects with a lock
+FEW = 1000
+
+owners: list[ref[Any]] = []  # all objects with a lock; no WeakSet, in whose callbacks Ctrl-C would be lost
 registry = Lock()
-held: list[Any] = []  # the owners whose locks a fork holds
-busy: list[Any] = []  # and those that other threads would not let go
+free: list[Any] = []  # the owners whose locks a fork holds
+room = FEW
+busy: list[Waiting] = []  # those whose locks other threads had
 
 
 class Torn:
@@ -31,32 +36,49 @@ class Torn:
         pass
 
 
+class Waiting(Thread):
+    """A thread that takes a lock when its turn comes, and holds it until the fork is done."""
+
+    def __init__(self, owner: Any) -> None:
+        super().__init__(daemon=True)
+        self.owner, self.got, self.forked = owner, Event(), Event()
+        self.start()
+
+    def run(self) -> None:
+        with self.owner._lock:
+            self.got.set()
+            self.forked.wait()
+
+
 def give_lock(owner: Any) -> None:
     """Give an object a lock of its own, as `_lock`."""
     object.__setattr__(owner, "_lock", FastRLock())
+    global room
     with registry:
-        owners.add(owner)
+        owners.append(ref(owner))
+        if len(owners) > room:
+            owners[:] = [one for one in owners if one() is not None]
+            room = 2 * len(owners) + FEW
 
 
 def before_fork() -> None:
-    """Take all locks, so that the child finds no model half changed. Locks that stay taken are given up."""
+    """Take all locks, so that the child finds no model half changed. It does not wait for ever."""
     registry.acquire()
+    taken = [one for known in owners if (one := known()) is not None and isinstance(one._lock, FastRLock)]
+    free[:] = [one for one in taken if one._lock.acquire(blocking=False)]
+    held = {id(one) for one in free}
+    busy[:] = [Waiting(one) for one in taken if id(one) not in held]
     until = monotonic() + PATIENCE
-    held[:], busy[:] = [], [one for one in owners if isinstance(one._lock, FastRLock)]
-    while busy:
-        held.extend(one for one in busy if one._lock.acquire(blocking=False))
-        taken = {id(one) for one in held}
-        busy[:] = [one for one in busy if id(one) not in taken]
-        if monotonic() > until:
-            break
-        if busy:
-            sleep(0.0005)
+    for waiting in busy:
+        waiting.got.wait(max(until - monotonic(), 0))
 
 
 def after_in_parent() -> None:
-    for one in held:
+    for one in free:
         one._lock.release()
-    held.clear()
+    for waiting in busy:
+        waiting.forked.set()
+    free.clear()
     busy.clear()
     registry.release()
 
@@ -65,11 +87,12 @@ def after_in_child() -> None:
     """The threads that held or awaited a lock do not exist here: all locks are new."""
     global registry
     registry = Lock()
-    for one in held:
+    for one in [*free, *(waiting.owner for waiting in busy if waiting.got.is_set())]:
         object.__setattr__(one, "_lock", FastRLock())
-    for one in busy:
-        object.__setattr__(one, "_lock", Torn())
-    held.clear()
+    for waiting in busy:
+        if not waiting.got.is_set():
+            object.__setattr__(waiting.owner, "_lock", Torn())
+    free.clear()
     busy.clear()
 
 

@@ -97,8 +97,11 @@ def test_what_ends_a_program_is_no_error_of_the_data(error):
     def kernel(x, z):
         raise error
 
+    model = machine("RBP", kernel)
     with pytest.raises(error):
-        machine("RBP", kernel).partial_fit(*stream())
+        model.partial_fit(*stream())
+    with pytest.raises(NotFittedError):
+        model.predict(stream()[0])
 
 
 @pytest.mark.parametrize("answer", ["a", 1j, None, [1.0], np.ones(2), float("nan"), float("inf"), -1e300], ids=repr)

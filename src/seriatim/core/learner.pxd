@@ -13,6 +13,7 @@ cdef class Learner:
     cdef readonly bint particular        # not every row of numbers will do: `expect` says which
     cdef bint failed                     # out of memory; the round was not learned
     cdef bint halted                     # the round was learned, and there is something to raise before the next
+    cdef readonly bint torn              # the last round ended in its middle: the state before is to be put back
     cdef readonly Py_ssize_t learned     # rows of the last call of learn_rows
     cdef double* room                    # scores of a round that nobody asked for
     cdef char* seen                      # labels that compete

@@ -99,7 +99,7 @@ cdef class Reservoir:
                 place += 1
         return {"start": np.asarray(start), "index": np.asarray(index), "value": np.asarray(value)}
 
-    def restore(self, state, Py_ssize_t columns):
+    def restore(self, state, Py_ssize_t columns, double limit=2 * LIMIT):    # a row less a mean is twice as large
         """The reverse of `state`, on a new reservoir of a model with so many columns. NaN is for the caller to refuse.
         """
         cdef const long long[::1] start = np.ascontiguousarray(state["start"], dtype=np.int64)
@@ -118,8 +118,8 @@ cdef class Reservoir:
         column, owner = np.asarray(index)[order], owner[order]
         if ((column[1:] == column[:-1]) & (owner[1:] == owner[:-1])).any():
             raise ModelError("a row of a buffer has a feature twice")
-        if (np.abs(value) > 2 * LIMIT).any():    # a row less a mean is twice as large at most
-            raise ModelError(f"a row of a buffer has a value beyond +-{2 * LIMIT:g}")
+        if (np.abs(value) > limit).any():
+            raise ModelError(f"a row of a buffer has a value beyond +-{limit:g}")
         x.constant, x.norm2, x.index, x.value = 0, 0, NULL, NULL
         for k in range(n):
             x.n = start[k + 1] - start[k]

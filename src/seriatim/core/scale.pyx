@@ -26,12 +26,20 @@ cdef class Scaler:
     cdef readonly str kind
     cdef bint standard
     cdef double[::1] count, mean, spread    # spread: the sum of squared differences from the mean; or the maximum
+    # What the last block has changed, so that it can be undone: each column once, and what it was before.
+    cdef Py_ssize_t[::1] changed
+    cdef double[:, ::1] before
+    cdef Py_ssize_t changes
+    cdef Rows rows
+    cdef long long[::1] touched             # the last block that changed a column
+    cdef long long block
 
     def __init__(self, str kind):
         if kind not in KINDS:
             raise ValueError(f"{kind!r} is not one of {', '.join(KINDS)}")
         self.kind, self.standard = kind, kind == "standard"
         self.count, self.mean, self.spread = np.zeros(0), np.zeros(0), np.zeros(0)
+        self.touched = np.zeros(0, np.int64)
 
     def state(self):
         """All it has seen, as named arrays."""
@@ -51,16 +59,43 @@ cdef class Scaler:
             raise ModelError("a spread of the scaling is more than so many values can have")
         if self.kind == "unit" and len(count) or self.kind == "max" and count.any():
             raise ModelError(f"the scaling counts values, which {self.kind!r} does not")
-        self.count, self.mean, self.spread = count, mean, spread
+        self.count, self.mean, self.spread, self.touched = count, mean, spread, np.zeros(len(count), np.int64)
 
     cdef int grow(self, Py_ssize_t n) except -1:
         cdef Py_ssize_t more = max(n, 2 * len(self.count)) - len(self.count)
         if n > len(self.count):
-            nothing = np.zeros(more)
-            self.count = np.concatenate([self.count, nothing])
-            self.mean = np.concatenate([self.mean, nothing])
-            self.spread = np.concatenate([self.spread, nothing])
+            nothing, never = np.zeros(more), np.zeros(more, np.int64)
+            count, mean = np.concatenate([self.count, nothing]), np.concatenate([self.mean, nothing])
+            spread = np.concatenate([self.spread, nothing])
+            touched = np.concatenate([self.touched, never])
+            self.count, self.mean, self.spread = count, mean, spread    # all or, when Ctrl-C comes before, none
+            self.touched = touched
         return 0
+
+    cdef void note(self, Py_ssize_t j) noexcept nogil:
+        """Column j is about to change."""
+        if self.touched[j] != self.block:
+            self.touched[j], self.changed[self.changes] = self.block, j
+            self.before[self.changes, 0] = self.count[j]
+            self.before[self.changes, 1] = self.mean[j]
+            self.before[self.changes, 2] = self.spread[j]
+            self.changes += 1
+
+    def settle(self):
+        """The last block has been learned."""
+        self.rows, self.changes = None, 0
+
+    def rewind(self, Py_ssize_t learned):
+        """Of the last block only the first rows have been learned: the others do not count."""
+        cdef Py_ssize_t k, j
+        cdef Rows rows = self.rows
+        for k in range(self.changes):
+            j = self.changed[k]
+            self.count[j], self.mean[j], self.spread[j] = self.before[k, 0], self.before[k, 1], self.before[k, 2]
+        self.settle()
+        if learned and rows is not None:
+            self.scaled(rows.slice(0, learned), True)
+            self.settle()
 
     cdef double see(self, Py_ssize_t j, double x, bint learning) noexcept nogil:
         """The scaled value of feature j."""
@@ -79,7 +114,7 @@ cdef class Scaler:
 
     def scaled(self, Rows rows, bint learning):
         """Checked rows, scaled; when learning each is taken into account first."""
-        cdef Py_ssize_t i, j, column, begin, end, known
+        cdef Py_ssize_t i, j, column, begin, end, known, size
         cdef double x, length
         rows.expect_checked()
         cdef bint dense = rows.index == NULL, unit = self.kind == "unit"
@@ -88,6 +123,10 @@ cdef class Scaler:
         cdef Py_ssize_t first = 0 if dense else rows.start[0]
         if learning and not unit:
             self.grow(rows.features)
+            size = min(rows.nonzeros, len(self.count))
+            self.changed, self.before, self.changes = np.empty(size, np.intp), np.empty((size, 3)), 0
+            self.block += 1
+            self.rows = rows
         known = len(self.count)
         with nogil:
             for i in range(rows.n):
@@ -99,8 +138,12 @@ cdef class Scaler:
                     x = rows.value[first + j]
                     if unit:
                         x = x / length if length > 0 else 0
+                    elif column < known:
+                        if learning:
+                            self.note(column)
+                        x = self.see(column, x, learning)
                     else:
-                        x = self.see(column, x, learning) if column < known else 0
+                        x = 0
                     value[j] = min(max(x, -LIMIT), LIMIT)
                 norm2[i] = sum_of_squares(&value[begin], end - begin) if end > begin else 0
         return rows.revalued(values, norms)

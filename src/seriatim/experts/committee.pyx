@@ -225,6 +225,7 @@ cdef class Committee(Learner):
                 learner.check_memory()
         except BaseException:
             self.failed = self.halted = False
+            self.torn = any([learner.torn for learner in self.learners])
             raise
         Learner.check_memory(self)
 

@@ -417,7 +417,7 @@ class Experts(Classifier):
         return any(getattr(one, "_asks_python", bool)() for one in self.experts or ())
 
     def _careful(self) -> Any:
-        return self._undoing(Exception) if self._asks_python() else nullcontext()
+        return self._undoing(BaseException) if self._asks_python() else nullcontext()
 
     def _may_fail(self, y: Any) -> bool:
         return self._kind()._may_fail(self, y) or self._asks_python()

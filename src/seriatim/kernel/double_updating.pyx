@@ -248,6 +248,7 @@ cdef class Costly(Double):
         try:
             self.turned.check_memory()
         except BaseException:
+            self.torn = self.turned.torn or self.support.broken
             self.support.mended()
             self.failed = self.halted = False
             raise

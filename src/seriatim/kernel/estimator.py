@@ -40,7 +40,7 @@ class SupportVectors(Estimator):
 
     def _careful(self) -> Any:
         """What fails in a user's function leaves the model as it was."""
-        return self._undoing(Exception) if self._asks_python() else nullcontext()
+        return self._undoing(BaseException) if self._asks_python() else nullcontext()
 
     def _learn_number(self, x: dict[str, Any], y: float, weight: float) -> Self:
         with self._lock, self._careful():

@@ -78,6 +78,7 @@ cdef class Machine(Learner):
             self.t = t
 
     def check_memory(self):
+        self.torn = self.support.broken
         error = self.support.mended()
         self.halted = False
         if error is not None:

@@ -523,7 +523,7 @@ cdef class Support:
                     self.interrupt = interrupt
                     self.interrupts += 1
                     if self.interrupts >= PATIENCE:
-                        raise DataError(f"no value after {PATIENCE} interrupts") from interrupt
+                        raise
         finally:
             self.asking = False
         if not fabs(value) <= 1e200:
