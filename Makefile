@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench published lint fuzz asan endurance stubs clean
+.PHONY: demo test bench published lint fuzz asan stress endurance stubs clean
 
 demo: $(VENV)/report
 	$(BIN)/seriatim compare spam
@@ -48,6 +48,13 @@ asan: $(VENV)/tests
 	$(SANITIZED) $(BIN)/python -m pytest -n 2 --capture=no tests/test_contract.py tests/test_modelfile.py \
 		$(wildcard tests/*/test_contract.py tests/*/test_files.py)
 	$(SANITIZED) $(BIN)/python -m tests.fuzz 20000
+
+# Every algorithm interrupted at each line of Python and at random moments, used by ten threads, and commands killed.
+stress: $(VENV)/tests
+	$(BIN)/python -m tests.stress lines
+	$(BIN)/python -m tests.stress moments 1000
+	$(BIN)/python -m tests.stress threads 60
+	$(BIN)/python -m tests.kills 500
 
 stubs: $(VENV)/tests
 	$(BIN)/python -m tests.stubs
