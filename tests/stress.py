@@ -162,7 +162,8 @@ class Lines:
 
     def __call__(self, frame: Any, event: str, _: Any) -> Any:
         path = frame.f_code.co_filename
-        if path == __file__ or "weakref" in path or "importlib" in path:
+        # What is raised in a callback of the garbage collector, such as hypothesis has one, is lost, and no interrupt.
+        if path == __file__ or "weakref" in path or "importlib" in path or "hypothesis" in path:
             return None
         if event == "line" and not self.raised:
             line = linecache.getline(path, frame.f_lineno).strip()

@@ -319,7 +319,7 @@ class Estimator(Model):
                     else:
                         learn(rows, targets, start, fresh)
             except BaseException as error:
-                if before is not None and (isinstance(error, Exception) or self._learner.torn):
+                if before is not None and (isinstance(error, Exception) or getattr(self._learner, "torn", False)):
                     self._become(self._like(before))
                 elif self._scaler is not None:
                     self._scaler.rewind(self._learner.t - t)

@@ -4,10 +4,10 @@ import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport isfinite, sqrt
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport free
 from libc.string cimport memmove, memset
 
-from seriatim.core.memory cimport resize
+from seriatim.core.memory cimport allocate, resize
 from seriatim.core.random cimport random_below
 from seriatim.core.representation cimport Representation
 from seriatim.core.reservoir cimport Kept, Reservoir, add_kept
@@ -72,9 +72,9 @@ cdef class Dictionary(Representation):
         self.waiting = Reservoir(batch)
         self.lasso = Lasso(atoms, lars, tolerance, iterations)
         self.lasso.lam = lam or 1.0
-        self.A = <double*> calloc(atoms * atoms, sizeof(double))
-        self.c = <double*> calloc(ROWS * atoms, sizeof(double))
-        self.left = <Py_ssize_t*> calloc(batch, sizeof(Py_ssize_t))
+        self.A = <double*> allocate(atoms * atoms, sizeof(double))
+        self.c = <double*> allocate(ROWS * atoms, sizeof(double))
+        self.left = <Py_ssize_t*> allocate(batch, sizeof(Py_ssize_t))
         if self.A == NULL or self.c == NULL or self.left == NULL:
             raise MemoryError(f"no memory for {atoms} atoms and batches of {batch} rows")
 

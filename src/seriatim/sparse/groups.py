@@ -119,7 +119,7 @@ class Grouped(Classifier):
         return vocabulary
 
     def learn_rows(self, rows: Any, y: Any, observe: Observer | None = None, learn: Any = None) -> None:
-        if rows.names is None and self._vocabulary is None and not self._columns:
+        if rows.names is None and self._vocabulary is None and (self._learner is None or self._learner.t == 0):
             self._check_parameters()
             known, names = self._grouping()
             if names and not any(known.columns):

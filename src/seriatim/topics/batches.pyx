@@ -9,10 +9,10 @@ import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport fmax, fmin, pow
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from seriatim.core.memory cimport resize
+from seriatim.core.memory cimport allocate, resize
 from seriatim.core.row cimport Row
 from seriatim.core.rows cimport Rows
 
@@ -101,7 +101,7 @@ cdef class Topics(Representation):
 
     cdef double* new_row(self) except NULL:
         """Room for a number of each topic."""
-        cdef double* row = <double*> calloc(self.width, sizeof(double))
+        cdef double* row = <double*> allocate(self.width, sizeof(double))
         if row == NULL:
             raise MemoryError(f"no memory for {self.K} topics")
         return row

@@ -3,11 +3,11 @@
 import numpy as np
 
 from libc.math cimport fabs, fmax, log
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from seriatim.core.digamma cimport digamma, log_gamma
-from seriatim.core.memory cimport resize
+from seriatim.core.memory cimport allocate, resize
 from seriatim.core.random cimport random_bits
 from seriatim.core.row cimport Row
 from seriatim.topics.batches cimport Memo, Topics, add_multiple_of, digamma_row
@@ -87,11 +87,11 @@ cdef class VariationalHDP(Topics):
         self.make_sticks(&self.shown_sticks)
         self.used_now, self.psi, self.lid = self.new_row(), self.new_row(), self.new_row()
         self.prior, self.theta, self.gammas = self.new_row(), self.new_row(), self.new_row()
-        self.varphi = <double*> calloc(self.Dw * self.width, sizeof(double))
-        self.log_varphi = <double*> calloc(self.Dw * self.width, sizeof(double))
-        self.own = <double*> calloc(self.Dw, sizeof(double))
-        self.mass_of = <double*> calloc(self.Dw, sizeof(double))
-        self.v = <double*> calloc(2 * self.Dw, sizeof(double))
+        self.varphi = <double*> allocate(self.Dw * self.width, sizeof(double))
+        self.log_varphi = <double*> allocate(self.Dw * self.width, sizeof(double))
+        self.own = <double*> allocate(self.Dw, sizeof(double))
+        self.mass_of = <double*> allocate(self.Dw, sizeof(double))
+        self.v = <double*> allocate(2 * self.Dw, sizeof(double))
         if (self.varphi == NULL or self.log_varphi == NULL or self.own == NULL or self.mass_of == NULL
                 or self.v == NULL):
             raise MemoryError(f"no memory for {D} topics of a document")
@@ -124,7 +124,7 @@ cdef class VariationalHDP(Topics):
         cdef Py_ssize_t k
         sticks.used, sticks.logs, sticks.weight = self.new_row(), self.new_row(), self.new_row()
         sticks.a, sticks.b = self.new_row(), self.new_row()
-        sticks.order = <int*> calloc(self.width, sizeof(int))
+        sticks.order = <int*> allocate(self.width, sizeof(int))
         if sticks.order == NULL:
             raise MemoryError(f"no memory for {self.K} topics")
         for k in range(self.K):

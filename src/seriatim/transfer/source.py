@@ -186,7 +186,7 @@ class Transfer(Classifier):
         return type(self)(**{**self.get_params(), "source": (weights, known.intercept)})
 
     def learn_rows(self, rows: Any, y: Any, observe: Observer | None = None, learn: Any = None) -> None:
-        if rows.names is None and self._vocabulary is None and not self._columns:
+        if rows.names is None and self._vocabulary is None and (self._learner is None or self._learner.t == 0):
             known = self._weights_of_source()
             if known.names and not known.columns:
                 raise DataError(
