@@ -14,7 +14,7 @@ from seriatim.core.ahead import THREADS, checked_ahead
 from seriatim.core.learner import Learner, as_dict
 from seriatim.core.rows import LIMIT, Rows, Unordered, check_weights
 from seriatim.core.scale import Scaler
-from seriatim.core.targets import targets_of
+from seriatim.core.targets import Codes, targets_of
 from seriatim.core.values import real_array
 from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import DataError, ParameterError, SeriatimError
@@ -485,7 +485,7 @@ class Classifier(Estimator):
 
     # Like the labels, ascending, replaced when a label is met and never changed in place: what the learner sees for
     # each that has been seen.
-    _codes: dict[Any, float] = {}  # noqa: RUF012
+    _codes = Codes()
 
     # ---- labels that come with the stream
 
@@ -505,11 +505,11 @@ class Classifier(Estimator):
             raise ParameterError(f"{type(self).__name__}: classes={labels!r}: only binary classification is supported")
         two = len(labels) == 2
         source, factor = (None, None) if two else (np.full(len(labels), -1), np.zeros(len(labels)))
-        codes = dict(zip(labels, (-1.0, 1.0), strict=True)) if two else {}
+        codes = Codes(labels, (-1.0, 1.0)) if two else Codes()
         entries = {"_labels": labels, "_codes": codes}
         held["_learner"].change_classes(held, entries, source, factor, [], self._told(labels, codes))
 
-    def _told(self, labels: list[Any], codes: dict[Any, float]) -> Any:
+    def _told(self, labels: list[Any], codes: Codes) -> Any:
         """What the learner must know of labels that are about to replace `_labels`; None for nothing."""
         return None
 
@@ -530,27 +530,30 @@ class Classifier(Estimator):
         declared = labels[place : place + 1] == [label]
         known = labels if declared else [*labels[:place], label, *labels[place:]]
         seen = [place]
+        codes = self._codes.values
         if declared:
-            codes = {**self._codes, label: float(place)}
+            codes = np.append(codes, place)
         elif len(known) == 1:
             # Which of two labels this will be is not known yet; a positive number is taken for the higher one.
-            codes = {label: 1.0 if not isinstance(label, str) and label > 0 else -1.0}
+            codes = np.array([1.0 if not isinstance(label, str) and label > 0 else -1.0])
         elif len(known) == 2:
-            codes = {known[0]: -1.0, known[1]: 1.0}
-            if codes[labels[0]] != self._codes[labels[0]]:
+            turned = self._codes[labels[0]] != (1.0 if place == 0 else -1.0)
+            codes = np.array([1.0, -1.0] if place == 0 else [-1.0, 1.0])
+            if turned:
                 source, factor = np.zeros(1, np.intp), np.array([-1.0])
         else:
-            codes = dict(zip(known, np.arange(float(len(known))).tolist(), strict=True))
-            if len(self._codes) < len(labels):  # some were declared, and have not been seen
-                codes = {one: code for one, code in codes.items() if one in self._codes or one == label}
             if len(labels) == 2:  # w becomes -w/2 for the lower and +w/2 for the higher of the two
                 source = np.zeros(len(known), np.intp)
                 factor = np.array([0.5 * self._codes.get(one, 0.0) for one in known])
-                seen = class_numbers(codes)
+                codes = np.array([known.index(one) for one in self._codes])
+                seen = [*map(int, codes), place]
             else:
                 source = np.arange(len(known)) - (np.arange(len(known)) > place)
                 factor = np.ones(len(known))
+                codes = codes + (codes >= place)
+            codes = np.append(codes, place)
             source[place] = -1
+        codes = self._codes.extended(label, codes)
         entries = {"_labels": known, "_codes": codes}
         self._learner.change_classes(vars(self), entries, source, factor, seen, self._told(known, codes))
 
@@ -704,10 +707,11 @@ class Classifier(Estimator):
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            return {**super().__getstate__(), "labels": self._labels, "codes": self._codes}
+            codes = {label: self._codes[label] for label in self._labels if label in self._codes}
+            return {**super().__getstate__(), "labels": self._labels, "codes": codes}
 
     def _restore_labels(self, state: dict[str, Any]) -> None:
-        labels, codes = state["labels"], state["codes"]
+        labels, codes = state["labels"], Codes([*state["codes"]], [*state["codes"].values()])
         source, factor = (np.full(len(labels), -1), np.zeros(len(labels))) if len(labels) > 2 else (None, None)
         entries = {"_labels": labels, "_codes": codes}
         told = self._told(labels, codes)
@@ -910,9 +914,9 @@ class Transformer(Unlabelled):
         return np.array([f"{type(self).__name__.lower()}{k}" for k in range(count)], dtype=object)
 
 
-def class_numbers(codes: dict[Any, float]) -> list[int]:
+def class_numbers(codes: Codes) -> list[int]:
     """The numbers of the classes with these codes, ascending."""
-    return sorted(int(code) for code in codes.values())
+    return np.sort(codes.values).astype(int).tolist()
 
 
 def dense_coef(model: Any) -> np.ndarray:

@@ -1,5 +1,7 @@
 """The feature table: one record a feature, made of the numbers that are touched together."""
 
+cimport cython
+
 import numpy as np
 
 from libc.stdlib cimport free
@@ -66,6 +68,8 @@ cdef class Table:
                 for k in range(self.classes):
                     self.data[i * self.width + f * self.classes + k] = value
 
+    @cython.boundscheck(False)
+    @cython.wraparound(False)
     def reclass(self, source, factor):
         """Column k of each field becomes old column source[k] (-1: a new class), times factor[k] if it is signed."""
         cdef Py_ssize_t classes = len(source), f, i, k, old_classes, old_width, width = len(self.fields) * classes
@@ -73,7 +77,12 @@ cdef class Table:
         cdef const double[::1] factors = factor
         cdef double* data
         cdef double* old = self.data
+        cdef double* record
+        cdef const double* before
+        cdef double by
         cdef bint turns
+        if len(factor) != classes or (classes and not -1 <= source.min() <= source.max() < self.classes):
+            raise ValueError(f"{classes} columns from {self.classes}, and {len(factor)} factors")
         if self.rows > MAX_BYTES // (8 * width):
             raise LimitError(
                 f"{classes} classes x {self.rows} features would need a table of "
@@ -88,11 +97,11 @@ cdef class Table:
         for f, (_, _, signed) in enumerate(self.fields):
             turns = signed
             for i in range(self.rows):
+                record, before = data + i * width + f * classes, old + i * old_width + f * old_classes
                 for k in range(classes):
                     if places[k] >= 0:    # + 0.0: a zero has no sign, whenever it came
-                        data[i * width + f * classes + k] = (
-                            (factors[k] if turns else 1) * old[i * old_width + f * old_classes + places[k]] + 0.0
-                        )
+                        by = factors[k] if turns else 1
+                        record[k] = by * before[places[k]] + 0.0
         free(old)
 
     def get(self, str name):

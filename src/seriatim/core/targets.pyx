@@ -1,6 +1,9 @@
 """The labels of a block as what a learner sees, in one pass."""
 
 cimport cython
+from cpython.dict cimport PyDict_GetItemWithError
+from cpython.long cimport PyLong_AsLong
+from cpython.ref cimport PyObject
 
 import numpy as np
 
@@ -73,3 +76,66 @@ def first_place(const place[:] which, Py_ssize_t label):
         if which[i] == label:
             return i
     return -1
+
+
+cdef class Codes:
+    """What a learner sees for each label that has been seen: -1 or +1 for one of two, else the number of its class.
+
+    They do not change: with a label that comes there are others. These share one dict, so that a label costs no look at
+    all the labels before it, which are as many as there are codes.
+
+    >>> codes = Codes().extended("spam", [1.0])
+    >>> more = codes.extended("ham", [1.0, -1.0])
+    >>> more["ham"], "ham" in codes, codes.get("ham"), dict(more.items())
+    (-1.0, False, None, {'spam': 1.0, 'ham': -1.0})
+    """
+
+    cdef dict number                  # of each label, in the order in which they came
+    cdef readonly object values       # the codes in this order
+    cdef const double[::1] value
+    cdef Py_ssize_t n
+
+    def __init__(self, labels=(), values=()):
+        self.number = {label: k for k, label in enumerate(labels)}
+        self.values = np.array(values, dtype=np.float64)
+        self.value, self.n = self.values, len(self.values)
+        if len(self.number) != self.n:
+            raise ValueError(f"{len(self.number)} labels and {self.n} codes")
+
+    def extended(self, label, values):
+        """The codes of all that there are, and of one label more."""
+        cdef Codes more = Codes.__new__(Codes)
+        more.number = self.number
+        if self.n == 0 or len(self.number) > self.n:    # nobody's dict, or one with a label that was refused after all
+            more.number = {one: k for one, k in self.number.items() if k < self.n}
+        more.values = np.array(values, dtype=np.float64)
+        more.value, more.n = more.values, len(more.values)
+        more.number[label] = self.n
+        return more
+
+    def get(self, label, default=None):
+        cdef PyObject* found = PyDict_GetItemWithError(self.number, label)
+        cdef Py_ssize_t k
+        if found != NULL:
+            k = PyLong_AsLong(<object> found)
+            if k < self.n:
+                return self.value[k]
+        return default
+
+    def __getitem__(self, label):
+        code = self.get(label)
+        if code is None:
+            raise KeyError(label)
+        return code
+
+    def __contains__(self, label):
+        return self.get(label) is not None
+
+    def __len__(self):
+        return self.n
+
+    def __iter__(self):
+        return iter([label for label, k in self.number.items() if k < self.n])
+
+    def items(self):
+        return [(label, self.value[k]) for label, k in self.number.items() if k < self.n]

@@ -11,7 +11,7 @@ import numpy as np
 
 from seriatim.core.judge import judge_numbers
 from seriatim.core.rows import Rows, picked
-from seriatim.core.targets import first_place
+from seriatim.core.targets import Codes, first_place
 from seriatim.data.cache import Arrays, joined, sparse
 from seriatim.errors import DataError
 from seriatim.estimator import Estimator
@@ -190,7 +190,7 @@ class Labels:
         signs = self.met <= {*SIGNS}  # which can be predicted before they have been met
         known = SIGNS if signs else sorted(self.met, key=label_order)
         if signs:
-            codes, guess = {-1: -1.0, 1: 1.0}, Coded(SIGNS, (scores[:, 0] >= 0).astype(np.intp))
+            codes, guess = Codes(SIGNS, SIGNS), Coded(SIGNS, (scores[:, 0] >= 0).astype(np.intp))
         else:
             guess = coded(model.decide(scores)) if codes else Coded([None], np.zeros(len(truth), np.intp))
         self.known = self.known if known == self.known else known
@@ -203,7 +203,7 @@ class Labels:
         self.run.take(replace(outcome, losses=MeanLoss(model.loss, model.epsilon).numbers(outcome)))
 
 
-def spread(scores: np.ndarray, codes: dict[Any, float], place: dict[Any, int]) -> np.ndarray:
+def spread(scores: np.ndarray, codes: Codes, place: dict[Any, int]) -> np.ndarray:
     """The scores as columns for all labels, also those that the model does not know yet; one column for two labels."""
     if len(place) == scores.shape[1] or len(place) == 1:
         return scores

@@ -228,7 +228,7 @@ class Watched:
         return self.model._labels
 
     @property
-    def _codes(self) -> dict[Any, float]:
+    def _codes(self) -> Any:
         return self.model._codes
 
     def seen(self) -> list[int]:

@@ -470,7 +470,7 @@ class Experts(Classifier):
             self._learner.fresh = False
             raise
 
-    def _told(self, labels: list[Any], codes: dict[Any, float]) -> Told:
+    def _told(self, labels: list[Any], codes: Any) -> Told:
         signs = are_signs({*labels})
         entries = {"_labels": labels, "_codes": codes}
         return Told(
