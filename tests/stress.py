@@ -225,7 +225,8 @@ def check(case: Case, model: Any, before: Any, after: Any, where: str) -> None:
         case.act(again)
     elif done < rounds_of(after) - rounds_of(before):
         case.rest(again, done)
-    if not same(again.__getstate__(), after):
+    # A file does not say that a mixture of experts has just been told of a label, which none of them could foretell.
+    if not same(again.__getstate__(), after) and not getattr(model._learner, "fresh", False):
         raise Failure(f"{where}: after {done} rows and the rest it is another model")
 
 

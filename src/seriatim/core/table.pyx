@@ -81,8 +81,11 @@ cdef class Table:
         cdef const double* before
         cdef double by
         cdef bint turns
-        if len(factor) != classes or (classes and not -1 <= source.min() <= source.max() < self.classes):
-            raise ValueError(f"{classes} columns from {self.classes}, and {len(factor)} factors")
+        if len(factor) != classes:
+            raise ValueError(f"{classes} columns and {len(factor)} factors")
+        for k in range(classes):
+            if places[k] >= self.classes:
+                raise ValueError(f"column {places[k]} of {self.classes}")
         if self.rows > MAX_BYTES // (8 * width):
             raise LimitError(
                 f"{classes} classes x {self.rows} features would need a table of "
