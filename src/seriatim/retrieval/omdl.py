@@ -323,7 +323,8 @@ class OMDL(Model):
             for row in (query, *([int(places.min()), int(places.max())] if places.size else ())):
                 if not isinstance(row, int | np.integer) or not 0 <= row < learner.rows:
                     raise DataError(f"row {row!r} is not one of 0 to {learner.rows - 1}")
-            return learner.weights() @ learner.distances(int(query), places.astype(np.intp))
+            parts = learner.distances(int(query), places.astype(np.intp))
+            return (learner.weights()[:, None] * parts).sum(axis=0)  # a product of matrices may round by their size
 
     def distance(self, a: int, b: int) -> float:
         """The distance of two rows."""
