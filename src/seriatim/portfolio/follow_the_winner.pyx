@@ -10,6 +10,7 @@ from seriatim.core.random cimport random_bits
 from seriatim.portfolio.learner cimport Learner, aligned, pointer
 from seriatim.portfolio.projection cimport quadratic
 
+from seriatim.core.allowance import take
 from seriatim.errors import LimitError, ModelError
 from seriatim.parameters import Number, decades
 from seriatim.portfolio.learner import expect_portfolios, expect_range
@@ -73,6 +74,7 @@ cdef class Universal(Learner):
         self.fours, self.rest = m // 4, m % 4
         if (m + 3 * self.rest) * (self.stride // 4) > MOST:
             raise LimitError(f"{self.samples} portfolios of {m} assets; the limit is {4 * MOST} shares")
+        take(8 * ((m + 3 * self.rest) * (self.stride // 4) + AT_ONCE * (5 * m + 4) + 3 * self.stride))
         self.drawn = np.zeros((m + 3 * self.rest) * (self.stride // 4) + LANES)
         self.scratch = np.empty(AT_ONCE * (4 * (m + 1) + m) + LANES)
         self.points, self.sums = aligned(pointer(self.drawn)), aligned(pointer(self.scratch))

@@ -3,8 +3,11 @@
 from cpython.exc cimport PyErr_CheckSignals
 from libc.string cimport memcpy
 
+import math
+
 import numpy as np
 
+from seriatim.core.allowance import take
 from seriatim.errors import ModelError
 
 
@@ -50,7 +53,9 @@ cdef class Learner:
     def start(self, Py_ssize_t m):
         """Be as before the first day of m assets."""
         self.t, self.m = 0, m
-        self.arrays = {name: np.zeros(shape) for name, shape in self.shapes(m).items()}
+        shapes = self.shapes(m)
+        take(sum([8 * math.prod(shape) for shape in shapes.values()]))
+        self.arrays = {name: np.zeros(shape) for name, shape in shapes.items()}
         if m:
             self.arrays["b"][:] = 1.0 / m
             self.begin()
