@@ -816,3 +816,10 @@ def test_a_model_that_has_diverged_is_not_saved(tmp_path):
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         PA().fit([[1.0], [-1.0]], [1, -1]).save(tmp_path / "absent" / "m")
+
+
+def test_names_after_columns_that_nothing_was_learned_of(tmp_path):
+    model = PA()
+    model._start(5)
+    model.learn_one({"a": 1.0}, "spam").save(tmp_path / "model")
+    assert seriatim.load(tmp_path / "model").predict_one({"a": 1.0}) == "spam"

@@ -403,6 +403,8 @@ class Estimator(Model):
         if vocabulary is None:
             if self._learner is not None and self._learner.t:
                 raise self._nameless()
+            if self._columns:  # rows without names were to come, and did not
+                self._unstart()
             self._start(named=True)
             vocabulary = self._vocabulary
             if vocabulary is None:  # there was a learner already

@@ -467,7 +467,7 @@ class Experts(Classifier):
         try:
             super()._meet(label)
         except BaseException:
-            self._learner.fresh = False
+            self._learner.fresh = self._learner.fresh and label in self._codes
             raise
 
     def _told(self, labels: list[Any], codes: Any) -> Told:
