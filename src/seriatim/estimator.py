@@ -918,7 +918,7 @@ class Transformer(Unlabelled):
 
 def class_numbers(codes: Codes) -> list[int]:
     """The numbers of the classes with these codes, ascending."""
-    return np.sort(codes.values).astype(int).tolist()
+    return sorted(map(int, codes.values.tolist()))
 
 
 def dense_coef(model: Any) -> np.ndarray:
