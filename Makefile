@@ -43,7 +43,6 @@ SANITIZED := PYTHONPATH=build/asan/lib PYTHONMALLOC=malloc UBSAN_OPTIONS=print_s
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)"
 
 asan: $(VENV)/tests
-	$(BIN)/python -m pip install --quiet 'setuptools>=77' 'Cython>=3.3'
 	SERIATIM_SANITIZE=1 $(BIN)/python setup.py --quiet build --build-base build/asan --build-lib build/asan/lib
 	$(SANITIZED) $(BIN)/python -m pytest -n 2 --capture=no tests/test_contract.py tests/test_modelfile.py \
 		$(wildcard tests/*/test_contract.py tests/*/test_files.py)
@@ -59,14 +58,20 @@ stress: $(VENV)/tests
 stubs: $(VENV)/tests
 	$(BIN)/python -m tests.stubs
 
-SOURCES := pyproject.toml setup.py $(shell find src -name "*.pyx" -o -name "*.pxd" -o -name "*.h")
+SOURCES := setup.py $(shell find src -name "*.pyx" -o -name "*.pxd" -o -name "*.h")
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --upgrade pip 'setuptools>=77' 'Cython>=3.3'
 
-$(VENV)/installed: $(VENV)/bin/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet --editable .
+# Without isolation: a Cython of its own, in another place each time, would make every module look old.
+$(VENV)/editable: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable .
+	touch $@
+
+# Compiles the modules that a change concerns.
+$(VENV)/installed: $(VENV)/editable $(SOURCES)
+	$(BIN)/python setup.py --quiet build_ext --inplace
 	touch $@
 
 $(VENV)/report: $(VENV)/installed

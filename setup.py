@@ -1,7 +1,9 @@
 """Builds every .pyx below src/; all else is in pyproject.toml."""
 
 import os
+import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -22,42 +24,52 @@ if os.environ.get("SERIATIM_SANITIZE"):
     FLAGS += ["-O1", "-g1", "-fno-wrapv", "-fno-omit-frame-pointer", *LINK_FLAGS]
 
 
-class ParallelBuild(build_ext):
-    """build_ext that compiles one file per core unless told otherwise."""
+class Build(build_ext):
+    """build_ext that compiles one file per core. In place, also by pip, it compiles only what has changed."""
 
     def finalize_options(self) -> None:
         super().finalize_options()
         self.parallel = self.parallel or os.cpu_count()
+        if self.inplace:  # pip would take temporary folders, and so begin at nothing each time
+            self.build_lib, self.build_temp = "build/lib", "build/temp"
 
 
 # What Cython writes into every module that has memoryviews, compiled once: half of the compiler's time.
 SHARED = "seriatim.core.memoryviews"
 
-headers = sorted(str(path) for path in Path("src").rglob("*.h"))
-sources = sorted(str(path) for path in Path("src").rglob("*.pyx"))
-including = {path.parent for path in Path("src").rglob("*.p[xy][dx]") if '.h"' in path.read_text()}
-modules = [path.removeprefix("src/").removesuffix(".pyx").replace("/", ".") for path in sources]
-setup(
-    ext_modules=cythonize(
-        [
-            Extension(
-                name,
-                [path],
-                include_dirs=sorted({str(Path(header).parent) for header in headers}),
-                depends=headers if Path(path).parent in including else [],
-                extra_compile_args=FLAGS,
-                extra_link_args=LINK_FLAGS,
-            )
-            for name, path in zip(modules, sources, strict=True)
-        ]
-        + [Extension(SHARED, [], extra_compile_args=FLAGS, extra_link_args=LINK_FLAGS)],
-        shared_utility_qualified_name=SHARED,
-        # Learners are not pickled but by the state of their models: without the code for it a twentieth of the time.
-        compiler_directives={"cdivision": True, "show_performance_hints": False, "auto_pickle": False},
-        include_path=["src"],
-        build_dir="build",
-        nthreads=(os.cpu_count() or 1) if sys.platform == "linux" else 0,  # elsewhere a process cannot be forked
-        language_level=3,
-    ),
-    cmdclass={"build_ext": ParallelBuild},
+HEADERS = {path.name: path for path in Path("src").rglob("*.h")}
+INCLUDE = re.compile(r'^#include "(.+)"', re.MULTILINE)
+
+
+def with_included(files: Iterable[str]) -> list[str]:
+    """The headers among these files, and all that they include. Cython finds only those that a .pyx or .pxd names."""
+    found: set[Path] = set()
+    waiting = [HEADERS[name] for file in files if (name := Path(file).name) in HEADERS]
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            waiting += [HEADERS[name] for name in INCLUDE.findall(path.read_text())]
+    return sorted(map(str, found))
+
+
+def extension(name: str, *sources: str) -> Extension:
+    folders = sorted({str(path.parent) for path in HEADERS.values()})
+    return Extension(name, [*sources], include_dirs=folders, extra_compile_args=FLAGS, extra_link_args=LINK_FLAGS)
+
+
+sources = sorted(Path("src").rglob("*.pyx"))
+extensions = cythonize(
+    [extension(".".join(path.relative_to("src").with_suffix("").parts), str(path)) for path in sources]
+    + [extension(SHARED)],
+    shared_utility_qualified_name=SHARED,
+    # Learners are not pickled but by the state of their models: without the code for it a twentieth of the time.
+    compiler_directives={"cdivision": True, "show_performance_hints": False, "auto_pickle": False},
+    include_path=["src"],
+    build_dir="build",
+    nthreads=(os.cpu_count() or 1) if sys.platform == "linux" else 0,  # elsewhere a process cannot be forked
+    language_level=3,
 )
+for module in extensions:
+    module.depends = with_included(module.depends)
+setup(ext_modules=extensions, cmdclass={"build_ext": Build})
