@@ -12,6 +12,7 @@ import time
 import numpy as np
 
 from seriatim import AROW, PA
+from seriatim.core import loop
 from seriatim.estimator import as_rows
 from tests.learners import of_rows
 from tests.test_contract import REQUIRED_ARGUMENTS
@@ -59,10 +60,10 @@ def endure(cls, parameters, labels, steps):
     X, y = stream(0, labels)
     rows = as_rows(np.ceil(np.abs(X) / 1e4) if cls.nonnegative else X).check()
     for _ in range(0, steps, BLOCK):
-        model.learn_rows(rows, model._targets(y, len(y)))
+        model.learn_rows(rows, model.as_targets(y, len(y)))
     state = model.__getstate__()["state"]
     assert all(np.isfinite(value).all() for value in state.values()), f"{model}: the state is not finite"
-    assert np.isfinite(model._learner.score_rows(rows)).all(), f"{model}: a score is not finite"
+    assert np.isfinite(loop.score(model._learner, rows)).all(), f"{model}: a score is not finite"
     return model
 
 

@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix
 
 import seriatim
 import seriatim.core.covariance
+from seriatim.core.loop import Scores
 from seriatim.errors import DataError, LimitError, NotFittedError, ParameterError, SeriatimError
 from seriatim.estimator import as_rows
 from seriatim.model import Model
@@ -270,7 +271,7 @@ def test_width_of_the_blocks_does_not_matter(cls, parameters):
         for i in range(0, 300, size):
             part = X[i : i + size]
             width = max(1, 1 + np.flatnonzero(part.any(axis=0)).max(initial=-1))
-            model.learn_rows(as_rows(csr_matrix(part[:, :width])).check(), model._targets(y[i : i + size], len(part)))
+            model.learn_rows(as_rows(csr_matrix(part[:, :width])).check(), model.as_targets(y[i : i + size], len(part)))
         models.append(model)
     for model in models[1:]:
         assert_same_state(model, models[0])
@@ -854,8 +855,9 @@ def test_observed_scores_are_those_of_the_moment(make):
         model, asked, seen = default(make, **parameters), [], []
         for x, target in zip(X, y, strict=True):
             asked.append(scores(model, x[None, :])[0] if model.__sklearn_is_fitted__() else None)
-            row, told = as_rows(x[None, :]).check(), model._targets([target], 1)
-            model.learn_rows(row, told, lambda _, s, fresh, seen=seen: seen.append(s[0]))
+            row, told = as_rows(x[None, :]).check(), model.as_targets([target], 1)
+            model.learn_rows(row, told, before := Scores())
+            seen.append(before.segments[0][-1][0])
         for ours, theirs in zip(seen[1:], asked[1:], strict=True):
             assert ours == pytest.approx(np.atleast_1d(theirs), rel=1e-9, abs=1e-9)
 

@@ -116,7 +116,7 @@ def test_a_kernel_that_fails_leaves_the_model_as_it_was():
         with pytest.raises(seriatim.errors.DataError, match="the kernel failed: OSError: no more"):
             model.partial_fit(X[20:], y[20:])
         kernel.broken = False
-        assert_same_state(model, model._like(before))
+        assert_same_state(model, model.restored(before))
 
 
 class Slow:

@@ -44,7 +44,7 @@ def test_a_weight_of_one_is_no_weight(cls, parameters, labels):
     rows = as_rows(np.vstack([X, X[:1]])).check()
     rows.weights = [1.0] * 90 + [2.0]  # all ones would be taken for none
     model = cls(**parameters)
-    model.learn_rows(rows.slice(0, 90), model._targets(y, 90))
+    model.learn_rows(rows.slice(0, 90), model.as_targets(y, 90))
     assert_same_state(model, plain)
 
 

@@ -90,13 +90,14 @@ def bare(passes: int, threads: int) -> Any:
     import numpy as np
 
     from seriatim import PA, data
+    from seriatim.core import loop
 
     X, y = data.load("spam")
-    rows, signs = PA()._rows(X).check(), np.where(y == "spam", 1.0, -1.0)
+    rows, signs = PA().as_rows(X).check(), np.where(y == "spam", 1.0, -1.0)
 
     def learn(learner: Any) -> None:
         for _ in range(12 * passes // threads):
-            learner.learn_rows(rows, signs)
+            loop.learn(learner, rows, signs)
 
     def measure() -> dict[str, float]:
         learners = [PA().partial_fit(X, y)._learner for _ in range(threads)]

@@ -21,7 +21,7 @@ def main(path: str, turns: str) -> None:
 
     with np.load(path) as file:
         arrays = dict(file)
-    rows = PA()._rows(matrix("seriatim", arrays)).check()
+    rows = PA().as_rows(matrix("seriatim", arrays)).check()
     blocks = [*rows.parts(1 << 19)]
     ends = np.cumsum([block.n for block in blocks])
     pieces = [(block, arrays["y"][end - block.n : end]) for block, end in zip(blocks, ends, strict=True)]
@@ -29,7 +29,7 @@ def main(path: str, turns: str) -> None:
     def learning() -> None:
         model = PA()
         for block, y in pieces:
-            model.learn_rows(block, model._targets(y, block.n))
+            model.learn_rows(block, model.as_targets(y, block.n))
 
     def judging() -> None:
         progressive(PA(), pieces)

@@ -34,7 +34,7 @@ def main(name: str, strength: str) -> None:
     models: list[tuple[str, Any]] = []
     for side in ("few", "many", "many", "few"):
         model = catalogue.find(name)(**{parameter: float(number) if side == "few" else 0.0})
-        model.learn_rows(first, model._targets(y, ROWS))
+        model.learn_rows(first, model.as_targets(y, ROWS))
         models.append((side, model))
 
     def measure() -> dict[str, float]:
@@ -43,7 +43,7 @@ def main(name: str, strength: str) -> None:
         for _ in range(PASSES):
             for side, model in models:
                 start = time.perf_counter()
-                model.scores_of(given)
+                model.score_rows(given)
                 seconds[side] = min(seconds.get(side, np.inf), (time.perf_counter() - start) / ROWS)
         return seconds | {f"{side}_share": 1 - model.sparsity_ for side, model in models}
 

@@ -6,12 +6,15 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from seriatim.core import loop
 from seriatim.core.ahead import THREADS, checked_ahead
-from seriatim.core.learner import Learner, as_dict
+from seriatim.core.learner import as_dict
+from seriatim.core.loop import Sink
 from seriatim.core.rows import LIMIT, Rows, Unordered, check_weights
 from seriatim.core.scale import Scaler
 from seriatim.core.targets import Codes, targets_of
@@ -36,11 +39,10 @@ from seriatim.parameters import FeatureChoice, Flag, Labels
 # Values in a block from which on it pays to check on another core and to be ready to undo.
 LARGE = 1 << 20
 
+SIGNS = [-1, 1]
+
 # The weight of an example that has none; told by its identity, which costs `learn_one` less than a comparison.
 ONE = 1.0
-
-# Receives, for each stretch of a block, the targets as the learner sees them and the scores before each update.
-Observer = Callable[[np.ndarray, np.ndarray, bool], None]
 
 
 class Absent:
@@ -61,7 +63,7 @@ class Estimator(Model):
     loss: Any
     epsilon: Any = 0.0
     fixed: ClassVar[tuple[str, ...]] = ("classes", "fit_intercept", "features")
-    held = ("_learner", "_vocabulary", "_columns", "_labels", "_codes", "_scaler", "_schema", "_plan")
+    held = ("_learner", "_vocabulary", "_columns", "_labels", "_codes", "_scaler", "_schema", "_plan", "_made_by")
 
     fit_intercept: Any = Flag(True)
     features: Any = FeatureChoice(None)
@@ -72,6 +74,7 @@ class Estimator(Model):
     _scaler: Scaler | None = None
     _schema: dict[str, str] | None = None  # of tables: the kind of each column
     _plan: Any = None  # of dicts, where they need one
+    _made_by: Features | None = None  # of a stream: what made the rows, where `features` is None
     _sparse: bool = False  # how weights are shown
 
     # ---- state
@@ -79,15 +82,26 @@ class Estimator(Model):
     def _start(self, columns: int = 0, named: bool = False, classes: Any = None) -> None:
         """Make the learner before the first example, with so many columns, or with named ones."""
         if self._learner is None:
-            self._check_parameters()
+            self.check()
             vars(self).update(self._untrained(columns, named, classes))  # one step: Ctrl-C comes before or after
+
+    def _start_for(self, rows: Rows, classes: Any = None) -> None:
+        """Make the learner before the first example, for rows like these."""
+        if self._learner is None and self.features is None:
+            self._made_by = rows.made_by
+        self._start(0 if rows.names is not None else rows.features, rows.names is not None, classes)
+
+    @property
+    def features_(self) -> Features:
+        """How the learned rows were made: as `features` says or, where that is None, as the stream had it."""
+        return Features.of(self._made_by if self.features is None else self.features)
 
     def _untrained(self, columns: int, named: bool, classes: Any = None) -> dict[str, Any]:
         """A learner, and what a model has beside it before the first example."""
         learner = self.build()
         learner.constant = 1.0 if self.fit_intercept else 0.0
         learner.reserve(columns)
-        how = Features.of(self.features)
+        how = self.features_
         held = {
             "_learner": learner,
             "_scaler": None if how.normalize is None else Scaler(how.normalize),
@@ -112,6 +126,7 @@ class Estimator(Model):
                 "state": None if self._learner is None else self._learner.state(),
                 "scaling": None if self._scaler is None else self._scaler.state(),
                 "schema": dict(self._schema or {}),
+                **({} if self._made_by is None else {"made_by": self._made_by}),
                 **({"sparse": True} if self._sparse else {}),
             }
 
@@ -119,6 +134,7 @@ class Estimator(Model):
         vars(self).clear()
         vars(self).update(state["parameters"])
         self._columns = state["columns"]
+        self._made_by = state.get("made_by")
         if state.get("sparse"):
             self._sparse = True
         if state["names"] is not None:
@@ -202,12 +218,12 @@ class Estimator(Model):
 
     # ---- arrays
 
-    def _rows(self, X: Any) -> Rows:
+    def as_rows(self, X: Any) -> Rows:
         """The rows of anything with two dimensions. Their columns fit this model; their values are not checked yet."""
         if is_frame(X) and (self._vocabulary is not None or not self._columns):
             from seriatim.features.frames import frame_rows
 
-            return frame_rows(X, Features.of(self.features), self._schema or {})
+            return frame_rows(X, self.features_, self._schema or {})
         rows = as_rows(X)
         fewest = self._columns if self._vocabulary is None else len(self._vocabulary)
         if rows.features < fewest or (self._vocabulary is not None and rows.features > fewest):
@@ -225,8 +241,28 @@ class Estimator(Model):
                 self._unstart()
                 raise
 
+    def encoded(self, rows: Rows) -> Rows:
+        """Checked rows as the learner will see them: in this model's columns, which may be new ones, and scaled."""
+        with self._lock:
+            own = self._encode(rows)
+            if self._scaler is not None:
+                self._scaler.settle()
+        own = own.slice(0, own.n)  # the rows given may be learned by others
+        own.encoded = True
+        return own
+
+    def _encode(self, rows: Rows) -> Rows:
+        if rows.encoded:
+            return rows
+        self._start_for(rows)
+        own = self._own(rows, learning=True)
+        self._extend(own.features)
+        return own
+
     def _own(self, rows: Rows, learning: bool) -> Rows:
-        """Checked rows as the learner sees them: in this model's columns, and scaled."""
+        """Checked rows as the learner sees them."""
+        if rows.encoded:
+            return rows
         schema = rows.schema
         if self._scaler is None:
             self._expect_rows(rows)
@@ -254,29 +290,27 @@ class Estimator(Model):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget all and learn from these rows, in one pass; the weights are as for `partial_fit`."""
         with self._lock:  # what another thread learns meanwhile comes after
-            return self._become(self._fresh()._learn_array(X, y, sample_weight))
+            return self._become(self.fresh()._learn_array(X, y, sample_weight))
 
     def _learn_array(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Self:
         with self._lock:
-            rows = self._rows(X)
-            y = self._targets(y, rows.n)
+            rows = self.as_rows(X)
+            y = self.as_targets(y, rows.n)
             rows.weights = sample_weight
             large = rows.nonzeros >= max(LARGE, self._columns * len(self._labels)) and rows.names is None
             if large and THREADS > 1:
                 with suppress(Unordered):
                     return self._learn_ahead(rows, y, **options)
             rows = rows.check()
-            self._begin(rows, **options)
+            self.begin(rows, **options)
             self.learn_rows(rows, y)
         return self
 
     def _learn_ahead(self, rows: Rows, y: Any, **options: Any) -> Self:
-        """Learn rows that another core checks meanwhile, if nobody but the learner's own loop looks at them."""
+        """Learn rows that another core checks meanwhile, if nobody but the loop looks at them."""
         with self._undoing(SeriatimError):  # Ctrl-C comes between two rows, of which the first are good
-            self._begin(rows, **options)
-            kind, learner = type(self), self._learner
-            own = kind._own is Estimator._own and kind.learn_rows is Estimator.learn_rows and self._scaler is None
-            if own and type(learner).learn_rows is Learner.learn_rows and not learner.particular:
+            self.begin(rows, **options)
+            if type(self)._own is Estimator._own and self._scaler is None and not self._learner.particular:
                 with checked_ahead(rows):
                     self.learn_rows(rows, y)
             else:
@@ -287,75 +321,77 @@ class Estimator(Model):
         """Whether checked rows may be refused all the same: for what these targets bring, or when they are scaled."""
         return self._learner is not None and self._learner.particular and self._scaler is not None
 
-    def _begin(self, rows: Rows, classes: Any = None) -> None:
+    def begin(self, rows: Rows, classes: Any = None) -> None:
         """Get ready for rows like these; `classes` are the labels, if they are told beforehand."""
         if rows.weighted:
-            self._expect_weighted()
-        self._start(0 if rows.names is not None else rows.features, rows.names is not None, classes)
+            self.expect_weighted()
+        self._start_for(rows, classes)
         if self._scaler is None:
             self._expect_rows(rows)
 
-    def learn_rows(
-        self, rows: Rows, y: Any, observe: Observer | None = None, learn: Callable[..., None] | None = None
-    ) -> None:
-        """Learn checked rows with what `_targets` gave for them.
+    def learn_rows(self, rows: Rows, y: Any, sink: Sink | None = None, delay: int = 0) -> None:
+        """Learn checked rows with what `as_targets` gave for them. All that drives a model calls this.
 
-        `observe` is told what was predicted before each was revealed: the targets, the scores, and whether the first
-        of these examples has a label that was not known. `learn` is what learns a stretch of rows if somebody has a
-        loop of his own: it is told the rows, their targets, where they begin, and the same of the first.
+        An error leaves the model as it was before these rows; Ctrl-C comes after the last whole row.
+
+        sink : receives what was predicted of each row before its target was revealed: a `Scores` or a `Judge`.
+        delay : predict row i + delay when row i is learned; there are so many rows more than targets.
         """
         with self._lock:
+            self._admit(rows)
             before = self.__getstate__() if self._may_fail(y) else None
             t = 0 if self._learner is None else self._learner.t
+            own = rows
             try:
                 if rows.weighted:
-                    self._expect_weighted()
-                self._start(0 if rows.names is not None else rows.features, rows.names is not None)
-                rows = self._own(rows, learning=True)
-                self._extend(rows.features)
-                for start, targets, fresh in self._stretches(y):
-                    if learn is None:
-                        self._learn_stretch(rows, targets, start, fresh, observe)
-                    else:
-                        learn(rows, targets, start, fresh)
+                    self.expect_weighted()
+                own = self._encode(rows)
+                for start, targets, fresh in self._segments(y):
+                    if sink is not None:
+                        sink.segment(*self.known_labels(fresh))
+                    loop.learn(self._learner, own, targets, start, sink, delay)
             except BaseException as error:
                 if before is not None and (isinstance(error, Exception) or getattr(self._learner, "torn", False)):
-                    self._become(self._like(before))
-                elif self._scaler is not None:
+                    self._become(self.restored(before))
+                elif self._scaler is not None and not rows.encoded:
                     self._scaler.rewind(self._learner.t - t)
                 self._unstart()
                 raise
-            if self._scaler is not None:
+            if self._scaler is not None and not rows.encoded:
                 self._scaler.settle()
+            self._learned()
 
-    def _learn_stretch(
-        self, rows: Rows, targets: np.ndarray, start: int, fresh: bool, observe: Observer | None
-    ) -> None:
-        scores = None if observe is None else np.empty((len(targets), self._learner.classes))
-        try:
-            self._learner.learn_rows(rows, targets, scores, start)
-        finally:  # Ctrl-C comes between two rows
-            learned = self._learner.learned
-            if observe is not None and scores is not None and learned:
-                observe(targets[:learned], scores[:learned], fresh)
+    def _admit(self, rows: Rows) -> None:
+        """Refuse rows that this model cannot learn, before anything is changed."""
+
+    def _learned(self) -> None:
+        """Some rows have been learned."""
+
+    def known_labels(self, fresh: bool = False) -> tuple[list[Any] | None, list[int], bool]:
+        """What a sink is told of a segment: labels, which of them can be predicted, whether the first one is new."""
+        return None, [], False
+
+    def first_rows(self, y: Any) -> list[int]:
+        """The rows at which segments begin: 0, and the first row of each label that is not known yet."""
+        return [0]
 
     def _extend(self, columns: int) -> None:
         """Make room for rows of so many columns."""
         self._learner.extend(vars(self), columns)
 
-    def _foreseen(self, blocks: Iterator[tuple[Rows, Any]]) -> Iterator[tuple[Rows, Any]]:
+    def prepared(self, blocks: Iterator[tuple[Rows, Any]]) -> Iterator[tuple[Rows, Any]]:
         """The same blocks, when the model knows of the first ones what it must know before it learns them."""
         return blocks
 
-    def _for_columns(self, names: list[str] | None) -> Estimator:
+    def for_columns(self, names: list[str] | None) -> Estimator:
         """The same for examples that have column numbers in place of these names."""
         return self
 
-    def _expect_weighted(self) -> None:
+    def expect_weighted(self) -> None:
         """Refuse weights where it is not said what they mean."""
         learner = self._learner
         if learner is None:
-            self._check_parameters()
+            self.check()
             learner = self.build()
         if not learner.weighted:
             raise ParameterError(f"{self!r}: its method does not define importance weights")
@@ -364,21 +400,22 @@ class Estimator(Model):
         """The weight of one example, checked."""
         weight = plain_weight(weight)
         if weight != 1:
-            self._expect_weighted()
+            self.expect_weighted()
         return weight
 
-    def _targets(self, y: Any, n: int) -> Any:
+    def as_targets(self, y: Any, n: int) -> Any:
         """The targets of n rows, checked."""
         raise NotImplementedError
 
-    def _stretches(self, y: Any) -> Iterator[tuple[int, np.ndarray, bool]]:
-        """The targets as the learner sees them, in stretches: first row, targets, whether the first is a new label."""
+    def _segments(self, y: Any) -> Iterator[tuple[int, np.ndarray, bool]]:
+        """The targets as the learner sees them, in segments: first row, targets, whether the first is a new label."""
         yield 0, y, False
 
-    def scores_of(self, rows: Rows) -> np.ndarray:
+    def score_rows(self, rows: Rows) -> np.ndarray:
         """The scores of checked rows, a column a class (or one)."""
         with self._lock:
-            return self._fitted().score_rows(self._own(rows, learning=False))
+            learner = self._learner if rows.encoded else self._fitted()  # which may be waiting for the first label
+            return loop.score(learner, self._own(rows, learning=False))
 
     def decide(self, scores: np.ndarray) -> np.ndarray:
         """The predictions that scores stand for."""
@@ -387,9 +424,9 @@ class Estimator(Model):
     def predict(self, X: Any) -> np.ndarray:
         """The prediction for each row."""
         self._fitted()
-        rows = self._rows(X).check()
+        rows = self.as_rows(X).check()
         with self._lock:
-            return self.decide(self.scores_of(rows))
+            return self.decide(self.score_rows(rows))
 
     # ---- one example
 
@@ -413,25 +450,25 @@ class Estimator(Model):
 
     def _encoded(self, x: Any) -> Rows | None:
         """The row of a dict that takes more than a look at its names and numbers; None for the others."""
-        if self.features is None or Features.of(self.features).plain:
+        if self.features_.plain:
             return None
         from seriatim.features.encode import Encoder, Plan
 
         if self._plan is None:
-            self._plan = Plan(Features.of(self.features))
+            self._plan = Plan(self.features_)
         encoder = Encoder(self._plan)
         encoder.take(as_dict(x))
         return encoder.rows()
 
     def _score_one(self, x: dict[str, Any]) -> Any:
         """The score of one example, or a list of them; 0 before the first. The caller holds the lock."""
-        if self._vocabulary is not None and self.features is None:
+        if self._vocabulary is not None and self.features is self._made_by:
             return self._learner.score_one(self._vocabulary, x)
         if self._learner is None or self._learner.t == 0:
             return 0.0
         rows = self._encoded(x)
         if rows is not None:
-            scores = self.scores_of(rows)[0].tolist()
+            scores = self.score_rows(rows)[0].tolist()
             return scores[0] if len(scores) == 1 else scores
         if self._vocabulary is None:
             raise self._nameless()
@@ -442,7 +479,7 @@ class Estimator(Model):
         rows = self._encoded(x)
         if rows is not None:
             rows.weights = None if weight == 1 else [weight]
-            self.learn_rows(rows, self._targets(of_objects([y]), 1))
+            self.learn_rows(rows, self.as_targets(of_objects([y]), 1))
         return rows is not None
 
     def _learn_number(self, x: dict[str, Any], y: float, weight: float) -> Self:
@@ -450,7 +487,7 @@ class Estimator(Model):
         with self._lock:
             if weight is not ONE:
                 weight = self._weight(weight)
-            if self.features is not None and self._learn_encoded(x, y, weight):
+            if self.features is not self._made_by and self._learn_encoded(x, y, weight):
                 return self
             vocabulary = self._vocabulary
             if vocabulary is None:
@@ -559,7 +596,7 @@ class Classifier(Estimator):
         entries = {"_labels": known, "_codes": codes}
         self._learner.change_classes(vars(self), entries, source, factor, seen, self._told(known, codes))
 
-    def _targets(self, y: Any, n: int) -> Coded:
+    def as_targets(self, y: Any, n: int) -> Coded:
         return coded(check_targets(y, n))
 
     def _may_fail(self, y: Coded) -> bool:
@@ -574,28 +611,39 @@ class Classifier(Estimator):
         """
         return self._learn_array(X, y, sample_weight, classes=classes)
 
-    def _begin(self, rows: Rows, classes: Any = None) -> None:
+    def begin(self, rows: Rows, classes: Any = None) -> None:
         """`classes` counts in the first call only, as in scikit-learn."""
         self.parameters["classes"].check(f"{type(self).__name__}: classes", classes)
         if classes is not None and self.classes is not None and {*classes} != {*self.classes}:
             raise ParameterError(f"{type(self).__name__}: classes={self.classes!r}, but partial_fit says {classes!r}")
-        super()._begin(rows, classes=classes)
+        super().begin(rows, classes=classes)
 
-    def _stretches(self, y: Coded) -> Iterator[tuple[int, np.ndarray, bool]]:
+    def first_rows(self, y: Coded) -> list[int]:
+        return [0, *(row for row in self._arrivals(y) if row)]
+
+    def _arrivals(self, y: Coded) -> dict[int, Any]:
+        """The labels that are not known yet, by the row in which each comes first, ascending."""
+        if all(label in self._codes for label in y.labels):
+            return {}
+        numbers, places = np.unique(y.which, return_index=True)
+        met = zip(places.tolist(), map(y.labels.__getitem__, numbers.tolist()), strict=True)
+        return dict(sorted((place, label) for place, label in met if label not in self._codes))
+
+    def _segments(self, y: Coded) -> Iterator[tuple[int, np.ndarray, bool]]:
         """Cut where a new label arrives, so that a run does not depend on how the stream is divided into calls."""
-        arrivals: list[tuple[int, Any]] = [(len(y), None)]
-        if not all(label in self._codes for label in y.labels):
-            numbers, places = np.unique(y.which, return_index=True)
-            met = zip(places.tolist(), map(y.labels.__getitem__, numbers.tolist()), strict=True)
-            arrivals = [*sorted((place, label) for place, label in met if label not in self._codes), *arrivals]
-        start, fresh = 0, False
-        for arrival, label in arrivals:
-            if start < arrival:
-                yield start, self._coded(y.labels, y.which[start:arrival]), fresh
-                start = arrival
-            if label is not None:
-                self._meet(label)
-                fresh = True
+        arrivals = self._arrivals(y)
+        begins = [0, *(row for row in arrivals if row)]
+        for begin, end in pairwise([*begins, len(y)]):
+            if begin in arrivals:
+                self._meet(arrivals[begin])
+            if begin < end:
+                yield begin, self._coded(y.labels, y.which[begin:end]), begin in arrivals
+
+    def known_labels(self, fresh: bool = False) -> tuple[list[Any] | None, list[int], bool]:
+        """Of the labels -1 and 1 the sign is the prediction from the first example on: none of them is ever new."""
+        if len(self._labels) <= 2 and {*self._labels} <= {*SIGNS}:
+            return SIGNS, [0, 1], False
+        return self._labels, self.seen() if len(self._labels) > 2 else [*range(len(self._labels))], fresh
 
     def _coded(self, labels: list[Any], which: np.ndarray) -> np.ndarray:
         """The targets of rows as the learner sees them."""
@@ -603,6 +651,11 @@ class Classifier(Estimator):
         for k in range(len(labels)) if len(labels) <= len(which) else {*which.tolist()}:
             codes[k] = self._codes.get(labels[k], math.nan)
         return targets_of(which, codes)
+
+    @property
+    def codes(self) -> dict[Any, float]:
+        """What each known label is to the learner, ascending: -1 or 1, or with more than two a class number."""
+        return {label: self._codes[label] for label in self._labels if label in self._codes}
 
     def seen(self) -> list[int]:
         """The class numbers that compete, ascending."""
@@ -628,7 +681,7 @@ class Classifier(Estimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """The score of each row: positive for the higher of two labels; with more labels, a column a label."""
         self._fitted()
-        scores = self.scores_of(self._rows(X).check())
+        scores = self.score_rows(self.as_rows(X).check())
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     @property
@@ -668,7 +721,7 @@ class Classifier(Estimator):
         with self._lock:
             if weight is not ONE:
                 weight = self._weight(weight)
-            if self.features is not None and self._learn_encoded(x, y, weight):
+            if self.features is not self._made_by and self._learn_encoded(x, y, weight):
                 return self
             vocabulary = self._vocabulary
             if vocabulary is None:
@@ -734,7 +787,7 @@ class Regressor(Estimator):
     def intercept_(self) -> float:
         return float(self._weights()[0, 0])
 
-    def _targets(self, y: Any, n: int) -> np.ndarray:
+    def as_targets(self, y: Any, n: int) -> np.ndarray:
         y = check_targets(y, n)
         try:
             check_kind(y.dtype)
@@ -760,7 +813,7 @@ class Regressor(Estimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2: 1 less the squared error over that of the mean; for equal targets 1 or, with any error, 0."""
         predicted = self.predict(X)
-        y = self._targets(y, len(predicted))
+        y = self.as_targets(y, len(predicted))
         error = mean((y - predicted) ** 2, sample_weight)
         spread = mean((y - mean(y, sample_weight)) ** 2, sample_weight)
         return 1 - error / spread if spread else float(error == 0)
@@ -789,7 +842,7 @@ class Unlabelled(Estimator):
         """Learn from these rows, one after another, where the last call ended; all of them or, if one is bad, none."""
         return self._learn_array(X, y, sample_weight)
 
-    def _targets(self, y: Any, n: int) -> np.ndarray:
+    def as_targets(self, y: Any, n: int) -> np.ndarray:
         if y is not None:
             check_targets(y, n)
         return np.zeros(n)
@@ -827,7 +880,7 @@ class Detector(Unlabelled):
     def decision_function(self, X: Any) -> np.ndarray:
         """The score of each row: how far it is inside, negative outside."""
         self._fitted()
-        return self.scores_of(self._rows(X).check())[:, 0]
+        return self.score_rows(self.as_rows(X).check())[:, 0]
 
     def score_samples(self, X: Any) -> np.ndarray:
         """The negative distance of each row from the centre."""
@@ -857,22 +910,22 @@ class Transformer(Unlabelled):
         """The learner as users see it: what has come of all rows so far; `rows` are about to be looked at."""
         return self._fitted().settled(rows)
 
-    def scores_of(self, rows: Rows) -> np.ndarray:
+    def score_rows(self, rows: Rows) -> np.ndarray:
         """The losses of checked rows."""
         with self._lock:
-            self._fitted()
-            return self._seen(rows.n).score_rows(self._own(rows, learning=False))
+            learner = self._learner if rows.encoded else self._seen(rows.n)
+            return loop.score(learner, self._own(rows, learning=False))
 
     def transform(self, X: Any) -> np.ndarray:
         """What each row becomes: its coordinates by `components_`."""
         self._fitted()
-        return self.codes_of(self._rows(X).check())
+        return self.transform_rows(self.as_rows(X).check())
 
-    def codes_of(self, rows: Rows) -> np.ndarray:
+    def transform_rows(self, rows: Rows) -> np.ndarray:
         """What checked rows become."""
         with self._lock:
             self._fitted()
-            return self._seen(rows.n).code_rows(self._own(rows, learning=False))
+            return loop.transform(self._seen(rows.n), self._own(rows, learning=False))
 
     def transform_one(self, x: dict[str, Any]) -> np.ndarray:
         """What one example becomes."""
@@ -880,7 +933,7 @@ class Transformer(Unlabelled):
             self._fitted()
             rows = self._encoded(x)
             if rows is not None:
-                return self.codes_of(rows)[0]
+                return self.transform_rows(rows)[0]
             if self._vocabulary is None:
                 raise self._nameless()
             return self._seen().code_one(self._vocabulary, x)
@@ -892,7 +945,7 @@ class Transformer(Unlabelled):
     def score_samples(self, X: Any) -> np.ndarray:
         """The negative loss of each row."""
         self._fitted()
-        return -self.scores_of(self._rows(X).check())[:, 0]
+        return -self.score_rows(self.as_rows(X).check())[:, 0]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The mean of the negative losses: the larger, the better."""
@@ -905,14 +958,14 @@ class Transformer(Unlabelled):
                 return 0.0
             rows = self._encoded(x)
             if rows is not None:
-                return float(self.scores_of(rows)[0, 0])
+                return float(self.score_rows(rows)[0, 0])
             if self._vocabulary is None:
                 raise self._nameless()
             return self._seen().score_one(self._vocabulary, x)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """A name for each number that a row becomes."""
-        count = self._seen().code_rows(Rows.dense(np.zeros((1, max(self.n_columns, 1)))).check()).shape[1]
+        count = loop.transform(self._seen(), Rows.dense(np.zeros((1, max(self.n_columns, 1)))).check()).shape[1]
         return np.array([f"{type(self).__name__.lower()}{k}" for k in range(count)], dtype=object)
 
 

@@ -121,7 +121,7 @@ class Model:
                     raise ParameterError(fixed.format(name))
             state["parameters"].update(params)
             try:
-                return self._become(self._like(state))
+                return self._become(self.restored(state))
             except (KeyError, ModelError):  # the state is not one that a model with these parameters has
                 raise ParameterError(fixed.format(", ".join(params))) from None
 
@@ -133,7 +133,7 @@ class Model:
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
 
-    def _check_parameters(self) -> None:
+    def check(self) -> None:
         for name, parameter in self.parameters.items():
             if (value := getattr(self, name)) is not parameter.default:
                 parameter.check(f"{type(self).__name__}: {name}", value)
@@ -143,19 +143,19 @@ class Model:
     def _start(self) -> None:
         """Make the learner before the first example."""
         if self._learner is None:
-            self._check_parameters()
+            self.check()
             self._learner = self.build()
 
     def _unstart(self) -> None:
         """Forget a learner that has not learned an example."""
         if self._learner is not None and self._learner.t == 0:
-            self._become(self._fresh())
+            self._become(self.fresh())
 
-    def _fresh(self) -> Self:
+    def fresh(self) -> Self:
         """An untrained model with the same parameters."""
         return type(self)(**self.get_params())
 
-    def _like(self, state: dict[str, Any]) -> Self:
+    def restored(self, state: dict[str, Any]) -> Self:
         """Another model of this class, in a state that `__getstate__` gave."""
         other = type(self).__new__(type(self))
         other.__setstate__(state)
@@ -178,7 +178,7 @@ class Model:
         try:
             yield
         except errors:
-            self._become(self._like(before))
+            self._become(self.restored(before))
             raise
 
     def __getstate__(self) -> dict[str, Any]:

@@ -60,6 +60,8 @@ def parts(model: Model) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """What a file has of a model: arrays, and a manifest of the rest."""
     state = model.__getstate__()
     state.pop("sparse", None)  # how the weights are shown
+    if "made_by" in state:
+        state["made_by"] = state["made_by"].as_dict()
     given = [(name, model.parameters[name], value) for name, value in state["parameters"].items()]
     state["parameters"] = {name: parameter.plain(value) for name, parameter, value in given}
     names, learned, scaling = state.pop("names", None), state.pop("state") or {}, state.pop("scaling", None) or {}
@@ -208,12 +210,12 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Model:
         arrays = {part: tensors.pop(f"{name}.{part}") for part in known_parts if f"{name}.{part}" in tensors}
         parameters[name] = parameter.restored(parameters[name], arrays)
     model = cls(**parameters)
-    model._check_parameters()
+    model.check()
     of_rows = hasattr(model, "learn_rows")
     keys = {"version", "class", "parameters", "numbers"}
     keys |= {"columns", "codes", "named", "schema"} if of_rows else {"lists"}
     keys |= {"labels"} if model.task == "classification" else set()
-    keys |= {"sparse"} & set(manifest)
+    keys |= ({"sparse", "made_by"} if of_rows else {"sparse"}) & set(manifest)
     expect(
         set(manifest) == keys, f"expected the entries {', '.join(sorted(keys))}, found {', '.join(sorted(manifest))}"
     )
@@ -250,6 +252,10 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Model:
     }
     state = {"parameters": model.get_params(), "columns": columns, "names": names, "state": None}
     state |= {"schema": schema, "scaling": scaling}
+    if "made_by" in manifest:
+        good = isinstance(manifest["made_by"], dict) and parameters["features"] is None
+        expect(good, "what made the rows is no features")
+        state["made_by"] = Features.of(manifest["made_by"])
     if not numbers:
         expect(not (columns or names or schema or scaling), "columns of a model that has not learned")
         expect(not manifest.get("labels") and not manifest.get("codes"), "labels of a model that has not learned")

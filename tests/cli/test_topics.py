@@ -14,6 +14,7 @@ import pytest
 
 import seriatim
 from seriatim import data
+from seriatim.core.loop import Scores
 from tests.cli.test_cli import COMMAND, folder, good, seriatim_  # noqa: F401, fixtures
 
 THEMES = ("oil price barrel opec crude", "goal match team player league", "gene protein cell virus enzyme")
@@ -76,8 +77,9 @@ def test_perplexity_is_that_before_learning(good, news):  # noqa: F811
     about = json.loads(good("topics", news, *SETTING, "--json"))
     model, bound, words = seriatim.LDA(3, batch=16, tau0=1.0, seed=3), 0.0, 0.0
     for rows, y in data.stream(str(news), format="text", labelled=False):
-        losses = []
-        model.learn_rows(rows, model._targets(None, len(y)), lambda _, s, __, to=losses: to.extend(s[:, 0]))
+        scores = Scores()
+        model.learn_rows(rows, model.as_targets(None, len(y)), scores)
+        losses = np.concatenate([part[-1][:, 0] for part in scores.segments])
         counts = np.add.reduceat(rows.arrays[2], rows.arrays[0][:-1])
         bound, words = bound + float(losses @ counts), words + float(counts.sum())
     assert about["perplexity"] == pytest.approx(math.exp(bound / words))

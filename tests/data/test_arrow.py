@@ -234,9 +234,9 @@ def test_a_model_knows_the_names_of_what_it_has_learned(folder, monkeypatch, for
     model = PA()
     for k, (rows, y) in enumerate(data.stream(path)):
         if k in (1, 3):
-            model.learn_rows(rows, model._targets(y, rows.n))
+            model.learn_rows(rows, model.as_targets(y, rows.n))
         elif k > 1:
-            model.scores_of(rows)
+            model.score_rows(rows)
     assert model.feature_names_in_.tolist() == ["n", "c=c1", "c=c3"]
     rest = evaluate.progressive(PA(), data.stream(path, skip=40)).model
     assert rest.feature_names_in_.tolist() == ["n", "c=c2", "c=c3", "c=c4"]

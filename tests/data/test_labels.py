@@ -81,7 +81,7 @@ def test_digits_behind_zeros_are_another_label(tmp_path):
         read(tmp_path, format, ["007", "7"] * 3)
         model = PA()
         for rows, y in data.stream(path):
-            model.learn_rows(rows, model._targets(y, rows.n))
+            model.learn_rows(rows, model.as_targets(y, rows.n))
         assert model._labels == [7, "007"]
 
 

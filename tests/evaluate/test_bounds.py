@@ -28,7 +28,7 @@ from seriatim import (
 )
 from seriatim.evaluate import bounds
 from seriatim.evaluate.rounds import Rounds, rounds
-from seriatim.evaluate.theorems import KNOWN, plain, rda, separator, show, sums_of_weights
+from seriatim.evaluate.theorems import KNOWN, rda, separator, show, sums_of_weights, without_average
 
 LEARNERS = [
     Perceptron(),
@@ -90,7 +90,7 @@ def stream(kind, model, seed):
         y = np.where(f >= 0, 1.0, -1.0)
         y[(rng.random(n) < 0.2) & (kind != "separable")] *= -1
     if kind == "adversarial":
-        y = against(plain(model), X, y)
+        y = against(without_average(model), X, y)
     return sparse.csr_matrix(X) if kind == "sparse" else X, y
 
 
@@ -101,7 +101,7 @@ def against(model, X, y):
     if model.task == "classification":
         fresh.set_params(classes=[-1, 1])
     for i, row in enumerate(X):
-        score = float(fresh.scores_of(fresh._rows(row[None]).check())[0, 0]) if i else 0.0
+        score = float(fresh.score_rows(fresh.as_rows(row[None]).check())[0, 0]) if i else 0.0
         y[i] = (-1.0 if score > 0 else 1.0) * (abs(y[i]) if model.task == "regression" else 1.0)
         fresh.partial_fit(row[None], y[i : i + 1])
     return y
@@ -130,7 +130,7 @@ SIDES = np.array([1.0, -1.0, 1.0, -1.0] * 100)
 def test_what_is_not_the_method_breaks_them(model):
     """On a stream with a wide margin: predictions that are always far on the wrong side."""
     gentle = {"eta": 0.01} if "eta" in model.parameters and type(model).__name__ not in ("Perceptron",) else {}
-    model = plain(model)
+    model = without_average(model)
     model.set_params(**gentle)
     run = rounds(model, WIDE, SIDES)
     stubborn = Rounds(run.model, run.A, run.y, -20.0 * run.y)

@@ -19,6 +19,7 @@ from scipy.sparse import csr_matrix
 
 import seriatim
 from seriatim import AROW, PA, OGDRegressor, OneClassPA, data, evaluate
+from seriatim.core import loop
 from seriatim.core.rows import Rows
 from seriatim.errors import DataError, LimitError, ParameterError
 from seriatim.evaluate import compare, examples
@@ -223,11 +224,11 @@ def test_the_points_of_a_curve(ended):
     """As NumPy has them; between two looks at the clock, which are rare, it goes evenly."""
     X, y = set_of()
     run = evaluate.progressive(PA(), X[:ended], y[:ended], at=curve_places(300))
-    places, sums, _, updates, seconds = run.tally.curve()
+    places, sums, _, updates, seconds = run.judge.curve()
     known = np.isfinite(seconds)
     assert known.sum() <= 1 + len(places) / 8
     even = np.interp(places, [0, *places[known]], [0.0, *seconds[known]])
-    found = run.tally.points()
+    found = run.judge.points()
     assert [found[0], found[2]] == [places.tolist(), updates.tolist()]
     assert found[1] == pytest.approx(sums / places, rel=1e-15)
     assert found[3] == pytest.approx(even, rel=1e-12)
@@ -614,6 +615,30 @@ def test_regret_and_bounds_are_kept(tmp_path):
     assert (again.ran, store.stat().st_size) == (0, size)
     assert again.as_dict()["regret"] == about["regret"]
     assert compare("digits", ["pa"], permutations=1, regret=True).no_regret == "is for two labels, or for numbers"
+
+
+def test_the_first_permutation_is_run_once(tmp_path, monkeypatch):
+    """Regret and bounds are of what was predicted in that run, and are the same as of runs of their own."""
+    learn, learned = loop.learn, []
+
+    def counted(learner, rows, y, *rest):
+        learned.append(len(y))
+        return learn(learner, rows, y, *rest)
+
+    monkeypatch.setattr(loop, "learn", counted)
+    X, y = data.load("spam")
+    numbers = X[:, :5] @ np.arange(5.0) + 0.5
+    for labels, names in ((y, ["pa", "arow:fit_intercept=false", "ogd"]), (numbers, ["pa-regressor", "ogd-regressor"])):
+        options = {"permutations": 1, "jobs": 1, "features": MAX}
+        compare((X, labels), names, store=tmp_path / "runs", **options)
+        later = compare((X, labels), names, store=tmp_path / "runs", regret=True, **options)
+        assert later.ran == 0
+        learned.clear()
+        once = compare((X, labels), names, regret=True, **options)
+        assert sum(learned) == 2 * len(names) * len(y)  # in the order of the permutation, and in that of the file
+        for part in ("regret", "bounds"):
+            for ours, theirs in zip(once.as_dict()[part], later.as_dict()[part], strict=True):
+                assert ours == theirs, (part, ours["label"])
 
 
 def test_what_tuning_found_is_kept(tmp_path, monkeypatch):

@@ -365,7 +365,7 @@ def test_any_division_of_the_stream(wrapper, cls, labels):
         for begin in range(0, len(y), size):
             run = progressive(model, X[begin : begin + size], y[begin : begin + size])
             total += run.loss if run.mistakes is None else run.mistakes
-            assert np.isfinite(model.scores_of(model._rows(X[:3]).check())).all()
+            assert np.isfinite(model.score_rows(model.as_rows(X[:3]).check())).all()
         return model, total
 
     whole, total = learned(len(y))
@@ -376,7 +376,8 @@ def test_any_division_of_the_stream(wrapper, cls, labels):
         assert model.changes_ == whole.changes_
         assert (model.t_, model.updates_) == (whole.t_, whole.updates_)
         assert model.predict(X).tolist() == whole.predict(X).tolist()
-        assert model.scores_of(model._rows(X).check()).tolist() == whole.scores_of(whole._rows(X).check()).tolist()
+        rows = model.as_rows(X).check()
+        assert model.score_rows(rows).tolist() == whole.score_rows(rows).tolist()
         assert same == pytest.approx(total, rel=1e-12)
     model = wrapper(default(cls), QUICK).partial_fit(X[:150], y[:150]).partial_fit(X[150:], y[150:])
     assert (model.changes_, model.updates_) == (whole.changes_, whole.updates_)
@@ -400,7 +401,7 @@ def test_one_by_one_by_name(wrapper, cls, labels):
     assert places(model.changes_) == places(whole.changes_)
     assert (model.t_, model.updates_, model.n_features_in_) == (500, whole.updates_, 6)
     assert [model.predict_one(x) for x in named[:50]] == pytest.approx(whole.predict(X[:50]).tolist())
-    one, many = model.score_one(named[0]), whole.scores_of(whole._rows(X[:1]).check())[0].tolist()
+    one, many = model.score_one(named[0]), whole.score_rows(whole.as_rows(X[:1]).check())[0].tolist()
     assert (list(one.values()) if isinstance(one, dict) else [one]) == pytest.approx(many)
 
 

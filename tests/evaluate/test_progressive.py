@@ -1,16 +1,20 @@
 """Progressive validation counts what the model predicted before it learned, however the stream is divided."""
 
+import copy
+import pickle
 import sys
 
 import numpy as np
+import pandas
 import pytest
+from sklearn.base import clone
 from sklearn.metrics import f1_score, roc_auc_score
 
 import seriatim
 from seriatim import OGD, PA, AveragedPerceptron, Features, Perceptron, SoftSVM, VotedPerceptron, data, evaluate
-from seriatim.core.judge import Tally
 from seriatim.errors import DataError, ParameterError
 from seriatim.evaluate import metrics, progressive
+from seriatim.evaluate.judge import Judge
 from seriatim.inputs import as_rows
 from tests.learners import of_rows
 from tests.test_contract import answers, default, examples, most_labels
@@ -223,7 +227,9 @@ def test_features_of_a_stream_whose_labels_come_late():
     }
     model = PA(features=Features(normalize="max"))
     assert progressive(PA(), stream[3]).mistakes == progressive(model, stream[0], delay=3).mistakes
-    assert progressive(PA(), stream[3]).model.features == model.features
+    told = progressive(PA(), stream[3]).model
+    assert told.features is None
+    assert told.features_ == model.features_ == Features(normalize="max")
 
 
 @every
@@ -396,13 +402,16 @@ def test_many_labels_are_counted_in_good_time():
     assert (run.mistakes, run.labels, run.confusion) == (1100, y.tolist(), None)
 
 
-def test_what_is_kept_of_a_run_must_fit():
-    model = PA().partial_fit([[1.0], [2.0], [3.0]], ["a", "b", "c"])
-    rows = as_rows(np.ones((2, 1))).check()
-    for shapes in ([(2,), (2,), (2,), (2, 1)], [(2,), (2,), (1,), (2, 3)]):
-        kept = [np.empty(shape, kind) for shape, kind in zip(shapes, (np.int32, np.int32, float, float), strict=True)]
-        with pytest.raises(ValueError, match="shape"):
-            Tally().learn(model._learner, rows, np.zeros(2), 0, "hinge", 0.0, ["a", "b", "c"], [0, 1, 2], False, kept)
+def test_what_a_judge_is_given_must_fit():
+    judge = Judge("hinge")
+    judge.segment(["a", "b", "c"], [0, 1, 2], False)
+    for targets, scores in ((3, (2, 3)), (2, (2, 2)), (2, (2, 0))):
+        with pytest.raises(ValueError, match="scores"):
+            judge.push(np.zeros(targets), np.zeros(scores))
+    judge.segment(["a", "b", "c"], [0, 3], False)
+    with pytest.raises(ValueError, match="class 3 of 3"):
+        judge.push(np.zeros(2), np.zeros((2, 3)))
+    assert judge.examples == 0
 
 
 def test_windows_of_ones_own():
@@ -484,3 +493,25 @@ def test_metrics_with_other_arguments_have_other_names():
     X, y = data.load("spam")
     asked = ["sum", "sum:0.1", "sum:0.9", "cost", "cost:spam:nonspam=5", "cost:nonspam:spam=5"]
     assert len(progressive(PA(), X[:200], y[:200], metrics=asked).figures) == 6
+
+
+def test_what_made_the_rows_is_kept_and_no_parameter(tmp_path):
+    """The stream's features are those of all that the model sees later: frames, dicts, copies, the saved file."""
+    rng = np.random.default_rng(0)
+    lines = [f"{w},{v:.3f},{'spam' if w == 'buy now' else 'ham'}" for w, v in zip(
+        rng.choice(["buy now", "see you"], 60), 5 + rng.standard_normal(60), strict=True
+    )]  # fmt: skip
+    (tmp_path / "mail.csv").write_text("\n".join(["text,size,label", *lines]))
+    how = Features(text=("text",), normalize="standard")
+    model = progressive(PA(), data.stream(tmp_path / "mail.csv", features=how)).model
+    assert (model.get_params()["features"], model.features_) == (None, how)
+    told = progressive(PA(features=how), data.stream(tmp_path / "mail.csv", features=how)).model
+    one = {"text": "buy it", "size": 4.5}
+    model.save(tmp_path / "model")
+    for same in (model, copy.deepcopy(model), pickle.loads(pickle.dumps(model)), seriatim.load(tmp_path / "model")):
+        assert same.features_ == how
+        assert same.score_one(one) == told.score_one(one) != 0
+        frame = pandas.DataFrame([one])
+        assert same.decision_function(frame) == told.decision_function(frame)
+        same.learn_one(one, "ham")
+    assert clone(model).features_ == Features()

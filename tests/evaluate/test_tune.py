@@ -171,9 +171,9 @@ class Spied(Classifier):
     def build(self):
         return PA(C=self.C).build()
 
-    def learn_rows(self, rows, y, observe=None, learn=None):
+    def learn_rows(self, rows, y, sink=None, delay=0):
         self.given.append(rows.arrays[-1].reshape(rows.n, -1).sum(axis=1))
-        super().learn_rows(rows, y, observe, learn)
+        super().learn_rows(rows, y, sink, delay)
 
 
 seriatim.catalogue._registered.pop("Spied")  # it is of this test only

@@ -68,7 +68,7 @@ def test_against_the_transcription(trees, depth, window):
     model = learner("HalfSpaceTrees")(trees=trees, depth=depth, window=window, level=0.5, seed=depth)
     slow, told = Trees(4, trees, depth, window, depth), []
     seen = []
-    model._rows(X)
+    model.as_rows(X)
     model.partial_fit(X[:1])
     slow.learn(X[0])
     for x in X[1:]:

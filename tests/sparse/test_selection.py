@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from seriatim import AROW, OGD, data, evaluate
+from seriatim.core.loop import Scores
 from seriatim.errors import DataError, NotFittedError, ParameterError
 from tests.conftest import shared
 from tests.learners import by_rows, difference, has_no_signed_zero, joint, learner, real_stream
@@ -63,9 +64,10 @@ def test_scores_on_the_way_are_those_of_predictions_to_the_last_bit(name, form):
     X = rng.standard_normal((300, 23)) * (rng.random((300, 23)) < 0.6)
     y = np.sign(X[:, :4].sum(axis=1) + 0.1)
     model, other = (learner(name)(k=6).partial_fit(form(X[:1]), y[:1], classes=[-1, 1]) for _ in range(2))
-    seen, told = [], []
-    rows = model._rows(form(X[1:])).check()
-    model.learn_rows(rows, model._targets(y[1:], rows.n), lambda _, scores, fresh: seen.extend(scores[:, 0]))
+    told = []
+    rows = model.as_rows(form(X[1:])).check()
+    model.learn_rows(rows, model.as_targets(y[1:], rows.n), scores := Scores())
+    seen = [score for part in scores.segments for score in part[-1][:, 0].tolist()]
     for x, label in zip(X[1:], y[1:], strict=True):
         told.extend(other.decision_function(form(x[None])))
         other.partial_fit(form(x[None]), [label])

@@ -154,7 +154,7 @@ def build_model(algorithm: str, parameters: tuple[str, ...], features: Any = Non
 
     cls = catalogue.find_estimator(algorithm)
     model = cls(**parameters_of(cls, parameters), features=features)
-    model._check_parameters()
+    model.check()
     return model
 
 
@@ -168,7 +168,7 @@ def build_recommender(algorithm: str, parameters: tuple[str, ...]) -> Any:
         there = [catalogue.command_name(one) for one in catalogue.algorithms().values() if one.task == "recommendation"]
         raise ParameterError(f"{algorithm} does {cls.task}; what recommends is {', '.join(there)}")
     model = cls(**parameters_of(cls, parameters))
-    model._check_parameters()
+    model.check()
     return model
 
 
@@ -292,7 +292,7 @@ def open_stream(sources: tuple[str, ...], model: Any, **options: Any) -> Any:
         return data.stream(open_stream(sources, model, **options), skip=skip, delay=delay)
     source = sources[0] if len(sources) == 1 else list(sources)
     options = {"labelled": model.labelled, **options}
-    return data.stream(source, features=model.features, schema=dict(model._schema or {}), **options)
+    return data.stream(source, features=model.features_, schema=dict(model._schema or {}), **options)
 
 
 class Prefix(click.ParamType):
@@ -330,7 +330,7 @@ def report(run: Any, stream: Any) -> None:
 
     report_skipped(stream)
     if not run.examples and not run.interrupted:
-        if warmed := run.warm_up - run.tally.skip:
+        if warmed := run.warm_up - run.judge.skip:
             raise DataError(f"{stream.name}: all {warmed:,} examples are warm-up; --warm-up must be less than that")
         raise DataError(f"{stream.name}: no examples")
     if diverged(run.model):

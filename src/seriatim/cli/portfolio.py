@@ -163,7 +163,7 @@ def one_of(text: str) -> tuple[str, Any]:
     if not issubclass(cls, Strategy):
         raise ParameterError(f"{catalogue.command_name(cls)} is for {cls.task}, no strategy of portfolios")
     strategy = cls(**values)
-    strategy._check_parameters()
+    strategy.check()
     special = " ".join(f"{name}={cls.parameters[name].shown(v).strip(chr(39))}" for name, v in values.items())
     return f"{catalogue.command_name(cls)} {special}".strip(), strategy
 

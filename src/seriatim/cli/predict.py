@@ -51,9 +51,9 @@ def predict(model: Any, stream: Any, scores: bool, file: TextIO) -> str:
     examples = labelled = wrong = inside = 0
     squared = total = 0.0
     for rows, y in stream:
-        values = model.scores_of(rows)
+        values = model.score_rows(rows)
         total += float(values[:, 0].sum())
-        predicted = model.decide(values)[:, None] if hasattr(model, "predict") else model.codes_of(rows)
+        predicted = model.decide(values)[:, None] if hasattr(model, "predict") else model.transform_rows(rows)
         examples += rows.n
         inside += int(np.count_nonzero(values[:, 0] >= 0))
         known = np.array([label == label for label in y.tolist()])  # NaN is no label
@@ -61,7 +61,7 @@ def predict(model: Any, stream: Any, scores: bool, file: TextIO) -> str:
         if model.task == "classification":
             wrong += int(np.count_nonzero(predicted[known, 0] != y[known]))
         elif model.task == "regression" and known.any():
-            squared += float(np.sum((predicted[known, 0] - model._targets(y[known], int(known.sum()))) ** 2))
+            squared += float(np.sum((predicted[known, 0] - model.as_targets(y[known], int(known.sum()))) ** 2))
         lines = values if scores else predicted
         text = printable if on_terminal(file) else one_line
         file.writelines(" ".join(map(text, line)) + "\n" for line in lines.tolist())

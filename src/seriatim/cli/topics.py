@@ -146,9 +146,8 @@ def learn(model: Any, stream: Any) -> Any:
 def expect_words(model: Any, stream: Any) -> None:
     """Nobody wants a text as one word."""
     from seriatim.errors import DataError
-    from seriatim.features import Features
 
-    if model._vocabulary is None or Features.of(model.features).text:
+    if model._vocabulary is None or model.features_.text:
         return
     for name in model._vocabulary.names:
         column, _, word = str(name).partition("=")

@@ -14,7 +14,8 @@ cdef class Learner:
     cdef bint failed                     # out of memory; the round was not learned
     cdef bint halted                     # the round was learned, and there is something to raise before the next
     cdef readonly bint torn              # the last round ended in its middle: the state before is to be put back
-    cdef readonly Py_ssize_t learned     # rows of the last call of learn_rows
+    cdef readonly Py_ssize_t learned     # rows of the last loop
+    cdef Py_ssize_t at                   # the row at hand, counted from the first of the loop
     cdef double* room                    # scores of a round that nobody asked for
     cdef char* seen                      # labels that compete
 
@@ -23,6 +24,8 @@ cdef class Learner:
     cdef void scores(self, const Row* x, double* out) noexcept nogil
     cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil
     cdef int grow(self, Py_ssize_t rows) except -1
+    cdef int begin_rows(self, Py_ssize_t n) except -1
+    cdef void end_rows(self) noexcept
     cdef int expect(self, const Row* x, where) except -1
     cdef void predict(self, const Row* x, double* out) noexcept nogil
     cdef void round(self, const Row* x, double y, double* out) noexcept nogil

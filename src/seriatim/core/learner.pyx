@@ -6,7 +6,6 @@ names, files or arrays.
 
 from collections.abc import Mapping
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport sqrt
 from libc.stdlib cimport calloc, free
 
@@ -27,8 +26,6 @@ cdef extern from *:
     #endif
     """
     void prefetch(const double* place) noexcept nogil
-
-cdef Py_ssize_t BETWEEN_SIGNALS = 1 << 16
 
 
 cdef inline void several(const Row* x, const double* w, Py_ssize_t width, double* out, int n) noexcept nogil:
@@ -89,6 +86,13 @@ cdef class Learner:
         """Make room for so many records before rows with them arrive."""
         return 0
 
+    cdef int begin_rows(self, Py_ssize_t n) except -1:
+        """Make ready for n rows that are to be learned or scored one after another; `at` will be the one at hand."""
+        return 0
+
+    cdef void end_rows(self) noexcept:
+        """The rows have been learned or scored, or an error has ended them."""
+
     cdef int expect(self, const Row* x, where) except -1:
         """Of a particular learner: a DataError for a row that the method is not for; `where` it stands, for words."""
         return 0
@@ -106,7 +110,7 @@ cdef class Learner:
         """Make room for so many columns; a LimitError if there cannot be."""
         self.grow(columns + 1)
 
-    # ---- the loop
+    # ---- a round
 
     cdef void predict(self, const Row* x, double* out) noexcept nogil:
         if self.classes == 1:
@@ -135,66 +139,6 @@ cdef class Learner:
             if k != y and self.seen[k] and (best < 0 or scores[k] > scores[best]):
                 best = k
         return best
-
-    def learn_rows(self, Rows rows, const double[::1] y, double[:, ::1] out=None, Py_ssize_t start=0,
-                   Py_ssize_t delay=0):
-        """Learn rows start, start + 1, ... with targets y; `out` receives the scores before each update.
-
-        With a delay these are the scores of the row so much further on. Each row counts as much as its weight says.
-        """
-        cdef Py_ssize_t i, stop, n = y.shape[0]
-        cdef Row x
-        cdef double* scored
-        self.learned = 0
-        rows.expect_checked()
-        if start < 0 or delay < 0 or start + n + delay > rows.n:
-            raise IndexError(f"rows {start}..{start + n + delay} of {rows.n}")
-        if out is not None and (out.shape[0] != n or out.shape[1] != self.classes):
-            raise ValueError("targets, scores and rows differ in length")
-        cdef const double* targets = &y[0] if n else NULL
-        cdef double* scores = NULL if out is None or n == 0 else &out[0, 0]
-        self.grow(rows.features + 1)
-        while self.learned < n:
-            PyErr_CheckSignals()
-            with nogil:
-                stop = min(n, self.learned + BETWEEN_SIGNALS)
-                stop = rows.ready(start + self.learned, start + stop) - start
-                for i in range(self.learned, stop):
-                    scored = NULL if scores == NULL else scores + i * self.classes
-                    if delay and scored != NULL:
-                        rows.get(start + i + delay, self.constant, &x)
-                        self.predict(&x, scored)
-                        scored = NULL
-                    rows.get(start + i, self.constant, &x)
-                    if rows.weight != NULL:
-                        self.weight = rows.weight[start + i]
-                    self.round(&x, targets[i], scored)
-                    if self.failed:
-                        break
-                    self.learned += 1
-                    if self.halted:
-                        break
-                self.weight = 1
-            self.check_memory()
-            if self.learned < n and rows.pace != NULL:
-                rows.expect_more(start + self.learned)
-
-    def score_rows(self, Rows rows):
-        """The scores of each row, in an array of shape (rows, classes)."""
-        rows.expect_checked()
-        result = np.empty((rows.n, self.classes))
-        cdef double[:, ::1] out = result
-        cdef Py_ssize_t i, stop, begin = 0
-        cdef Row x
-        while begin < rows.n:
-            PyErr_CheckSignals()
-            stop = min(rows.n, begin + BETWEEN_SIGNALS)
-            with nogil:
-                for i in range(begin, stop):
-                    rows.get(i, self.constant, &x)
-                    self.predict(&x, &out[i, 0])
-            begin = stop
-        return result
 
     def learn_one(self, Vocabulary names, features, double y, double weight=1):
         cdef Row x

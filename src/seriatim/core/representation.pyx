@@ -1,15 +1,10 @@
 """What learners without labels have in common: a loss of each row, and what each becomes."""
 
-from cpython.exc cimport PyErr_CheckSignals
-
 import numpy as np
 
-from seriatim.core.rows cimport Rows
 from seriatim.core.vocabulary cimport Vocabulary
 
 from seriatim.core.learner import as_dict
-
-cdef Py_ssize_t BETWEEN_SIGNALS = 1 << 10
 
 
 cdef class Representation(Learner):
@@ -29,28 +24,6 @@ cdef class Representation(Learner):
 
         `rows` are about to be looked at: what helps with each of many may be done once for all of them."""
         return self
-
-    # ---- the loop
-
-    def code_rows(self, Rows rows):
-        """What the rows become, in an array of shape (rows, outputs)."""
-        rows.expect_checked()
-        result = np.zeros((rows.n, self.outputs()))
-        if not result.size:
-            return result
-        cdef double[:, ::1] out = result
-        cdef Py_ssize_t i, stop, begin = 0
-        cdef Row x
-        while begin < rows.n:
-            PyErr_CheckSignals()
-            stop = min(rows.n, begin + BETWEEN_SIGNALS)
-            with nogil:
-                for i in range(begin, stop):
-                    rows.get(i, self.constant, &x)
-                    self.code(&x, &out[i, 0])
-            begin = stop
-            self.check_memory()
-        return result
 
     def code_one(self, Vocabulary names, features):
         """What a dict becomes."""

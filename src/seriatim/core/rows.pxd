@@ -22,11 +22,13 @@ cdef class Rows:
     cdef object owner                      # of the memory that the pointers point into
     cdef public object names               # of the columns, as Names; None where columns are the model's own
     cdef public dict schema                # of the table that they come from: the kind of each of its columns
+    cdef public object made_by             # the features of the stream that they come from, if they are not the usual
     cdef const double* value
     cdef const int* index                  # NULL: dense
     cdef const long long* start            # sparse: row i is value[start[i]:start[i + 1]]
     cdef bint ascending                    # the columns are known to be in order
     cdef bint summed                       # values are sums of such as have been checked
+    cdef public bint encoded               # the columns are the model's own, and scaled: see Estimator.encoded
     cdef public bint gaps                  # NaN is a value that is not known, and not an error
     cdef double* norm2                     # NULL until checked
     cdef bint owns_norm2

@@ -233,10 +233,10 @@ cdef class Rows:
         self.shared = True
         if not 0 <= begin <= end <= self.n:
             raise IndexError(f"rows {begin}..{end} of {self.n}")
-        part.owner, part.names, part.schema = self, self.names, self.schema
+        part.owner, part.names, part.schema, part.made_by = self, self.names, self.schema, self.made_by
         part.first = self.first + begin
         part.n, part.features, part.ascending = end - begin, self.features, self.ascending
-        part.gaps = self.gaps
+        part.gaps, part.encoded = self.gaps, self.encoded
         part.value, part.index = self.value, self.index
         if self.index == NULL:
             part.value += begin * self.features

@@ -96,6 +96,15 @@ class Stream:
 
     def __iter__(self) -> Blocks:
         """(rows, y) in order. The rows of a block are valid until the next one is asked for."""
+        features = getattr(self.source, "features", None)
+        if not isinstance(features, Features) or not features.as_dict():
+            yield from self.ordered()
+            return
+        for rows, y in self.ordered():
+            rows.made_by = features
+            yield rows, y
+
+    def ordered(self) -> Blocks:
         if self.passes == 1 and self.shuffle is None:
             yield from self.examples()
             return

@@ -319,8 +319,8 @@ class OnlineSVD(Transformer):
     def build(self):
         return Brand(self.rank, self.threshold, self.forgetting, self.block, self.missing, self.keep_left)
 
-    def _rows(self, X):
-        rows = super()._rows(X)
+    def as_rows(self, X):
+        rows = super().as_rows(X)
         rows.gaps = self.missing
         return rows
 
@@ -360,7 +360,7 @@ class OnlineSVD(Transformer):
             self._fitted()
             self._expect_left("rows can be changed")
             x = x.toarray() if hasattr(x, "toarray") else np.asarray(x)
-            rows = Transformer._rows(self, x[None, :] if x.ndim == 1 else x).check()
+            rows = Transformer.as_rows(self, x[None, :] if x.ndim == 1 else x).check()
             if rows.n != 1:
                 raise DataError(f"{rows.n} rows for one")
             x = self._own(rows, learning=False).arrays[0][0]

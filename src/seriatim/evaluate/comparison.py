@@ -21,6 +21,7 @@ from seriatim.evaluate.entrants import Entrant, entrants, plain_value
 from seriatim.evaluate.examples import Examples, short_name
 from seriatim.evaluate.metrics import PLAIN, Metric, metric
 from seriatim.evaluate.progressive import followed_metrics
+from seriatim.evaluate.promises import Promises, why_none
 from seriatim.evaluate.record import Compared, curve_places, figures_of, heaviest, in_time
 from seriatim.evaluate.significance import LEVEL, fewest_pairs, holm, signed_rank
 from seriatim.files import whole_file
@@ -197,7 +198,7 @@ class Comparison:
             "parameters": standing.parameters,
             "runs": standing.runs,
             "figures": {
-                name: plain(figure[: min(standing.runs, 2)]) + [None] * (standing.runs == 1)
+                name: as_json(figure[: min(standing.runs, 2)]) + [None] * (standing.runs == 1)
                 for name, figure in standing.figures.items()
             },
             "best": standing.best,
@@ -235,9 +236,9 @@ class Comparison:
         seconds, _ = over_runs([run["curve"]["seconds"] for run in runs])
         return {
             **self.row(standing),
-            "curve": {"examples": examples, "mean": plain(mean), "deviation": plain(deviation)},
-            "updates": {"examples": examples, "mean": plain(updates[0]), "deviation": plain(updates[1])},
-            "time": {"seconds": plain(seconds), "value": plain(mean)},
+            "curve": {"examples": examples, "mean": as_json(mean), "deviation": as_json(deviation)},
+            "updates": {"examples": examples, "mean": as_json(updates[0]), "deviation": as_json(updates[1])},
+            "time": {"seconds": as_json(seconds), "value": as_json(mean)},
         }
 
     def winner(self, best: Standing) -> dict[str, Any]:
@@ -278,7 +279,7 @@ def over_runs(values: list[list[Any]]) -> tuple[np.ndarray, np.ndarray]:
         return table.mean(axis=0), table.std(axis=0, ddof=1) if len(table) > 1 else np.zeros(table.shape[1])
 
 
-def plain(values: Iterable[Any]) -> list[float | None]:
+def as_json(values: Iterable[Any]) -> list[float | None]:
     """Numbers as JSON has them."""
     return [float(value) if np.isfinite(value) else None for value in values]
 
@@ -332,9 +333,9 @@ def compare(
     examples = Examples.of(data, features)
     how = examples.how if examples.how.as_dict() else None
     field = entrants(algorithms, examples.task, how, examples.weights is not None)
-    field = [Entrant(one.label, one.model._for_columns(examples.names)) for one in field]
+    field = [Entrant(one.label, one.model.for_columns(examples.names)) for one in field]
     examples.prepare(field[0].model)
-    asked = None if metric is None else judge(metric, examples, field)
+    asked = None if metric is None else checked_metric(metric, examples, field)
     comparison = Comparison(examples, field, permutations, seed, examples.fingerprint(), metric=asked)
     if tune is not None:
         try:
@@ -344,14 +345,16 @@ def compare(
             return comparison
         examples = comparison.examples
     comparison.store = None if store is None else kept_path(store, examples)
-    runs = Runs(comparison, jobs or cores())
+    if regret is not False:
+        comparison.no_regret = why_none(examples, QUICK_REGRET if regret is None else MOST_REGRET)
+    runs = Runs(comparison, jobs or cores(), promising=regret is not False and comparison.no_regret is None)
     runs.go(watch)
-    if regret is not False and not comparison.interrupted:
-        runs.promise(watch, QUICK_REGRET if regret is None else MOST_REGRET)
+    if runs.promising and not comparison.interrupted:
+        runs.promise(watch)
     return comparison
 
 
-def judge(asked: str | Metric, examples: Examples, field: list[Entrant]) -> Metric:
+def checked_metric(asked: str | Metric, examples: Examples, field: list[Entrant]) -> Metric:
     """The metric that is meant, if it is one number of a run of each of these over such examples."""
     found = metric(asked)
     if type(found) not in PLAIN:
@@ -492,8 +495,9 @@ class Order:
 class Runs:
     """The runs of a comparison that are not in the store, on several threads: learning needs no interpreter."""
 
-    def __init__(self, comparison: Comparison, jobs: int) -> None:
-        self.comparison, self.jobs = comparison, jobs
+    def __init__(self, comparison: Comparison, jobs: int, promising: bool) -> None:
+        self.comparison, self.jobs, self.promising = comparison, jobs, promising
+        self.firsts: dict[str, tuple[Any, np.ndarray]] = {}  # of the first permutation: models, and what they predicted
         self.places = curve_places(comparison.examples.n)
         self.turn = threading.Lock()
         self.stopping = False
@@ -579,14 +583,18 @@ class Runs:
         for entrant in some:
             model = entrant.fresh()
             asked = self.comparison.metric
-            run = Compared(model, self.places, None if asked is None else metric(asked), series=order.number is None)
-            for rows, targets in model._foreseen(iter(order.blocks(examples, self.comparison.seed))):
+            asked = None if asked is None else metric(asked)
+            margins = self.promising and order.number == 0
+            run = Compared(model, self.places, asked, series=order.number is None, margins=margins)
+            for rows, targets in model.prepared(iter(order.blocks(examples, self.comparison.seed))):
                 if self.stopping:
                     return
                 try:
-                    model.learn_rows(rows, targets, learn=run.learn)
+                    run.learn(rows, targets)
                 except SeriatimError as error:
                     raise type(error)(f"{entrant.label}: {error}") from None
+            if run.margins is not None:
+                self.firsts[entrant.label] = run.model, np.concatenate(run.margins)
             record = self.record(entrant, order.number, run)
             if self.store is not None:
                 self.store.append(record)
@@ -612,23 +620,21 @@ class Runs:
             **(in_time(run, self.places) if order is None else {}),
         }
 
-    def promise(self, watch: Callable[[Comparison], None] | None, most: int) -> None:
+    def promise(self, watch: Callable[[Comparison], None] | None) -> None:
         """Find the regret and the bounds of those algorithms of which they are not known."""
-        from seriatim.evaluate.promises import Promises, why_none
-
         comparison = self.comparison
-        comparison.no_regret = why_none(comparison.examples, most)
-        if comparison.no_regret:
-            return
         firsts = {run["label"]: k for k, run in enumerate(comparison.records) if run["order"] == 0}
         missing = [one for one in comparison.entrants if "regret" not in comparison.records[firsts[one.label]]]
-        promises = Promises(comparison.examples, comparison.seed) if missing else None
+        if not missing:
+            return
         try:
+            promises = Promises(comparison.examples, comparison.seed)
             for entrant in missing:
                 comparison.doing = f"regret of {entrant.label}"
                 if watch is not None:
                     watch(comparison)
-                record = {**comparison.records[firsts[entrant.label]], **promises.of(entrant)}  # type: ignore[union-attr]
+                first = self.firsts.pop(entrant.label, None)
+                record = {**comparison.records[firsts[entrant.label]], **promises.of(entrant, first)}
                 comparison.records[firsts[entrant.label]] = record
                 if self.store is not None:
                     self.store.append(record)

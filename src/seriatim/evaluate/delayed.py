@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from seriatim.core.judge import judge_numbers
+from seriatim.core.loop import Scores
 from seriatim.core.rows import Rows, picked
-from seriatim.core.targets import Codes, first_place
+from seriatim.core.targets import first_place
 from seriatim.data.cache import Arrays, joined, sparse
 from seriatim.errors import DataError
-from seriatim.estimator import Estimator
+from seriatim.estimator import SIGNS, Estimator
+from seriatim.evaluate.judge import judge_rows
 from seriatim.evaluate.metrics import MeanLoss, Outcome
-from seriatim.evaluate.progressive import SIGNS
 from seriatim.labels import Coded, coded, label_order
 
 
@@ -33,14 +33,13 @@ class Waiting:
     def join(self, rows: Rows, y: np.ndarray) -> Rows:
         """Those who waited, and these."""
         model = self.model
-        model._targets(y, rows.n)  # a bad label is refused when it comes
-        model._begin(rows)
-        own = model._own(rows.check(), learning=True)
+        model.as_targets(y, rows.n)  # a bad label is refused when it comes
+        model.begin(rows)
+        own = model.encoded(rows.check())
         self.columns = max(own.features, self.columns, model.n_columns)
         self.held = joined([self.held, sparse(own)])
         self.y = np.concatenate([self.y, y]) if len(self.y) else y
         self.weights = np.concatenate([self.weights, own.weights])
-        model._extend(self.columns)
         return self.rows()
 
     def rows(self, which: np.ndarray | None = None) -> Rows:
@@ -48,6 +47,7 @@ class Waiting:
         arrays = self.held if which is None else picked(*self.held, which)
         rows = Rows.sparse(*arrays, self.columns).in_any_order().check()
         rows.weights = self.weights if which is None else self.weights[which]
+        rows.encoded = True
         return rows
 
     def keep(self, which: np.ndarray) -> None:
@@ -56,21 +56,24 @@ class Waiting:
         self.y, self.weights = self.y[which], self.weights[which]
 
     def predict(self, rows: Rows, y: np.ndarray) -> None:
-        self.judge(y, self.model._learner.score_rows(rows))
+        self.judge(y, self.model.score_rows(rows))
 
     def learn(self, rows: Rows, y: np.ndarray, delay: int = 0) -> None:
         """Learn the first of these rows, as many as y; each time the one `delay` further on is predicted before."""
-        model, n, at = self.model, len(y) - delay, 0
-        stretches = model._stretches(model._targets(y[:n], n)) if n > 0 else iter(())
-        while at < n:
-            if delay:  # before a label is met that the next example may bring
-                self.predict(rows.slice(at + delay, at + delay + 1), y[at + delay :][:1])
-            _, targets, _ = next(stretches)
-            scores = np.empty((len(targets), model._learner.classes)) if delay else None
-            model._learner.learn_rows(rows, targets, scores, at, delay)
-            if scores is not None and len(scores) > 1:
-                self.judge(y[at + delay + 1 :][: len(scores) - 1], scores[1:])
-            at += len(targets)
+        model, n = self.model, len(y) - delay
+        if n <= 0:
+            return
+        targets = model.as_targets(y[:n], n)
+        for begin, end in pairwise([*model.first_rows(targets), n]):
+            if not delay:
+                model.learn_rows(rows.slice(begin, end), targets[begin:end])
+                continue
+            told = begin + delay  # predicted before a label is met that the example at `begin` may bring
+            self.predict(rows.slice(told, told + 1), y[told : told + 1])
+            seen = Scores()
+            model.learn_rows(rows.slice(begin, end + delay), targets[begin:end], seen, delay)
+            if end - begin > 1:
+                self.judge(y[told + 1 : end + delay], seen.segments[0][-1][1:])
 
 
 class Fixed(Waiting):
@@ -162,8 +165,8 @@ def judge_of(model: Any, run: Any) -> Any:
         return Labels(model, run)
 
     def numbers(y: np.ndarray, scores: np.ndarray) -> None:
-        targets = model._targets(y, len(y))
-        losses = judge_numbers(model.loss, targets, scores, model.epsilon)
+        targets = model.as_targets(y, len(y))
+        losses = judge_rows(model.loss, targets, scores, model.epsilon)[2]
         run.take(Outcome(targets, scores[:, 0], scores, losses))
 
     return numbers
@@ -185,12 +188,12 @@ class Labels:
             self.take(truth[begin:end], scores[begin:end])
 
     def take(self, truth: Coded, scores: np.ndarray) -> None:
-        model, codes = self.model, self.model._codes
-        self.met |= {*model._labels, *(truth.labels[k] for k in np.unique(truth.which))}
+        model, codes = self.model, self.model.codes
+        self.met |= {*codes, *(truth.labels[k] for k in np.unique(truth.which))}
         signs = self.met <= {*SIGNS}  # which can be predicted before they have been met
         known = SIGNS if signs else sorted(self.met, key=label_order)
         if signs:
-            codes, guess = Codes(SIGNS, SIGNS), Coded(SIGNS, (scores[:, 0] >= 0).astype(np.intp))
+            codes, guess = {-1: -1.0, 1: 1.0}, Coded(SIGNS, (scores[:, 0] >= 0).astype(np.intp))
         else:
             guess = coded(model.decide(scores)) if codes else Coded([None], np.zeros(len(truth), np.intp))
         self.known = self.known if known == self.known else known
@@ -203,7 +206,7 @@ class Labels:
         self.run.take(replace(outcome, losses=MeanLoss(model.loss, model.epsilon).numbers(outcome)))
 
 
-def spread(scores: np.ndarray, codes: Codes, place: dict[Any, int]) -> np.ndarray:
+def spread(scores: np.ndarray, codes: dict[Any, float], place: dict[Any, int]) -> np.ndarray:
     """The scores as columns for all labels, also those that the model does not know yet; one column for two labels."""
     if len(place) == scores.shape[1] or len(place) == 1:
         return scores

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from seriatim.estimator import Observer
+from seriatim.core.loop import Sink
 from seriatim.evaluate.change import Change
 from seriatim.evaluate.detectors import ADWIN, DDM, KSWIN, PageHinkley
 from seriatim.evaluate.metrics import Metric, Outcome
-from seriatim.evaluate.watched import Learned, Watched, checked_detector, cost_of, costs, successor
+from seriatim.evaluate.watched import Learned, Watched, checked_detector, cost_of, successor
 from seriatim.parameters import Number, Parameter
 
 __all__ = ["ADWIN", "DDM", "KSWIN", "Blend", "Change", "PageHinkley", "Restart", "changes"]
@@ -107,11 +107,10 @@ class Restart(Watched):
     J. Gama, P. Medas, G. Castillo and P. Rodrigues (2004), Learning with Drift Detection, SBIA.
     """
 
-    def _follow(self, parts: list[Learned], observe: Observer | None) -> None:
+    def _follow(self, parts: list[Learned], sink: Sink | None) -> None:
         while len(part := parts[0]):
-            n, change = self._up_to_a_rise(costs(part.model, part.targets, part.scores, part.fresh))
-            if observe is not None:
-                observe(part.targets[:n], part.scores[:n], part.fresh)
+            n, change = self._up_to_a_rise(part.costs(len(part)))
+            part.tell(sink, n)
             self._t += n
             part.go_on(n)
             if change is not None:
@@ -170,16 +169,14 @@ class Blend(Watched):
     def _models(self) -> list[Any]:
         return [self.model] if self.beside is None else [self.model, self.beside]
 
-    def _follow(self, parts: list[Learned], observe: Observer | None) -> None:
+    def _follow(self, parts: list[Learned], sink: Sink | None) -> None:
         while len(parts[0]):
-            fresh, targets = parts[0].fresh, parts[0].targets
             leads = self._leads(parts)
             settled = np.flatnonzero(np.abs(leads[1:]) * self.eta > math.log((1 - self.least) / self.least))
-            end = int(settled[0]) + 1 if len(settled) else len(targets)
+            end = int(settled[0]) + 1 if len(settled) else len(parts[0])
             scores = self._mixed([part.scores for part in parts], leads[:-1])[:end]
-            n, change = self._up_to_a_rise(costs(self.model, targets[:end], scores, fresh))
-            if observe is not None:
-                observe(targets[:n], scores[:n], fresh)
+            n, change = self._up_to_a_rise(parts[0].costs(end, scores))
+            parts[0].tell(sink, n, scores)
             self._t += n
             self._lead = float(leads[n])
             for part in parts:
@@ -196,7 +193,7 @@ class Blend(Watched):
         """The lead of the fresh one before each example, and after the last."""
         if len(parts) == 1:
             return np.zeros(len(parts[0]) + 1)
-        old, new = (costs(part.model, part.targets, part.scores, part.fresh) for part in parts)
+        old, new = (part.costs(len(part)) for part in parts)
         both = old + new
         shares = np.divide(old - new, both, out=np.zeros(len(both)), where=both > 0)
         return np.cumsum(np.concatenate([[self._lead], shares]))  # one after another, wherever blocks end

@@ -111,7 +111,7 @@ def entrant(given: Any, features: Any = None) -> Entrant:
     values["features"] = Features.of(features if values.get("features") is None else values["features"])
     try:
         model = cls(**values)
-        model._check_parameters()
+        model.check()
     except TypeError as error:
         raise ParameterError(f"{label}: {error}") from None
     return Entrant(label, model)
@@ -185,7 +185,7 @@ def entrants(given: Iterable[Any] | None, task: str, features: Any, weighted: bo
             kinds = f"{field[0].label} is for {field[0].model.task}, {one.label} for {one.model.task}"
             raise ParameterError(f"{kinds}: they cannot be compared")
         if weighted:
-            one.model._expect_weighted()
+            one.model.expect_weighted()
     return distinct(field)
 
 

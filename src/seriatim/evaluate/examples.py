@@ -105,7 +105,7 @@ class Examples:
         """Get the targets ready for algorithms of the kind of this one."""
         self.task = model.task
         try:
-            targets = model._targets(self.y, self.n)
+            targets = model.as_targets(self.y, self.n)
         except DataError as error:
             raise DataError(f"{self.name}: {error}") from None
         self.targets = ascending(targets) if isinstance(targets, Coded) else targets

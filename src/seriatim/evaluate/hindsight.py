@@ -13,7 +13,7 @@ from seriatim.errors import DataError, ParameterError
 from seriatim.estimator import Estimator
 from seriatim.evaluate.best import LOSSES, best_of
 from seriatim.evaluate.radius import length_asked_for, measured_loss, norm_of, own_radius
-from seriatim.evaluate.rounds import begun, committee_rounds, rounds
+from seriatim.evaluate.rounds import Rounds, begun, committee_rounds, rounds
 from seriatim.evaluate.theorems import hedge, holds, regret_bound, table
 from seriatim.experts.estimator import Experts
 
@@ -125,7 +125,20 @@ def regret(
         if not (radius is None and loss is None):
             raise ParameterError(f"radius and loss are of linear models; {model!r} is compared with its best expert")
         return committee_regret(model, X, y, checkpoints, segments)
-    run = rounds(model, X, y)
+    return regret_of(model, rounds(model, X, y), radius, loss, checkpoints, segments, tol, known)
+
+
+def regret_of(
+    model: Estimator,
+    run: Rounds,
+    radius: float | None = None,
+    loss: str | None = None,
+    checkpoints: int = 10,
+    segments: int = 1,
+    tol: float = 1e-6,
+    known: dict[Any, Any] | None = None,
+) -> Regret:
+    """The regret of a model that went through these rounds."""
     own = measured_loss(model)
     name = own if loss is None else loss
     if name not in LOSSES:

@@ -17,9 +17,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from seriatim.core.judge import judge_classes, judge_numbers, judge_signs
 from seriatim.core.loss import LOSSES
 from seriatim.errors import DataError, ParameterError
+from seriatim.evaluate.judge import judge_rows
 from seriatim.inputs import check_targets
 from seriatim.labels import coded, label_of, label_order, plain_label
 from seriatim.parameters import Costs
@@ -255,11 +255,12 @@ class MeanLoss(Mean):
             assert outcome.losses is not None
             return outcome.losses
         if outcome.labels is None:
-            return judge_numbers(self.loss, outcome.truth, outcome.predicted[:, None], self.epsilon)
+            return judge_rows(self.loss, outcome.truth, outcome.predicted[:, None], self.epsilon)[2]
         scores = np.ascontiguousarray(outcome.needed_scores(str(self)))
         if scores.shape[1] == 1:
-            return judge_signs(self.loss, outcome.signs(), scores, self.epsilon)[2]
-        return judge_classes(self.loss, outcome.truth.astype(np.float64), scores, [*outcome.seen], self.epsilon)[2]
+            return judge_rows(self.loss, outcome.signs(), scores, self.epsilon, labels=2)[2]
+        truth, labels = outcome.truth.astype(np.float64), scores.shape[1]
+        return judge_rows(self.loss, truth, scores, self.epsilon, labels, [*outcome.seen])[2]
 
 
 class CumulativeLoss(MeanLoss):

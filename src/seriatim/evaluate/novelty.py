@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from seriatim.core.loop import Scores
 from seriatim.core.rows import Rows
 from seriatim.errors import DataError, ParameterError
 from seriatim.estimator import Detector
@@ -121,20 +122,22 @@ class Threshold:
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn from these rows, one after another."""
-        rows = self.detector._rows(X).check()
-        self.detector._begin(rows)
+        rows = self.detector.as_rows(X).check()
+        self.detector.begin(rows)
         self.learn_rows(rows)
         return self
 
     def learn_rows(self, rows: Rows, tell: Callable[[np.ndarray, np.ndarray], None] | None = None) -> None:
         """Learn checked rows; `tell` is told their scores before, and which of them were unusual."""
 
-        def observe(targets: np.ndarray, scores: np.ndarray, fresh: bool) -> None:
-            alarms = np.array([self._judge(score) for score in scores[:, 0].tolist()], dtype=bool)
-            if tell is not None:
-                tell(scores[:, 0], alarms)
-
-        self.detector.learn_rows(rows, np.zeros(rows.n), observe)
+        seen = Scores()
+        try:
+            self.detector.learn_rows(rows, np.zeros(rows.n), seen)
+        finally:  # Ctrl-C comes between two rows
+            for *_, scores in seen.segments:
+                alarms = np.array([self._judge(score) for score in scores[:, 0].tolist()], dtype=bool)
+                if tell is not None:
+                    tell(scores[:, 0], alarms)
 
     def learn_one(self, x: dict[str, Any], y: Any = None) -> Self:
         """Learn one example: a dict of features by name."""
@@ -219,7 +222,10 @@ def detect(model: Any, X: Any, anomalous: Any, *, warm_up: int = 0) -> Detection
     for rows, truth in known_blocks(detector, X, anomalous):
         truths.append(truth)
         if around is None:
-            detector.learn_rows(rows, np.zeros(rows.n), lambda _, found, __: tell(found[:, 0], found[:, 0] < 0))
+            seen = Scores()
+            detector.learn_rows(rows, np.zeros(rows.n), seen)
+            for *_, found in seen.segments:
+                tell(found[:, 0], found[:, 0] < 0)
         else:
             around.learn_rows(rows, tell)
     told, called, truth = (np.concatenate(parts)[warm_up:] for parts in (scores, alarms, truths))
@@ -240,10 +246,10 @@ def detect(model: Any, X: Any, anomalous: Any, *, warm_up: int = 0) -> Detection
 def known_blocks(detector: Any, X: Any, anomalous: Any) -> Iterator[tuple[Rows, np.ndarray]]:
     """Checked rows, and which of them are anomalous."""
     if hasattr(X, "shape") or isinstance(X, list | tuple):
-        rows, truth = detector._rows(X).check(), np.asarray(anomalous)
+        rows, truth = detector.as_rows(X).check(), np.asarray(anomalous)
         if truth.shape != (rows.n,) or not np.isin(truth, (0, 1)).all():
             raise DataError(f"anomalous: expected a truth value for each of {rows.n} rows")
-        detector._begin(rows)
+        detector.begin(rows)
         yield rows, truth.astype(bool)
         return
     labels = anomalous if isinstance(anomalous, list | tuple | set) else [anomalous]

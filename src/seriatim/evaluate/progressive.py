@@ -9,17 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from seriatim.core.judge import Tally, judge_classes, judge_numbers, judge_signs
 from seriatim.core.rows import Rows
 from seriatim.errors import DataError, ParameterError
 from seriatim.estimator import Estimator, dense_coef
+from seriatim.evaluate.judge import Judge, judge_rows
 from seriatim.evaluate.metrics import Fading, MeanLoss, Metric, MistakeRate, Outcome, Windowed, metric
-from seriatim.features import Features
 from seriatim.inputs import check_targets, is_frame
 from seriatim.labels import coded, label_order
 
 STEP = 1 << 19  # values of an array between two looks at the clock
-SIGNS = [-1, 1]
 
 Blocks = Iterator[tuple[Rows, Any]]
 
@@ -29,8 +27,7 @@ class Run:
 
     def __init__(self, model: Any, followed: list[Metric], warm_up: int, every: int | None, at: Any) -> None:
         self.model, self.followed = model, followed
-        self.keeping = bool(followed)  # what was predicted of each example, for `follow`
-        self.warm_up, self.tally = warm_up, Tally(at, every, warm_up)
+        self.warm_up, self.judge = warm_up, Judge(*loss_of(model), at, every, warm_up, bool(followed))
         self.spacing = 1 if at is None and every is None else None  # of the places of `curves`
         self.values = self.updates = 0
         self.seconds = 0.0
@@ -38,6 +35,7 @@ class Run:
         self.held_out_curve: list[tuple[int, float]] = []  # (examples, mistake rate or mean loss of the held-out)
         self.values_at: dict[int, list[Any]] = {}  # of the followed metrics
         self.passing = 0  # the last of these, as long as it is no place but the end of what has come
+        self.told = 0  # examples that the metrics have been told of
 
     def __repr__(self) -> str:
         figure = self.mean_loss if self.mistake_rate is None else self.mistake_rate
@@ -45,15 +43,15 @@ class Run:
 
     @property
     def examples(self) -> int:
-        return self.tally.examples
+        return self.judge.examples
 
     @property
     def mistakes(self) -> int | None:
-        return self.tally.mistakes if self.model.task == "classification" else None
+        return self.judge.mistakes if self.model.task == "classification" else None
 
     @property
     def loss(self) -> float:
-        return self.tally.loss
+        return self.judge.loss
 
     @property
     def mistake_rate(self) -> float | None:
@@ -71,7 +69,7 @@ class Run:
     @property
     def curve(self) -> list[tuple[int, float]]:
         """(examples, mistake rate or mean loss so far), evenly spaced, and the last."""
-        places, sums, losses = self.tally.curve()[:3]
+        places, sums, losses = self.judge.curve()[:3]
         sums = losses if self.mistakes is None else sums
         points = list(zip(places.tolist(), (sums / places).tolist(), strict=True))
         if self.examples and (not points or points[-1][0] < self.examples):
@@ -118,7 +116,8 @@ class Run:
 
     def confusions(self) -> tuple[list[Any], np.ndarray | None]:
         """Both."""
-        known, counts, there = self.tally.labels, self.tally.counts, self.model._labels
+        known, counts = self.judge.labels, self.judge.counts
+        there = self.model.codes if self.model.task == "classification" else ()
         places = [
             k
             for k, label in enumerate(known)
@@ -155,65 +154,56 @@ class Run:
 
     # ---- on the way
 
-    def learn(self, rows: Rows, targets: np.ndarray, start: int, fresh: bool) -> None:
+    def learn(self, rows: Rows, targets: Any) -> None:
         """Let the model learn some rows, and judge what it predicted of each before."""
-        model: Any = self.model
-        learner, n = model._learner, len(targets)
-        labels, seen, fresh = known_labels(model, fresh)
-        kept = None
-        if self.keeping:
-            kept = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n), np.empty((n, learner.classes))
-        before, skipped = self.examples, self.tally.skip
         try:
-            self.tally.learn(
-                learner, rows, targets, start, model.loss, model.epsilon, labels or [], seen, fresh, kept
-            )  # fmt: skip
+            self.model.learn_rows(rows, targets, self.judge)
         finally:  # Ctrl-C comes between two rows
-            if kept is not None and learner.learned:
-                truth, predicted, losses, scores = kept if labels else (targets, kept[3][:, 0], *kept[2:])
-                outcome = Outcome(truth, predicted, scores, losses, labels, seen)
-                self.follow(outcome[skipped - self.tally.skip : learner.learned], before)
-
-    def observe(self, targets: np.ndarray, scores: np.ndarray, fresh: bool) -> None:
-        """The next examples have been learned; these were the scores before."""
-        self.take(outcome_of(self.model, targets, scores, fresh))
+            for truth, predicted, losses, scores, targets, labels, seen in self.judge.outcomes():
+                self.follow(Outcome(truth, predicted, scores, losses, labels, seen), targets)
 
     def take(self, outcome: Outcome) -> None:
-        """The next examples, judged."""
-        skipped = min(self.tally.skip, len(outcome))
-        self.tally.skip -= skipped
-        outcome, before = outcome[skipped:], self.examples
+        """The next examples, judged by somebody else."""
+        skipped = min(self.judge.skip, len(outcome))
+        self.judge.skip -= skipped
+        outcome = outcome[skipped:]
         if outcome.labels is None:
-            self.tally.take_numbers(outcome.truth - outcome.predicted, outcome.losses)
+            self.judge.add_numbers(outcome.truth - outcome.predicted, outcome.losses)
         else:
-            self.tally.take(outcome.truth, outcome.predicted, outcome.losses, outcome.labels)
-        if self.keeping:
-            self.follow(outcome, before)
+            self.judge.add(outcome.truth, outcome.predicted, outcome.losses, outcome.labels)
+        if self.judge.keeping:
+            self.follow(outcome)
 
-    def follow(self, outcome: Outcome, before: int) -> None:
+    def follow(self, outcome: Outcome, targets: np.ndarray | None = None) -> None:
         """Bring the metrics up to date, and note what they are now and then."""
-        begin = before
         if not len(outcome):
             return
+        before = begin = self.told
+        end = self.told = before + len(outcome)
         self.values_at.pop(self.passing, None)
-        places = self.places(before)
-        self.passing = 0 if self.examples in places[-1:] else self.examples
-        for place in [*places, self.examples]:
+        places = self.places(before, end)
+        self.passing = 0 if end in places[-1:] else end
+        for place in [*places, end]:
             if place > begin:
                 for one in self.followed:
                     one.take(outcome[begin - before : place - before])
                 begin = place
             self.values_at[place] = [one.value for one in self.followed]
 
-    def places(self, before: int) -> list[int]:
-        """Those of the curve if they were given, else up to 64, after so many examples."""
+    def places(self, before: int, end: int) -> list[int]:
+        """Those of the curve if they were given, else up to 64, after so many examples and up to so many."""
         if self.spacing is None:
-            return self.tally.places_after(before)
-        while self.examples // self.spacing > 64:
+            return [place for place in self.judge.places_after(before) if place <= end]
+        while end // self.spacing > 64:
             self.spacing *= 2
-        places = [*range(self.spacing, self.examples + 1, self.spacing)]
+        places = [*range(self.spacing, end + 1, self.spacing)]
         self.values_at = {place: self.values_at[place] for place in places if place in self.values_at}
         return [place for place in places if place > before]
+
+
+def loss_of(model: Any) -> tuple[str, float]:
+    """What a model is judged by; one that only ranks has no loss."""
+    return getattr(model, "loss", None) or "squared", getattr(model, "epsilon", 0.0)
 
 
 def plain_parameters(model: Any) -> dict[str, Any]:
@@ -221,7 +211,7 @@ def plain_parameters(model: Any) -> dict[str, Any]:
     given = model.get_params(deep=False)
     plain = {name: model.parameters[name].plain(value) for name, value in given.items()}
     if isinstance(model, Estimator) and "features" in plain:
-        return {**plain, "features": Features.of(plain["features"]).as_dict() or None}
+        return {**plain, "features": model.features_.as_dict() or None}
     return {
         name: value if isinstance(value, int | float | str | None) else repr(value) for name, value in plain.items()
     }
@@ -277,7 +267,7 @@ def progressive(
     rates = not isinstance(model, type) and getattr(model, "task", None) == "recommendation"
     if isinstance(model, type) or not (rates or hasattr(model, "learn_rows")):
         raise ParameterError(f"{model!r} is not a model, such as PA()")
-    if not (rates or hasattr(model, "_targets")):  # a Threshold, which has no loss
+    if not (rates or hasattr(model, "as_targets")):  # a Threshold, which has no loss
         raise ParameterError(f"{model!r} has no loss to be judged by; evaluate.detect(model, X, anomalous) runs it")
     if np.ndim(delay) == 0 and delay is not None and (not isinstance(delay, int | np.integer) or delay < 0):
         raise ParameterError(f"delay={delay!r}: must be a whole number from 0 on, or one for each example")
@@ -300,11 +290,11 @@ def progressive(
         return progressive_ratings(model, X, y, **judging, window=window, fade=fade, watch=watch)  # type: ignore[arg-type]
     run = Run(model, followed_metrics(model, metrics, window, fade), warm_up, every, at)
     if y is not None and any(one.name == "auc" for one in run.followed):
-        labels = {*model._labels, *coded(check_targets(y, np.size(y))).labels}  # type: ignore[attr-defined]
+        labels = {*model.codes, *coded(check_targets(y, np.size(y))).labels}  # type: ignore[attr-defined]
         if len(labels) > 2:
             raise DataError(f"auc: there are {len(labels)} labels; it is for two")
     if held_out is not None:
-        check_held_out(model, held_out, 0 if y is None or is_frame(X) else model._rows(X).features)
+        check_held_out(model, held_out, 0 if y is None or is_frame(X) else model.as_rows(X).features)
     before, seen = updates(model), 0
     apart = 0.0
     start = perf_counter()
@@ -359,7 +349,7 @@ def judged(
 ) -> Iterator[Rows]:
     """Go through the stream; its blocks when they have been predicted and learned."""
     whole = y is not None or (not model.labelled and (hasattr(X, "shape") or isinstance(X, list | tuple)))
-    given = model._rows(X) if whole else None
+    given = model.as_rows(X) if whole else None
     if given is not None and y is None:
         y = np.zeros(given.n)
     if given is not None:
@@ -371,15 +361,12 @@ def judged(
         from seriatim.evaluate.delayed import delayed
 
         told = stream_blocks(model, X, as_told=True) if given is None else iter([(given.check(), np.asarray(y))])
-        told = model._foreseen(told)
+        told = model.prepared(told)
         yield from delayed(model, told if cuts is None else cut(told, cuts), delay, run)
         return
-    blocks = model._foreseen(stream_blocks(model, X) if given is None else array_blocks(model, given, y))
+    blocks = model.prepared(stream_blocks(model, X) if given is None else array_blocks(model, given, y))
     for rows, targets in blocks if cuts is None else cut(blocks, cuts):
-        if isinstance(model, Estimator):
-            model.learn_rows(rows, targets, learn=run.learn)
-        else:  # what is around a model, and learns in its own way
-            model.learn_rows(rows, targets, run.observe)
+        run.learn(rows, targets)
         yield rows
 
 
@@ -410,13 +397,10 @@ def cut(blocks: Iterable[tuple[Rows, Any]], places: Iterator[int]) -> Blocks:
 
 
 def stream_blocks(model: Estimator, stream: Iterable[tuple[Rows, np.ndarray]], as_told: bool = False) -> Blocks:
-    """The blocks of a stream, each checked before it is learned. A new model takes the stream's features over.
+    """The blocks of a stream, each checked before it is learned.
 
     Their targets are those of the model or, where that has yet to meet them, `as_told`.
     """
-    if model.features is None and not model.__sklearn_is_fitted__():
-        how = getattr(stream, "features", None)
-        model.features = how if how is not None and how.as_dict() else None
     for rows, y, targets in checked_blocks(model, stream):
         yield rows, np.asarray(y) if as_told else targets
 
@@ -431,7 +415,7 @@ def checked_blocks(model: Estimator, stream: Iterable[Any]) -> Iterator[tuple[Ro
             raise DataError("expected X and y, or a stream as `data.stream` gives it")
         rows, y = block
         try:
-            targets = model._targets(y, rows.n)
+            targets = model.as_targets(y, rows.n)
         except DataError as error:
             where = f"{getattr(stream, 'name', 'the stream')}, examples {seen + 1} to {seen + rows.n}"
             raise DataError(f"{where}: {error}") from None
@@ -441,38 +425,21 @@ def checked_blocks(model: Estimator, stream: Iterable[Any]) -> Iterator[tuple[Ro
 
 def array_blocks(model: Estimator, rows: Rows, y: Any) -> Blocks:
     """Pieces of an array, all checked before the first."""
-    targets = model._targets(y, rows.n)
+    targets = model.as_targets(y, rows.n)
     rows = rows.check()
-    model._begin(rows)
+    model.begin(rows)
     begin = 0
     for part in rows.parts(STEP):
         yield part, targets[begin : begin + part.n]
         begin += part.n
 
 
-def known_labels(model: Any, fresh: bool) -> tuple[list[Any] | None, list[int], bool]:
-    """What the classes, or the signs, of a model stand for, which of them compete, and whether the first example has a
-    label that could not have been predicted. The labels -1 and 1 can, from the first example on."""
-    if model.task != "classification":
-        return None, [], False
-    if len(model._labels) <= 2 and {*model._labels} <= {-1, 1}:
-        return SIGNS, [0, 1], False
-    return model._labels, model.seen() if len(model._labels) > 2 else [*range(len(model._labels))], fresh
-
-
-def outcome_of(model: Any, targets: np.ndarray, scores: np.ndarray, fresh: bool) -> Outcome:
-    """What a model predicted by scores, of examples whose targets are those that its learner saw."""
-    labels, seen, fresh = known_labels(model, fresh)
+def outcome_of(model: Any, labels: Any, seen: Any, fresh: bool, targets: np.ndarray, scores: np.ndarray) -> Outcome:
+    """What a model predicted by the scores of a segment, of examples whose targets are those that its learner saw."""
+    n = 0 if labels is None else len(labels)
+    truth, predicted, losses = judge_rows(model.loss, targets, scores, model.epsilon, n, seen, fresh)
     if labels is None:
-        losses = judge_numbers(model.loss, targets, scores, model.epsilon)
         return Outcome(targets, scores[:, 0], scores, losses)
-    if scores.shape[1] > 1:
-        truth, predicted, losses = judge_classes(model.loss, targets, scores, seen, model.epsilon, fresh)
-    else:
-        truth, predicted, losses = judge_signs(model.loss, targets, scores, model.epsilon, fresh)
-    if len(labels) == 1:  # as long as a label is alone it is predicted, whatever the score
-        truth[:] = predicted[:] = 0
-        predicted[: int(fresh)] = -1
     return Outcome(truth, predicted, scores, losses, labels, seen)
 
 
@@ -485,7 +452,7 @@ def check_held_out(model: Any, held_out: Any, columns: int) -> None:
     if not pair and (once or not again or hasattr(held_out, "shape")):
         raise ParameterError("held_out: must be (X, y), or a stream that can be gone through again and again")
     try:
-        blocks = [(model._rows(held_out[0]), held_out[1])] if pair else held_out
+        blocks = [(model.as_rows(held_out[0]), held_out[1])] if pair else held_out
         for rows, _, _ in checked_blocks(model, blocks):
             if pair and rows.names is None and rows.features < columns:
                 raise DataError(f"X has {rows.features} features, and the rows to be learned have {columns}")
@@ -504,12 +471,12 @@ def look_at_held_out(run: Run, held_out: Any, seen: int, every: int | None) -> N
     if not model.__sklearn_is_fitted__():
         return
     total, n = 0.0, 0
-    for rows, y in [(model._rows(held_out[0]), held_out[1])] if isinstance(held_out, tuple) else held_out:
-        scores = model.scores_of(rows.check())
+    for rows, y in [(model.as_rows(held_out[0]), held_out[1])] if isinstance(held_out, tuple) else held_out:
+        scores = model.score_rows(rows.check())
         if model.task == "classification":
             pairs = zip(model.decide(scores).tolist(), np.asarray(y).tolist(), strict=True)
             total += sum(guess != label for guess, label in pairs)
         else:
-            total += judge_numbers(model.loss, model._targets(y, rows.n), scores, model.epsilon).sum()
+            total += judge_rows(model.loss, model.as_targets(y, rows.n), scores, model.epsilon)[2].sum()
         n += rows.n
     curve.append((seen, float(total) / max(n, 1)))

@@ -10,7 +10,8 @@ import numpy as np
 
 from seriatim.evaluate.entrants import Entrant
 from seriatim.evaluate.examples import Examples
-from seriatim.features import Features
+from seriatim.evaluate.rounds import Rounds, matrix_of, rounds
+from seriatim.experts.estimator import Experts
 
 MOST_FEATURES = 1500  # beyond, the best in hindsight is found by slower means
 
@@ -41,16 +42,36 @@ class Promises:
             start, index, value = examples.arrays
             self.X = csr_matrix((value, index, start), (examples.n, examples.features))[order]
         self.y = np.asarray(examples.y)[order]
+        targets = examples.some_targets(order)
+        self.targets = targets if examples.labels is None else np.where(targets.which == 1, 1.0, -1.0)
+        self.matrices: dict[Any, Any] = {}  # the rows, by how they are scaled and whether they have a constant feature
         self.known: dict[Any, dict[Any, Any]] = defaultdict(dict)  # by how the rows are scaled
 
-    def of(self, entrant: Entrant) -> dict[str, Any]:
-        """As plain data: the regret at some places, and what each theorem says."""
-        from seriatim.evaluate.hindsight import regret
-        from seriatim.evaluate.theorems import bounds
+    def of(self, entrant: Entrant, first: tuple[Any, np.ndarray] | None) -> dict[str, Any]:
+        """As plain data: the regret at some places, and what each theorem says.
+
+        first : the model that went through the first permutation, and the margins or numbers that it predicted.
+        """
+        from seriatim.evaluate.hindsight import regret, regret_of
+        from seriatim.evaluate.theorems import bounds, bounds_of, without_average
 
         model = entrant.fresh()
-        found = regret(model, self.X, self.y, known=self.known[Features.of(model.features).normalize])
-        return {
-            "regret": found.as_dict(),
-            "bounds": [bound.as_dict() for bound in bounds(model, self.X, self.y, radius=found.radius)],
-        }
+        known = self.known[model.features_.normalize]
+        if isinstance(model, Experts):
+            found = regret(model, self.X, self.y)
+            return {"regret": found.as_dict(), "bounds": [one.as_dict() for one in bounds(model, self.X, self.y)]}
+        run = rounds(model, self.X, self.y) if first is None else self.rounds_of(*first)
+        found = regret_of(model, run, known=known)
+        bare = without_average(model)
+        if bare.get_params() != model.get_params():
+            run = rounds(bare, self.X, self.y)
+        return {"regret": found.as_dict(), "bounds": [one.as_dict() for one in bounds_of(model, run, found.radius)]}
+
+    def rounds_of(self, model: Any, predicted: np.ndarray) -> Rounds:
+        """The rounds of a model that has gone through the rows, from its margins or the numbers that it predicted."""
+        key = model.features_.normalize, model.fit_intercept
+        if key not in self.matrices:
+            fresh = model.fresh()
+            self.matrices[key] = matrix_of(fresh, fresh.encoded(fresh.as_rows(self.X).check()))
+        labelled = model.task == "classification"
+        return Rounds(model, self.matrices[key], self.targets, self.targets * predicted if labelled else predicted)

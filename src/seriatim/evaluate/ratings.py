@@ -34,7 +34,7 @@ class RatingRun(Run):
     @property
     def mae(self) -> float | None:
         """The mean absolute error so far."""
-        return None if self.model.ranks or not self.examples else self.tally.error / self.examples
+        return None if self.model.ranks or not self.examples else self.judge.error / self.examples
 
     @property
     def ndcg(self) -> float | None:
@@ -57,7 +57,7 @@ class RatingRun(Run):
         """(ratings, RMSE so far), evenly spaced, and the last; of a model that only ranks, NDCG."""
         if self.model.ranks:
             return [(place, value) for place, value in self.curves[self.measure] if value is not None]
-        places, _, losses = self.tally.curve()[:3]
+        places, _, losses = self.judge.curve()[:3]
         points = list(zip(places.tolist(), np.sqrt(losses / places).tolist(), strict=True))
         if self.examples and (not points or points[-1][0] < self.examples):
             points.append((self.examples, self.figure))

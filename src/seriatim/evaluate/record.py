@@ -32,7 +32,7 @@ def curve_places(n: int) -> np.ndarray:
 
 def figures_of(run: Compared) -> dict[str, Any]:
     """What a run showed, as plain numbers. There are many runs, so that nothing is done twice."""
-    places, means, updates, seconds = run.tally.points()
+    places, means, updates, seconds = run.judge.points()
     labels, confusion = run.confusions()
     numbers = run.mistakes is None
     return {
@@ -41,12 +41,12 @@ def figures_of(run: Compared) -> dict[str, Any]:
         "mistakes": run.mistakes,
         "mistake_rate": run.mistake_rate,
         "mean_loss": finite(run.mean_loss),
-        "mean_absolute_error": finite(run.tally.error / run.examples) if numbers else None,
+        "mean_absolute_error": finite(run.judge.error / run.examples) if numbers else None,
         "updates": run.model.updates_,
         "support_vectors": getattr(run.model, "n_support_", None),
         "nonzeros": run.nonzeros,
         "bytes": run.bytes,
-        "seconds": run.tally.seconds,
+        "seconds": run.judge.seconds,
         "classes": labels,
         "confusion": None if confusion is None or len(labels) > MOST_CLASSES else confusion.tolist(),
         **({} if run.metric is None else {"metrics": {str(run.metric): finite_or_none(run.metric.value)}}),
@@ -56,17 +56,22 @@ def figures_of(run: Compared) -> dict[str, Any]:
 
 class Compared(Run):
     """A run with a metric of the whole of it, if one is asked for; and of a run over the stream as it is also a series:
-    of each example the mistake, or the error of a predicted number, of which its curve shows the mean."""
+    of each example the mistake, or the error of a predicted number, of which its curve shows the mean. `margins`: keep
+    the margin of each example, or the predicted number."""
 
-    def __init__(self, model: Any, at: np.ndarray, metric: Metric | None, series: bool) -> None:
+    def __init__(self, model: Any, at: np.ndarray, metric: Metric | None, series: bool, margins: bool = False) -> None:
         super().__init__(model, [], 0, None, at)
         self.metric, self.series = metric, series
-        self.keeping = series or metric is not None
+        self.judge.keeping = series or margins or metric is not None
         self.parts: list[np.ndarray] = []
+        self.margins: list[np.ndarray] | None = [] if margins else None
 
-    def follow(self, outcome: Outcome, before: int) -> None:
+    def follow(self, outcome: Outcome, targets: np.ndarray | None = None) -> None:
         if self.metric is not None:
             self.metric.take(outcome)
+        if self.margins is not None and targets is not None:
+            scores = np.asarray(outcome.scores)[:, 0]
+            self.margins.append(scores if outcome.labels is None else scores * targets)
         if not self.series:
             return
         if outcome.labels is None:
@@ -92,7 +97,7 @@ def heaviest(model: Any) -> list[tuple[Any, int, float]]:
         coef = np.atleast_2d(dense_coef(model))
     except AttributeError:
         return []
-    labels = [None] if model.task != "classification" else model._labels[-len(coef) :]
+    labels = [None] if model.task != "classification" else [*model.codes][-len(coef) :]
     each = max(1, HEAVIEST // len(coef))
     found = []
     for label, row in zip(labels, coef, strict=True):

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from seriatim.core.judge import judge_numbers
+from seriatim.core.loop import Scores
 from seriatim.core.rows import Rows
 from seriatim.data.cache import sparse
 from seriatim.data.stream import Stream, is_paths
 from seriatim.errors import DataError, ParameterError
 from seriatim.estimator import Estimator
 from seriatim.evaluate.best import sparse_matrix, with_constant
+from seriatim.evaluate.judge import judge_rows
 from seriatim.evaluate.progressive import checked_blocks
 from seriatim.inputs import check_targets
 from seriatim.labels import coded, label_order
@@ -76,7 +77,7 @@ class Rounds:
     def losses(self, name: str) -> np.ndarray:
         """The sums of a loss up to each round."""
         z = np.ascontiguousarray(self.z)
-        return np.cumsum(judge_numbers(name, z, np.zeros((len(z), 1)), self.model.epsilon))
+        return np.cumsum(judge_rows(name, z, np.zeros((len(z), 1)), self.model.epsilon)[2])
 
     def of(self, u: np.ndarray) -> np.ndarray:
         """z, if u had predicted all along."""
@@ -117,7 +118,7 @@ def begun(model: Any, X: Any, y: Any = None) -> tuple[Any, Rows, Any]:
         if parameters["features"] is None and how is not None and how.as_dict():
             parameters["features"] = how
     fresh = type(model)(**parameters)
-    return fresh, fresh._rows(X).check() if rows is None else rows, y
+    return fresh, fresh.as_rows(X).check() if rows is None else rows, y
 
 
 def expect_model(model: Any) -> None:
@@ -134,8 +135,8 @@ def as_stream(model: Any, X: Any) -> Stream:
 
 def committee_rounds(model: Any, rows: Rows, y: Any, places: Iterable[int]) -> Iterator[int]:
     """Let a new model with learners as experts learn up to each of these places."""
-    targets, begin = model._targets(y, rows.n), 0
-    model._begin(rows)
+    targets, begin = model.as_targets(y, rows.n), 0
+    model.begin(rows)
     for place in places:
         model.learn_rows(rows.slice(begin, place), targets[begin:place])
         yield (begin := place)
@@ -143,18 +144,19 @@ def committee_rounds(model: Any, rows: Rows, y: Any, places: Iterable[int]) -> I
 
 def learned(model: Any, rows: Rows, y: Any) -> Rounds:
     """The rounds of a new model over checked rows."""
-    coded_targets = model._targets(y, rows.n)
-    model._begin(rows)
-    own = model._own(rows, learning=True)
-    model._extend(own.features)
-    targets, scores = np.empty(rows.n), np.empty(rows.n)
-    for start, some, _ in model._stretches(coded_targets):
-        out = np.empty((len(some), 1))
-        model._learner.learn_rows(own, some, out, start)
-        targets[start : start + len(some)], scores[start : start + len(some)] = some, out[:, 0]
+    targets = model.as_targets(y, rows.n)
+    model.begin(rows)
+    own, seen = model.encoded(rows), Scores()
+    model.learn_rows(own, targets, seen)
+    y, scores = (np.concatenate(parts) for parts in list(zip(*seen.segments, strict=True))[3:])
+    return Rounds(model, matrix_of(model, own), y, scores[:, 0])
+
+
+def matrix_of(model: Any, own: Rows) -> Any:
+    """Rows that a model has encoded as an array or a sparse matrix, with the constant feature if it has one."""
     arrays: Any = own.arrays
     A = arrays[0] if len(arrays) == 1 else sparse_matrix(sparse(own), own.features)
-    return Rounds(model, with_constant(A) if model.fit_intercept else A, targets, scores)
+    return with_constant(A) if model.fit_intercept else A
 
 
 def in_memory(stream: Any) -> tuple[Rows, np.ndarray]:

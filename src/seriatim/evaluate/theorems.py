@@ -64,12 +64,18 @@ def bounds(model: Estimator, X: Any, y: Any = None, *, radius: float | None = No
     expect_model(model)
     if isinstance(model, Experts):
         return committee_bounds(model, X, y)
-    find = KNOWN.get(type(model).__name__)
-    if find is None:
+    if type(model).__name__ not in KNOWN:
         return []
     try:
-        run = rounds(plain(model), X, y)
+        return bounds_of(model, rounds(without_average(model), X, y), radius)
     except TooManyLabels:
+        return []
+
+
+def bounds_of(model: Estimator, run: Rounds, radius: float | None = None) -> list[Bound]:
+    """The bounds of a model which, without its average, went through these rounds."""
+    find = KNOWN.get(type(model).__name__)
+    if find is None:
         return []
     found = find(run, radius)
     if model.build().apart:
@@ -100,7 +106,7 @@ def table(lines: list[list[str]], sides: str) -> str:
     )
 
 
-def plain(model: Any) -> Any:
+def without_average(model: Any) -> Any:
     """The model whose weights the theorems speak of: not their average, nor their votes."""
     from seriatim import Perceptron
 

@@ -172,7 +172,7 @@ def tuned(
         base = fresh(model)
         if ranges(base):
             how = settings(base, search, tries, None, measure, seed)
-            rows = X if isinstance(X, Rows) else base._rows(X)
+            rows = X if isinstance(X, Rows) else base.as_rows(X)
             with kept(base, *some(rows.check(), np.asarray(y), held), None) as examples:
                 base = searched(how, examples, len(held), like_libol, jobs, watch, held_out=False).model
         found.append(base)
@@ -380,9 +380,9 @@ def check_labels(base: Estimator, source: Source, size: int) -> None:
 def kept(base: Estimator, X: Any, y: Any, prefix: int | None) -> Iterator[Examples]:
     """The examples, to be gone through as often as one likes; of a stream with a `prefix`, one more than that."""
     if y is not None or isinstance(X, Rows) or (not base.labelled and hasattr(X, "shape")):
-        rows = (X if isinstance(X, Rows) else base._rows(X)).check()
+        rows = (X if isinstance(X, Rows) else base.as_rows(X)).check()
         targets = np.zeros(rows.n) if y is None else np.asarray(y)
-        base._targets(targets, rows.n)
+        base.as_targets(targets, rows.n)
         yield Examples(pieces(rows, targets), rows.n)
         return
     if not hasattr(X, "__iter__") or hasattr(X, "shape"):

@@ -9,10 +9,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from seriatim.core import loop
+from seriatim.core.loop import Scores, Sink
 from seriatim.core.rows import LIMIT, Rows
 from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import ModelError, ParameterError
-from seriatim.estimator import ONE, Classifier, Estimator, Observer
+from seriatim.estimator import ONE, Classifier, Estimator
 from seriatim.evaluate.change import Change
 from seriatim.evaluate.detectors import ADWIN, DDM, DriftDetector
 from seriatim.evaluate.metrics import Outcome
@@ -34,11 +36,6 @@ def checked_detector(detector: Any) -> Any:
     return detector
 
 
-def costs(model: Any, targets: np.ndarray, scores: np.ndarray, fresh: bool) -> np.ndarray:
-    """What each prediction cost: a mistake 1, as `progressive` counts them; of numbers, the model's loss."""
-    return cost_of(outcome_of(model, targets, scores, fresh))
-
-
 def cost_of(outcome: Outcome) -> np.ndarray:
     """Mistakes, or losses of numbers."""
     if outcome.labels is None:
@@ -49,7 +46,7 @@ def cost_of(outcome: Outcome) -> np.ndarray:
 def successor(model: Any) -> Any:
     """A new model with the same parameters, which knows the names and labels that this one has met, but no more."""
     fresh = type(model)(**model.get_params())
-    fresh._schema, fresh._columns = model._schema, model._columns
+    fresh._schema, fresh._columns, fresh._made_by = model._schema, model._columns, model._made_by
     if model._vocabulary is not None:
         fresh._vocabulary = Vocabulary(list(model._vocabulary.names))
     fresh._start(**({"classes": model._labels} if isinstance(model, Classifier) and len(model._labels) > 1 else {}))
@@ -81,13 +78,13 @@ class Learned:
     def __init__(self, model: Any, rows: Rows, y: Any) -> None:
         self.model, self.rows, self.y, self.done = model, rows, y, 0
         self.before = model.__getstate__() if rows.n > 1 else None
-        told: list[Any] = []
+        sink = Scores()
         try:
-            model.learn_rows(rows, y, lambda *stretch: told.append(stretch))
+            model.learn_rows(rows, y, sink)
         except BaseException:  # Ctrl-C, too
             self.rewind()
             raise
-        ((self.targets, self.scores, self.fresh),) = told
+        ((self.labels, self.seen, self.fresh, self.targets, self.scores),) = sink.segments
 
     @classmethod
     def one(cls, model: Any, x: Any, y: Any, weight: float) -> Learned:
@@ -96,9 +93,10 @@ class Learned:
         classification = isinstance(model, Classifier)
         y = plain_label(y) if classification else y
         self.model, self.before, self.done = model, None, 0
-        self.fresh = classification and y not in model._codes
+        fresh = classification and y not in model._codes
         scores = model._score_one(x)
         model.learn_one(x, y, weight)
+        self.labels, self.seen, self.fresh = model.known_labels(fresh)
         self.targets = np.array([model._codes[y] if classification else float(y)])
         self.scores = np.zeros((1, model._learner.classes))
         if isinstance(scores, float):
@@ -110,6 +108,20 @@ class Learned:
     def __len__(self) -> int:
         """Rows that have not been gone through."""
         return len(self.targets)
+
+    def costs(self, n: int, scores: np.ndarray | None = None) -> np.ndarray:
+        """What the next n predictions cost: a mistake 1, as `progressive` counts them; of numbers, the model's loss.
+
+        scores : those of a mixture in place of the model's own.
+        """
+        scores = self.scores[:n] if scores is None else scores
+        return cost_of(outcome_of(self.model, self.labels, self.seen, self.fresh, self.targets[:n], scores))
+
+    def tell(self, sink: Sink | None, n: int, scores: np.ndarray | None = None) -> None:
+        """Tell a sink of the next n."""
+        if sink is not None and n:
+            sink.segment(self.labels, self.seen, self.fresh)
+            sink.push(self.targets[:n], self.scores[:n] if scores is None else scores[:n])
 
     def go_on(self, n: int) -> None:
         """So many rows have been gone through."""
@@ -219,38 +231,34 @@ class Watched:
     def features(self) -> Any:
         return self.model.features
 
-    @features.setter
-    def features(self, features: Any) -> None:
-        self.model.features = features
+    @property
+    def features_(self) -> Any:
+        return self.model.features_
 
     @property
-    def _labels(self) -> list[Any]:
-        return self.model._labels
+    def codes(self) -> dict[Any, float]:
+        return self.model.codes
 
-    @property
-    def _codes(self) -> Any:
-        return self.model._codes
+    def known_labels(self, fresh: bool = False) -> Any:
+        return self.model.known_labels(fresh)
 
-    def seen(self) -> list[int]:
-        return self.model.seen()
+    def as_rows(self, X: Any) -> Rows:
+        return self.model.as_rows(X)
 
-    def _rows(self, X: Any) -> Rows:
-        return self.model._rows(X)
+    def as_targets(self, y: Any, n: int) -> Any:
+        return self.model.as_targets(y, n)
 
-    def _targets(self, y: Any, n: int) -> Any:
-        return self.model._targets(y, n)
-
-    def _begin(self, rows: Rows, **options: Any) -> None:
+    def begin(self, rows: Rows, **options: Any) -> None:
         self._ready()
         for model in self._models():
-            model._begin(rows, **options)
+            model.begin(rows, **options)
 
-    def _foreseen(self, blocks: Iterator[tuple[Rows, Any]]) -> Iterator[tuple[Rows, Any]]:
+    def prepared(self, blocks: Iterator[tuple[Rows, Any]]) -> Iterator[tuple[Rows, Any]]:
         for model in self._models():
-            blocks = model._foreseen(blocks)
+            blocks = model.prepared(blocks)
         return blocks
 
-    def _own(self, rows: Rows, learning: bool) -> Rows:
+    def encoded(self, rows: Rows) -> Rows:
         raise ModelError(f"{type(self).__name__} must be told each label before the next example: no delay")
 
     @property
@@ -269,7 +277,7 @@ class Watched:
     def classes_(self) -> np.ndarray:
         """The labels, ascending: declared or seen."""
         self._fitted()
-        return label_array(self._labels)
+        return label_array(self.model._labels)
 
     @property
     def n_columns(self) -> int:
@@ -345,45 +353,38 @@ class Watched:
             raise ParameterError(f"{type(self).__name__}: classes are of no use to {self.model!r}")
         with self._lock:
             self._ready()
-            rows = self._rows(X)
-            targets = self._targets(y, rows.n)
+            rows = self.as_rows(X)
+            targets = self.as_targets(y, rows.n)
             rows.weights = sample_weight
             rows = rows.check()
-            self._begin(rows, **({} if classes is None else {"classes": classes}))
+            self.begin(rows, **({} if classes is None else {"classes": classes}))
             self.learn_rows(rows, targets)
         return self
 
-    def learn_rows(self, rows: Rows, y: Any, observe: Observer | None = None) -> None:
-        """Learn checked rows; `observe` is told what was predicted before, as of any model."""
+    def learn_rows(self, rows: Rows, y: Any, sink: Sink | None = None, delay: int = 0) -> None:
+        """Learn checked rows; `sink` is told what was predicted before, as of any model."""
+        if delay:
+            self.encoded(rows)
         with self._lock:
             self._ready()
-            self._foreseen(iter([(rows, y)]))  # a first stretch may be one row
-            for begin, stretch_end in self._between_new_labels(y):
-                while begin < stretch_end:
-                    end = min(begin + self._reach(), stretch_end)
-                    self._go_through(rows.slice(begin, end), y[begin:end], observe)
+            self.prepared(iter([(rows, y)]))  # a first stretch may be one row
+            for begin, segment_end in pairwise([*self.model.first_rows(y), len(y)]):
+                while begin < segment_end:
+                    end = min(begin + self._reach(), segment_end)
+                    self._go_through(rows.slice(begin, end), y[begin:end], sink)
                     begin = end
-
-    def _between_new_labels(self, y: Any) -> Iterator[tuple[int, int]]:
-        """Cut where a new label arrives, since what was predicted before is read by the labels of that time."""
-        cuts = {0, len(y)}
-        if self.task == "classification":
-            unknown = [k for k, label in enumerate(y.labels) if label not in self._codes]
-            cuts |= {int(first) for k in unknown for first in np.flatnonzero(y.which == k)[:1]}
-        places = sorted(cuts)
-        return pairwise(places)
 
     def _reach(self) -> int:
         """How many rows to learn at once: what lies behind a change is learned again, and must not be much."""
         quiet = self._t - (self.changes_[-1].at if self.changes_ else 0)
         return min(max(quiet, FEW), MANY)
 
-    def _go_through(self, rows: Rows, y: Any, observe: Observer | None) -> None:
+    def _go_through(self, rows: Rows, y: Any, sink: Sink | None) -> None:
         parts: list[Learned] = []
         try:
             for model in self._models():
                 parts.append(Learned(model, rows, y))
-            self._follow(parts, observe)
+            self._follow(parts, sink)
         except BaseException:  # Ctrl-C, too
             for part in parts:
                 part.rewind()
@@ -396,7 +397,7 @@ class Watched:
             self._follow([Learned.one(model, x, y, weight) for model in self._models()], None)
         return self
 
-    def _follow(self, parts: list[Learned], observe: Observer | None) -> None:
+    def _follow(self, parts: list[Learned], sink: Sink | None) -> None:
         """Go through what the models have learned, and act where a change is found; `parts` are those of now."""
         raise NotImplementedError
 
@@ -420,25 +421,25 @@ class Watched:
     def decide(self, scores: np.ndarray) -> np.ndarray:
         return self.model.decide(scores)
 
-    def scores_of(self, rows: Rows) -> np.ndarray:
+    def score_rows(self, rows: Rows) -> np.ndarray:
         """The scores of checked rows, a column a class (or one)."""
         with self._lock:
             self._fitted()
             # A model that has just begun has seen no example, but has scores: those of nothing learned.
-            return self._joint([model._learner.score_rows(model._own(rows, False)) for model in self._models()])
+            return self._joint([loop.score(model._learner, model._own(rows, False)) for model in self._models()])
 
     def predict(self, X: Any) -> np.ndarray:
         """The prediction for each row."""
         with self._lock:
             self._fitted()
-            return self.decide(self.scores_of(self._rows(X).check()))
+            return self.decide(self.score_rows(self.as_rows(X).check()))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The score of each row, as of the model."""
         if self.task != "classification":
             raise AttributeError(f"{type(self).__name__} of a regressor has no decision_function; predict is its score")
         self._fitted()
-        scores = self.scores_of(self._rows(X).check())
+        scores = self.score_rows(self.as_rows(X).check())
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -9,7 +9,6 @@ import numpy as np
 from seriatim.core.learner cimport Learner
 from seriatim.core.loss cimport loss
 from seriatim.core.row cimport Row
-from seriatim.core.rows cimport Rows
 from seriatim.core.vocabulary cimport Vocabulary
 from seriatim.experts.mixture cimport Mixture
 
@@ -203,15 +202,17 @@ cdef class Committee(Learner):
 
     # ---- many rows, and names
 
-    def score_rows(self, Rows rows):
-        cdef Py_ssize_t i
-        scores = np.stack([learner.score_rows(rows) for learner in self.learners], axis=1)
-        result = np.empty((rows.n, self.classes))
-        cdef double[:, :, ::1] f = np.ascontiguousarray(scores)
-        cdef double[:, ::1] out = result
-        for i in range(rows.n):
-            self.combine(&f[i, 0, 0], &out[i, 0])
-        return result
+    cdef int begin_rows(self, Py_ssize_t n) except -1:
+        cdef Learner learner
+        for learner in self.learners:
+            learner.begin_rows(n)
+        return 0
+
+    cdef void end_rows(self) noexcept:
+        cdef Member member = self.first
+        while member is not None:
+            member.learner.end_rows()
+            member = member.next
 
     def score_one(self, Vocabulary names, features):
         cdef double[::1] f = np.ravel([learner.score_one(names, features) for learner in self.learners])

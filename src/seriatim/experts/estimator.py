@@ -95,7 +95,7 @@ def expert_of(text: str) -> Any:
         expert = cls(**values)
     except TypeError as error:
         raise ParameterError(f"experts: {text}: {error}") from None
-    expert._check_parameters()
+    expert.check()
     return expert
 
 
@@ -120,17 +120,14 @@ def restored_expert(plain: Any, arrays: dict[str, np.ndarray], own: str) -> Any:
         parts = {key.removeprefix(start): arrays.pop(key) for key in [*arrays] if key.startswith(start)}
         values[name] = parameter.restored(given[name], parts)
     expert = cls(**values)
-    expert._check_parameters()
+    expert.check()
     return expert
 
 
 def unfit(expert: Any) -> str | None:
     """Why a learner cannot be one of several that are told of rows in the same way; None if it can."""
     cls, name = type(expert), type(expert).__name__
-    if cls.learn_rows not in (Estimator.learn_rows, Experts.learn_rows) or cls._first_names not in (
-        Estimator._first_names,
-        Experts._first_names,
-    ):
+    if cls._admit not in (Estimator._admit, Experts._admit) or cls._learned is not Estimator._learned:
         return f"{name} reads the columns in a way of its own"
     if expert.features is not None:
         return f"{name} has features of its own: give them to the one around it"
@@ -190,7 +187,7 @@ class Experts(Classifier):
         """The learner."""
         members = [type(one)(**one.get_params()) for one in self.experts or ()]
         for one in members:
-            one._check_parameters()
+            one.check()
             one._learner = one.build()
             one._learner.constant = 1.0 if one.fit_intercept else 0.0
         self._members = members
@@ -326,7 +323,7 @@ class Experts(Classifier):
             self._expect_learners("a dict of features")
         if self.experts is not None:
             if y is MISSING:
-                self._check_parameters()
+                self.check()
                 raise DataError("learners as experts learn from an example and its label: learn_one(x, y)")
             with self._lock, self._careful():
                 return self._kind().learn_one(self, x, y, weight)
@@ -347,7 +344,7 @@ class Experts(Classifier):
             self._expect_learners("a dict of features")
         told, _, numbers = told_by(advice_of(x), None)
         with self._lock:
-            self._check_parameters()
+            self.check()
             self._expect_experts(len(told))
             return self._advised(told, numbers)
 
@@ -359,7 +356,7 @@ class Experts(Classifier):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Forget all and learn from these rounds, or rows."""
         with self._lock:
-            return self._become(self._fresh().partial_fit(X, y, sample_weight=sample_weight))
+            return self._become(self.fresh().partial_fit(X, y, sample_weight=sample_weight))
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn rounds, one after another: losses, a row a round and a column an expert; or advice, and the outcomes.
@@ -405,15 +402,15 @@ class Experts(Classifier):
         """What a model of this task is."""
         return Regressor if self.task == "regression" else Classifier
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check(self) -> None:
+        super().check()
         for one in self.experts or ():
-            one._check_parameters()
+            one.check()
 
     def _asks_python(self) -> bool:
         """Whether an expert has a function of the user's, which may fail at any time."""
         if self._learner is None:
-            self._check_parameters()  # until then they may be anything
+            self.check()  # until then they may be anything
         return any(getattr(one, "_asks_python", bool)() for one in self.experts or ())
 
     def _careful(self) -> Any:
@@ -422,30 +419,35 @@ class Experts(Classifier):
     def _may_fail(self, y: Any) -> bool:
         return self._kind()._may_fail(self, y) or self._asks_python()
 
-    def _rows(self, X: Any) -> Rows:
+    def as_rows(self, X: Any) -> Rows:
         self._expect_learners("a row")
-        return super()._rows(X)
+        return super().as_rows(X)
 
-    def learn_rows(self, rows: Any, y: Any, observe: Any = None, learn: Any = None) -> None:
+    def _admit(self, rows: Rows) -> None:
         self._expect_learners("learn_rows")
-        super().learn_rows(rows, y, observe, learn)
+
+    def known_labels(self, fresh: bool = False) -> Any:
+        return self._kind().known_labels(self, fresh)
+
+    def first_rows(self, y: Any) -> list[int]:
+        return self._kind().first_rows(self, y)
 
     def _ready_for_names(self) -> Any:
         self._expect_learners("a dict of features")
         return super()._ready_for_names()
 
-    def _targets(self, y: Any, n: int) -> Any:
+    def as_targets(self, y: Any, n: int) -> Any:
         self._expect_learners("a target")
-        return self._kind()._targets(self, y, n)
+        return self._kind().as_targets(self, y, n)
 
-    def _begin(self, rows: Rows, classes: Any = None) -> None:
+    def begin(self, rows: Rows, classes: Any = None) -> None:
         if self.task == "regression":
-            Estimator._begin(self, rows)
+            Estimator.begin(self, rows)
         else:
-            super()._begin(rows, classes)
+            super().begin(rows, classes)
 
-    def _stretches(self, y: Any) -> Any:
-        return self._kind()._stretches(self, y)
+    def _segments(self, y: Any) -> Any:
+        return self._kind()._segments(self, y)
 
     def decide(self, scores: np.ndarray) -> np.ndarray:
         return self._kind().decide(self, scores)

@@ -226,6 +226,6 @@ class OAM(Classifier):
     def build(self):
         return PairwiseRanking(self.C, self.buffer_size or 0, self.update, int(self.seed) % 2**64)
 
-    def _begin(self, rows, classes=None):
-        super()._begin(rows, classes)
+    def begin(self, rows, classes=None):
+        super().begin(rows, classes)
         self._learner.expect_room(rows.nonzeros)

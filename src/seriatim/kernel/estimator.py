@@ -103,9 +103,9 @@ class OneKernel(SupportVectors):
             self._learner.take_width(rows)
         return rows
 
-    def _foreseen(self, blocks: Iterator[tuple[Rows, Any]]) -> Iterator[tuple[Rows, Any]]:
+    def prepared(self, blocks: Iterator[tuple[Rows, Any]]) -> Iterator[tuple[Rows, Any]]:
         """A width is that of the first rows, however they are cut into blocks."""
-        self._check_parameters()
+        self.check()
         if self._kernel()["waiting"] is None or (self._learner is not None and self._learner.width):
             return blocks
         first: list[tuple[Rows, Any]] = []
@@ -114,7 +114,7 @@ class OneKernel(SupportVectors):
         own: list[Rows] = []
         fresh = type(self)(**self.get_params())  # which meets names and scales that this model has yet to meet
         for rows, _ in first:
-            fresh._begin(rows)
+            fresh.begin(rows)
             own.append(super(OneKernel, fresh)._own(rows.slice(0, min(rows.n, FIRST)), learning=True))
         if sum(rows.n for rows in own) > 1:
             self._start()

@@ -10,7 +10,6 @@ from seriatim.core.learner cimport Learner
 from seriatim.core.memory cimport allocate, resize
 from seriatim.core.normals cimport random_normal
 from seriatim.core.row cimport Row
-from seriatim.core.rows cimport Rows
 from seriatim.core.vocabulary cimport Vocabulary
 from seriatim.kernel.support cimport add_multiple, weighted_sum
 
@@ -147,11 +146,6 @@ cdef class FourierDescent(Learner):
             add_multiple(self.length, self.eta * self.weight, self.z, self.w + y * self.length)
             add_multiple(self.length, -self.eta * self.weight, self.z, self.w + s * self.length)
             self.updates += self.weight > 0
-
-    def score_rows(self, Rows rows):
-        scores = Learner.score_rows(self, rows)
-        self.check_memory()
-        return scores
 
     def score_one(self, Vocabulary names, features):
         scores = Learner.score_one(self, names, features)

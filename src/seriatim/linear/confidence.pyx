@@ -444,7 +444,7 @@ class GaussianClassifier(Classifier):
         gives. To about 0.003, at a cost that grows with the square of the number of labels.
         """
         self._fitted()
-        rows = self._rows(X).check()
+        rows = self.as_rows(X).check()
         with self._lock:
             means, variances = self._learner.beliefs(self._own(rows, learning=False))
             if self._learner.classes > 1:

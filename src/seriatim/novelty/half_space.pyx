@@ -258,17 +258,13 @@ class HalfSpaceTrees(Detector):
         seed = int(self.seed) % 2**64
         return Forest(self.trees, self.depth, self.window, self.level, self.n_features or 0, seed)
 
-    def learn_rows(self, rows, y, observe=None, learn=None):
-        Detector.learn_rows(self, rows, y, observe, learn)
-        self._warn()
-
     def learn_one(self, x, y=None, weight=ONE):
         """Learn one example: a dict of features by name."""
         Detector.learn_one(self, x, y, weight)
-        self._warn()
+        self._learned()
         return self
 
-    def _warn(self):
+    def _learned(self):
         if self._learner.tied == 1:
             self._learner.tied = 2
             warnings.warn(

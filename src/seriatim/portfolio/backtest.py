@@ -167,7 +167,7 @@ def build(strategy: Strategy | type[Strategy] | str) -> Strategy:
     if not issubclass(cls, Strategy):
         raise ParameterError(f"{cls.__name__} is no strategy of portfolios, nor the name of one")
     model = cls() if found is cls else cls(**found.get_params())
-    model._check_parameters()
+    model.check()
     return model
 
 

@@ -38,14 +38,14 @@ class Strategy(Model):
         """Forget everything, then learn these days."""
         X, names = market.table(relatives)
         with self._lock:
-            return self._become(self._fresh()._learn(X, names, whole=True))
+            return self._become(self.fresh()._learn(X, names, whole=True))
 
     def _learn(self, X: np.ndarray, names: list[str] | None, whole: bool = False) -> Self:
         with self._lock:
             if self._learner is not None and self._learner.t:
                 self._learner.run(market.check(self._arranged(X, names), self._lists.get("assets", names), whole))
                 return self
-            self._check_parameters()
+            self.check()
             X = market.check(X, names, whole)
             learner = self.build()
             learner.start(X.shape[1])

@@ -26,8 +26,8 @@ class Recommender(Model):
     low: Any = Number(1.0, least=-1e9, most=1e9)
     high: Any = Number(5.0, least=-1e9, most=1e9)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check(self) -> None:
+        super().check()
         if not self.low < self.high:
             raise ParameterError(f"{type(self).__name__}: low={self.low!r}, high={self.high!r}: low must be below high")
 
@@ -55,7 +55,7 @@ class Recommender(Model):
     def fit(self, users: Any, items: Any, ratings: Any) -> Self:
         """Forget all and learn these ratings, in one pass."""
         with self._lock:
-            return self._become(self._fresh().partial_fit(users, items, ratings))
+            return self._become(self.fresh().partial_fit(users, items, ratings))
 
     def learn_ratings(self, users: Any, items: Any, ratings: Any, out: np.ndarray | None = None) -> int:
         """The same as `partial_fit`; `out` receives what was predicted before each. Returns how many were learned.
@@ -90,7 +90,7 @@ class Recommender(Model):
         if given.ndim != 1:
             raise DataError(f"ratings must be one-dimensional; these have the shape {given.shape}")
         low, high = self.low, self.high
-        self._check_parameters()
+        self.check()
         bad = np.flatnonzero(~((told >= low) & (told <= high)))
         if len(bad):
             where = f"rating {bad[0]}: " if len(told) > 1 else ""
@@ -104,7 +104,7 @@ class Recommender(Model):
         with self._lock:
             learner = self._learner
             if learner is None:
-                self._check_parameters()
+                self.check()
                 learner = self.build()
             rating: float = learner.predict_one(user, item)
         return rating

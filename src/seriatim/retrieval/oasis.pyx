@@ -145,7 +145,7 @@ class OASIS(Model):
     def fit(self, X, triplets):
         """Forget all and learn these triplets."""
         with self._lock:
-            return self._become(self._fresh().partial_fit(X, triplets))
+            return self._become(self.fresh().partial_fit(X, triplets))
 
     def _ready(self, features):
         """Before the first triplet the number of features is open."""

@@ -261,7 +261,7 @@ class OMDL(Model):
             if known is None:
                 raise DataError(f"{type(self).__name__} must be told the rows first: partial_fit(X, triplets)")
             return known
-        self._check_parameters()
+        self.check()
         fresh = self.build()
         fresh.start(self._matrices(X), None if self.rank is None else int(self.rank), int(self.seed) % 2**64)
         if known is None:
@@ -282,7 +282,7 @@ class OMDL(Model):
     def fit(self, X: Any, triplets: Any) -> Self:
         """Forget all and learn these triplets."""
         with self._lock:
-            return self._become(self._fresh().partial_fit(X, triplets))
+            return self._become(self.fresh().partial_fit(X, triplets))
 
     def learn_one(self, query: int, relevant: int, irrelevant: int) -> Self:
         """Learn that the first of three rows is more like the second than like the third."""

@@ -10,7 +10,6 @@ from seriatim.core.learner cimport Learner
 from seriatim.core.loss cimport Gradient
 from seriatim.core.memory cimport resize
 from seriatim.core.row cimport Row, record
-from seriatim.core.rows cimport Rows
 from seriatim.core.table cimport Table
 from seriatim.sparse.lazy cimport BATCH, Lazy, soft
 
@@ -423,7 +422,7 @@ cdef class TaskDual(Lazy):
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
         if self.told is not None:
-            self.task = (&self.told[0])[self.learned]
+            self.task = (&self.told[0])[self.at]
         return Lazy.learn(self, x, y)
 
     cdef void end_round(self) noexcept nogil:
@@ -436,32 +435,19 @@ cdef class TaskDual(Lazy):
         """The tasks of the rows that come next, which are all of one otherwise."""
         self.told = tasks
 
-    def learn_rows(self, rows, y, out=None, start=0, delay=0):
-        try:
-            if self.told is not None and len(self.told) != len(y):
-                raise ValueError("rows and tasks differ in length")
-            Learner.learn_rows(self, rows, y, out, start, delay)
-        finally:
-            self.told, self.task = None, 0
-
-    def score_rows(self, Rows rows):
-        if self.told is None:
-            return Learner.score_rows(self, rows)
-        rows.expect_checked()
-        result = np.empty((rows.n, 1))
-        cdef double[:, ::1] out = result
-        cdef const Py_ssize_t[::1] tasks = self.told
-        cdef Row x
-        cdef Py_ssize_t i
-        if len(tasks) != rows.n:
+    cdef int begin_rows(self, Py_ssize_t n) except -1:
+        if self.told is not None and len(self.told) != n:
+            self.told = None
             raise ValueError("rows and tasks differ in length")
-        with nogil:
-            for i in range(rows.n):
-                rows.get(i, self.constant, &x)
-                self.task = tasks[i]
-                out[i, 0] = self.score(&x)
-            self.task = 0
-        return result
+        return 0
+
+    cdef void end_rows(self) noexcept:
+        self.told, self.task = None, 0
+
+    cdef double score(self, const Row* x) noexcept nogil:
+        if self.told is not None:
+            self.task = (&self.told[0])[self.at]
+        return Lazy.score(self, x)
 
     # ---- weights and state
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from seriatim.core.rows import Rows
 from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import DataError
-from seriatim.estimator import Classifier, Observer
+from seriatim.estimator import Classifier
 from seriatim.parameters import Parameter
 
 MOST_COLUMNS = 1 << 28
@@ -118,12 +119,11 @@ class Grouped(Classifier):
         self._group(learner, vocabulary).reserve(len(vocabulary))
         return vocabulary
 
-    def learn_rows(self, rows: Any, y: Any, observe: Observer | None = None, learn: Any = None) -> None:
+    def _admit(self, rows: Rows) -> None:
         if rows.names is None and self._vocabulary is None and (self._learner is None or self._learner.t == 0):
-            self._check_parameters()
+            self.check()
             known, names = self._grouping()
             if names and not any(known.columns):
                 raise DataError(
                     f"{type(self).__name__}: the groups are of names, and these examples have none; give column numbers"
                 )
-        super().learn_rows(rows, y, observe, learn)

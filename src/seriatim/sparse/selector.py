@@ -44,7 +44,7 @@ class Selector(Base):
     def transform(self, X: Any) -> Any:
         """The selected columns of X, in X's own values: sparse if X is; of a table, an array with those features."""
         self._fitted()
-        rows, columns = self._rows(X).check(), self.get_support(indices=True)
+        rows, columns = self.as_rows(X).check(), self.get_support(indices=True)
         if not is_frame(X):
             return X.tocsr()[:, columns] if hasattr(X, "tocsr") else np.asarray(X)[:, columns]
         if self._vocabulary is not None and rows.names is not None:

@@ -61,7 +61,7 @@ class MultiTask(Classifier):
     def fit(self, X: Any, y: Any, tasks: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
         """Forget all and learn from these rows, in one pass; all else is as for `partial_fit`."""
         with self._lock:
-            return self._become(self._fresh()._learn_array(X, Given(y, tasks), sample_weight))
+            return self._become(self.fresh()._learn_array(X, Given(y, tasks), sample_weight))
 
     def partial_fit(  # type: ignore[override]
         self, X: Any, y: Any, tasks: Any = None, classes: Any = None, sample_weight: Any = None
@@ -73,28 +73,28 @@ class MultiTask(Classifier):
         """
         return self._learn_array(X, Given(y, tasks), sample_weight, classes=classes)
 
-    def _targets(self, y: Any, n: int) -> Coded:
+    def as_targets(self, y: Any, n: int) -> Coded:
         given = y if isinstance(y, Given) else Given(y, None)
-        labels = super()._targets(given.y, n)
+        labels = super().as_targets(given.y, n)
         if given.tasks is None:
             return labels
-        self._check_parameters()
+        self.check()
         return Tasks(labels.labels, labels.which, self._numbers(given.tasks, n))
 
-    def _stretches(self, y: Coded) -> Iterator[tuple[int, np.ndarray, bool]]:
-        for start, targets, fresh in super()._stretches(y):
+    def _segments(self, y: Coded) -> Iterator[tuple[int, np.ndarray, bool]]:
+        for start, targets, fresh in super()._segments(y):
             if isinstance(y, Tasks):
                 self._learner.tell(y.tasks[start : start + len(targets)])
             yield start, targets, fresh
 
     def _scores(self, X: Any, tasks: Any) -> np.ndarray:
         self._fitted()
-        rows = self._rows(X).check()
+        rows = self.as_rows(X).check()
         numbers = None if tasks is None else self._numbers(tasks, rows.n)
         with self._lock:
             self._learner.tell(numbers)
             try:
-                return self.scores_of(rows)
+                return self.score_rows(rows)
             finally:
                 self._learner.tell(None)
 
@@ -123,7 +123,7 @@ class MultiTask(Classifier):
         """The example of now is of this task."""
         with self._lock:
             if type(task) is not int or task != 0:  # 0 is what a learner takes it for
-                self._check_parameters()
+                self.check()
                 task = int(self._numbers([task], 1)[0])
                 if learning:
                     self._start()

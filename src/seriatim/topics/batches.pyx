@@ -390,11 +390,6 @@ cdef class Topics(Representation):
         """Topics by place."""
         return np.arange(self.K)
 
-    def score_rows(self, Rows rows):
-        result = Representation.score_rows(self, rows)
-        self.check_memory()
-        return result
-
     def total_bound(self, Rows rows):
         """The sum of the bounds of some documents, and that of their words."""
         cdef Py_ssize_t i

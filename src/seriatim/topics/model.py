@@ -94,7 +94,7 @@ class TopicModel(Transformer):
     def perplexity(self, X: Any) -> float:
         """exp(- the sum of the bounds of these documents over the number of their words); the less, the better."""
         self._fitted()
-        rows = self._rows(X).check()
+        rows = self.as_rows(X).check()
         with self._lock:
             bound, words = self._seen().total_bound(self._own(rows, learning=False))
         return math.exp(-bound / words) if words else 1.0

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from seriatim.core.rows import Rows
 from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import DataError, ModelError, ParameterError
-from seriatim.estimator import Classifier, Estimator, Observer
-from seriatim.features import Features
+from seriatim.estimator import Classifier, Estimator
 from seriatim.parameters import Parameter
 
 LARGEST = 1e50
@@ -151,7 +151,7 @@ class Transfer(Classifier):
                 f"linear; it must be a linear model, or weights"
             )
         if isinstance(source, Estimator):  # what it weighs are scaled features
-            its, own = (Features.of(model.features).normalize for model in (source, self))
+            its, own = (model.features_.normalize for model in (source, self))
             if its is not None and its != own:
                 raise ParameterError(
                     f"{type(self).__name__}: the source has learned with normalize={its!r}, and here it is {own!r}; "
@@ -176,7 +176,7 @@ class Transfer(Classifier):
         self._begin_with(learner, vocabulary).reserve(len(vocabulary))
         return vocabulary
 
-    def _for_columns(self, names: list[str] | None) -> Transfer:
+    def for_columns(self, names: list[str] | None) -> Transfer:
         known = self._weights_of_source()
         if names is None or not (known.names or known.columns):
             return self
@@ -185,14 +185,13 @@ class Transfer(Classifier):
         weights = {column: known.names[name] for column, name in enumerate(names) if name in known.names}
         return type(self)(**{**self.get_params(), "source": (weights, known.intercept)})
 
-    def learn_rows(self, rows: Any, y: Any, observe: Observer | None = None, learn: Any = None) -> None:
+    def _admit(self, rows: Rows) -> None:
         if rows.names is None and self._vocabulary is None and (self._learner is None or self._learner.t == 0):
             known = self._weights_of_source()
             if known.names and not known.columns:
                 raise DataError(
                     f"{type(self).__name__}: the source has names, and these examples have none; give it as a vector"
                 )
-        super().learn_rows(rows, y, observe, learn)
 
     def __sklearn_clone__(self) -> Any:
         """A model with the same source, which scikit-learn would make one that has learned nothing."""
