@@ -117,7 +117,7 @@ class Round:
         assert "Traceback" not in err and "Exception" not in err, (name, times, err)
         saved = times < 3 or status == 0
         self.outcomes[f"{name}: {times or 'SIGTERM'}, status {status}"] += 1
-        self.look(name, learned=saved and "interrupted; the figures" in err)
+        self.look(name, learned=saved and "interrupted; the results" in err)
         if not self.left() <= before:  # it came while the part folder was made or removed; the next run removes it
             self.outcomes["left until the next run"] += 1
 

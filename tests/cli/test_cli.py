@@ -159,7 +159,7 @@ def test_run_saves_a_model_that_knows_the_names(good):
     good("run", "spam", "--save", "spam.model")
     shown = good("inspect", "spam.model", "-n", "57")
     assert "PA(" in shown and "4,601" in shown and "nonspam, spam" in shown
-    assert "towards spam" in shown
+    assert "for spam" in shown
     names = data.datasets()["spam"].feature_names
     heaviest = [line.split()[0] for line in shown.split("heaviest features")[1].splitlines()[1:]]
     assert set(heaviest) <= set(names) and len(heaviest) > 50
@@ -239,7 +239,7 @@ def test_train_predict_and_resume(seriatim_, good, rows):
     assert status == 0
     assert out.split() == [str(label) for label in model.predict(X).tolist()]
     wrong = int(np.sum(model.predict(X) != y))
-    assert err == f"{wrong} of 100 labels differ ({wrong / 100:.4f})\n"
+    assert err == f"{wrong} of 100 predictions are wrong ({wrong / 100:.4f})\n"
     good("train", rows, "--resume", "m", "-o", "again")
     twice = seriatim.load("again")
     assert twice.t_ == 200
@@ -264,7 +264,7 @@ def test_predict_names(seriatim_):
     status, out, err = seriatim_("predict", "m", "spam")
     assert status == 0
     assert set(out.split()) == {"spam", "nonspam"} and len(out.splitlines()) == 4601
-    assert re.fullmatch(r"[\d,]+ of 4,601 labels differ \(0\.\d{4}\)\n", err)
+    assert re.fullmatch(r"[\d,]+ of 4,601 predictions are wrong \(0\.\d{4}\)\n", err)
 
 
 def test_predict_numbers(seriatim_, numbers):
@@ -281,10 +281,10 @@ def test_predict_data_of_other_labels(seriatim_, rows, numbers, folder):
     named.write_text("".join(f"{'ab'[i % 2]} 1:{i}\n" for i in range(10)))
     assert seriatim_("train", rows, "-o", "m")[0] == 0
     status, out, err = seriatim_("predict", "m", named)
-    assert (status, len(out.splitlines()), err) == (0, 10, "10 of 10 labels differ (1.0000)\n")
+    assert (status, len(out.splitlines()), err) == (0, 10, "10 of 10 predictions are wrong (1.0000)\n")
     assert seriatim_("train", named, "-o", "m")[0] == 0
     status, out, err = seriatim_("predict", "m", rows)
-    assert (status, len(out.splitlines()), err) == (0, 100, "100 of 100 labels differ (1.0000)\n")
+    assert (status, len(out.splitlines()), err) == (0, 100, "100 of 100 predictions are wrong (1.0000)\n")
 
 
 def test_predict_output_is_whole_or_not_there(seriatim_, rows, folder):
@@ -547,7 +547,7 @@ def test_an_interrupted_run_shows_what_it_has_and_saves_it(folder):
     found = json.loads(out)
     assert list(found) == KEYS
     assert found["examples"] > 10_000
-    assert err == "seriatim: interrupted; the figures are of the examples so far\n"
+    assert err == "seriatim: interrupted; the results cover the examples so far\n"
     assert seriatim.load("m").t_ == found["examples"]
     assert len(Path("curve.csv").read_text().splitlines()) > 100
 
@@ -557,7 +557,7 @@ def test_an_interrupted_training_saves_its_model(folder):
     run.until_it_reads()
     run.interrupt()
     status, out, err = run.end()
-    assert status == 130 and err == "seriatim: interrupted; the figures are of the examples so far\n"
+    assert status == 130 and err == "seriatim: interrupted; the results cover the examples so far\n"
     learned = int(re.search(r"learned ([\d,]+) examples", out)[1].replace(",", ""))
     assert seriatim.load("m").t_ == learned > 10_000
 
@@ -582,7 +582,7 @@ def test_a_reader_that_goes_away_is_no_crash(folder, seriatim_):
     process.stdout.close()
     err = process.stderr.read().decode()
     process.stderr.close()
-    assert process.wait() != 0 or "labels differ" in err
+    assert process.wait() != 0 or "predictions are wrong" in err
     assert "Traceback" not in err
 
 
@@ -645,7 +645,7 @@ def test_a_pipe_is_predicted_as_it_comes(folder, good, rows):
             running.stdin.flush()
             assert running.stdout.readline().strip() in (b"0", b"1")  # hangs if it waits for more
         running.stdin.close()
-        assert b"of 3 labels differ" in running.stderr.read()
+        assert b"of 3 predictions are wrong" in running.stderr.read()
 
 
 def test_passes_over_a_pipe_that_has_a_name(folder, good):
@@ -666,7 +666,7 @@ def test_a_saved_model_goes_on_as_what_it_is(seriatim_, good, rows, folder):
     good("train", rows, "-o", "m")
     for options in (("-a", "perceptron"), ("-p", "C=2"), ("--bits", "18")):
         status, _, err = seriatim_("train", rows, "--resume", "m", "-o", "m", *options)
-        assert status == 2 and "its algorithm, parameters and features are there" in err
+        assert status == 2 and "its own algorithm, parameters and features" in err
 
 
 def test_a_folder_does_not_hide_a_bundled_set(good, folder):
@@ -712,13 +712,13 @@ def test_ddm_is_for_mistakes(seriatim_, folder):
     (folder / "numbers.csv").write_text("x,y\n1,0.5\n2,0.25\n")
     status, out, err = seriatim_("run", "numbers.csv", "--label", "y", "-a", "ogd-regressor", "--drift", "ddm")
     assert (status, out) == (2, "")
-    assert "--drift ddm: DDM takes mistakes, each 0 or 1, and OGDRegressor(" in err
+    assert "--drift ddm: DDM needs mistakes (0 or 1), but OGDRegressor(" in err
 
 
 def test_a_run_that_is_all_warm_up(seriatim_):
     status, out, err = seriatim_("run", "spam", "-a", "pa", "--warm-up", "5000")
     assert (status, out) == (2, "")
-    assert "spam: all 4,601 examples are warm-up; --warm-up must be less than that" in err
+    assert "spam: all 4,601 examples are warm-up; give a smaller --warm-up" in err
 
 
 @pytest.mark.parametrize(("name", "message"), [("f3", "no metric is called 'f3'"), ("rmse", "a figure of regression")])
@@ -733,7 +733,7 @@ def test_a_label_that_is_not_there_is_not_described(seriatim_, tmp_path):
     path.write_text("a,lab\n1,x\n2,y\n")
     assert seriatim_("describe", path, "--label", "lab")[0] == 0
     code, _, problem = seriatim_("describe", path, "--label", "nope")
-    assert code == 2 and "no label under 'nope'" in problem
+    assert code == 2 and "no labels in the column 'nope'" in problem
 
 
 def test_output_to_a_pipe(tmp_path):

@@ -46,9 +46,9 @@ def test_compare_prints_a_table(good):  # noqa: F811
         assert re.fullmatch(r"[\d.,]+ ± [\d.,]+ [mµ]s", cells[2])
         assert label.endswith(" ≈") == (not one.best and not one.differs)
     assert any(label.endswith(" ≈") for label in rows)
-    assert "≈ no significant difference from the best (Wilcoxon's signed ranks" in out
+    assert "≈ no significant difference from the best (Wilcoxon signed-rank test" in out
     (store,) = Path("seriatim-results").iterdir()
-    assert re.search(rf"^runs: {store} \(156 runs in \d+\.\d s; one more of each", out, re.MULTILINE)
+    assert re.search(rf"^runs: {store} \(156 runs in \d+\.\d s; with one run of each", out, re.MULTILINE)
     assert len(store.read_bytes().splitlines()) == 13 * 12
 
 
@@ -56,7 +56,7 @@ def test_a_second_call_prints_from_the_store(good):  # noqa: F811
     arguments = ("compare", "spam", "-a", "pa", "-a", "arow", "--permutations", 3, "--no-report")
     first, again = good(*arguments), good(*arguments)
     assert "(8 runs in " in first
-    assert "(all of them from there; " in again
+    assert "(all stored before; " in again
     assert table_of(first) == table_of(again)
     more = good(*arguments, "-a", "scw")
     assert "(4 runs in " in more
@@ -65,7 +65,7 @@ def test_a_second_call_prints_from_the_store(good):  # noqa: F811
 def test_too_few_permutations_have_no_marks(good):  # noqa: F811
     out = good("compare", "spam", "-a", "pa", "-a", "pa:C=0.99", "--permutations", 3, "--no-report")
     assert "≈" not in out
-    assert "too few permutations to show a significant difference; 6 could" in out
+    assert "too few permutations for a significance test; at least 6 are needed" in out
     out = good("compare", "spam", "-a", "perceptron", "-a", "arow", "--permutations", 8, "--no-report")
     assert "all others differ significantly from the best" in out
     assert "significant" not in good("compare", "spam", "-a", "pa", "--permutations", 2, "--no-report")
@@ -175,7 +175,7 @@ def test_a_report_does_not_replace_the_runs(seriatim_, options):  # noqa: F811
     command = ["compare", "spam", "-a", "pa", "--permutations", "1", "--no-regret", *options]
     status, _, err = seriatim_(*command)
     assert status == 2
-    assert "it would be written twice" in err
+    assert "would be written twice" in err
     assert not Path(options[1]).exists()  # it is found before anything is run
     assert seriatim_(*command, "--report", "report.html")[0] == 0
 
@@ -215,7 +215,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_next_call_goes_on():
     os.kill(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert re.search(r"^seriatim: interrupted; [\d,]+ of 1,212 runs are kept, and the same command goes on", err)
+    assert re.search(r"^seriatim: interrupted; [\d,]+ of 1,212 runs are stored; repeat the command", err)
     assert table_of(out)
     (store,) = results.iterdir()
     kept = len(store.read_bytes().splitlines())
@@ -231,7 +231,7 @@ def test_ctrl_c_while_the_regret_is_sought(seriatim_, monkeypatch):  # noqa: F81
     monkeypatch.setattr("seriatim.evaluate.promises.Promises.of", stopped)
     status, out, err = seriatim_("compare", "spam", "-a", "pa", "--permutations", "1")
     assert status == 130
-    assert "seriatim: interrupted; 2 of 2 runs are kept, and the same command goes on from there" in err
+    assert "seriatim: interrupted; 2 of 2 runs are stored; repeat the command to continue" in err
     assert "report:" not in out and not [*Path("seriatim-results").glob("*.html")]
 
 

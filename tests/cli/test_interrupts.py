@@ -74,7 +74,7 @@ def test_the_third_ends_at_once_and_leaves_the_old_file(more, folder):  # noqa: 
                 assert contents(folder)[folder / name] == old[name], case
             else:
                 assert contents(folder)[folder / name] != old[name], case
-                assert ("interrupted; the figures" in err) == (learning > 0), case
+                assert ("interrupted; the results" in err) == (learning > 0), case
                 assert (model.t_ < 200_000) == (learning > 0), case
                 told = [line for line in err.splitlines() if line.startswith(f"seriatim: saving {name} first")]
                 assert len(told) == saving + max(learning - 1, 0), case
@@ -88,7 +88,7 @@ def test_sigterm_and_sighup_are_like_the_first_ctrl_c(more):
     for number in (signal.SIGTERM, signal.SIGHUP):
         shutil.copy("old", "m")
         status, _, err = forked("train more.svm --resume m -o m", before=interrupted(1, 0, number))
-        assert (status, err) == (128 + number, "seriatim: interrupted; the figures are of the examples so far\n")
+        assert (status, err) == (128 + number, "seriatim: interrupted; the results cover the examples so far\n")
         assert 100 < seriatim.load("m").t_ < 200_100
         for line in ("predict m more.svm -o out", "convert more.svm out.csv", "tune more.svm --tries 4"):
             status, out, err = signal_in(line, number)
@@ -157,7 +157,7 @@ def test_while_examples_are_put_in_order_the_first_ends_at_once(more):
     ):
         old = Path(line.split()[-1]).read_bytes()
         status, _, err = forked(f"{line} --shuffle 1", before=before)
-        assert (status, err.strip()) == (130, "seriatim: interrupted; the figures are of the examples so far"), line
+        assert (status, err.strip()) == (130, "seriatim: interrupted; the results cover the examples so far"), line
         assert Path(line.split()[-1]).read_bytes() == old
 
 

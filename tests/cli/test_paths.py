@@ -70,7 +70,7 @@ def test_no_output_is_an_input_or_another_output(seriatim_, there, folder):  # n
     for name in ("d.html", "d.tuned.json", "n-figures/time.png"):
         (folder / name).write_bytes(there["d.svm"])
     before = contents(folder)
-    for lines, words in ((OVER_AN_INPUT, "one of the inputs"), (TWICE, "written twice")):
+    for lines, words in ((OVER_AN_INPUT, "is an input"), (TWICE, "written twice")):
         for line in lines:
             status, out, err = seriatim_(*line.split())
             assert (status, out) == (2, ""), line
@@ -103,11 +103,11 @@ def test_standard_output_is_not_added_to_an_input(there, folder):  # noqa: F811
     for words in ("predict m d.svm", "run d.svm", "convert d.svm - --to csv", "describe d.svm"):
         with Path("d.svm").open("ab") as out:
             status, _, err = forked(words, stdout=out.fileno())
-        assert status == 2 and "one of the inputs" in err
+        assert status == 2 and "is an input" in err
         assert_one_line(err)
     with Path("d.svm").open("rb") as given:
         status, _, err = forked("train - -o d.svm", stdin=given.fileno())
-    assert status == 2 and "one of the inputs" in err
+    assert status == 2 and "is an input" in err
     assert Path("d.svm").read_bytes() == before
 
 

@@ -133,7 +133,7 @@ def test_names_are_escaped(tmp_path, market):
 
 BAD = {
     "no such file": (("nowhere.csv",), DataError, "no such file, and no bundled market"),
-    "no strategy": (("djia", "-a", "arow"), ParameterError, "no strategy of portfolios"),
+    "no strategy": (("djia", "-a", "arow"), ParameterError, "is no portfolio strategy"),
     "unknown": (("djia", "-a", "pamrr"), ParameterError, "did you mean pamr"),
     "a parameter out of range": (("djia", "-a", "olmar:window=1"), ParameterError, "window=1"),
     "an unknown parameter": (("djia", "-a", "pamr:x=1"), ParameterError, "'x=1' is not NAME=VALUE"),

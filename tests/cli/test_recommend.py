@@ -231,11 +231,11 @@ def test_mistakes_of_users(seriatim_, table, good, folder):  # noqa: F811
     (folder / "nothing").write_text("")
     (folder / "endless").write_text("1,2,3," + 3_000_000 * "x")
     for arguments, problem in (
-        ((), "expected DATA to learn from, or a saved --model"),
-        (("--model", "m", "-p", "eta=1"), "its algorithm and parameters are there"),
+        ((), "give DATA to learn from, or a saved --model"),
+        (("--model", "m", "-p", "eta=1"), "its own algorithm and parameters"),
         (("--model", "spam.model", "--user", "1"), "does classification"),
-        (("--model", "m"), "what is asked of the model?"),
-        ((table, "-a", "pa"), "what recommends is pmf, rmf, svd-recommender"),
+        (("--model", "m"), "nothing to do with the model"),
+        ((table, "-a", "pa"), "use one of pmf, rmf, svd-recommender"),
         ((table, "-a", "pmf", "-p", "eta=-1"), "must be a number above 0"),
         ((table, "-p", "nonsense=1"), "parameter of SVDRecommender"),
         ((table, "-p", "high=4"), "expected a rating from 1 to 4"),

@@ -159,7 +159,7 @@ def test_codes_of_new_documents(seriatim_, good, news, folder):  # noqa: F811
         (("--model", "pa.model"), "no topics"),
         (("news.txt", "-p", "kappa=2"), "kappa"),
         (("bad.txt",), "line 2, column 3"),
-        (("news.csv",), "the column 'body' holds texts; --text body counts their words"),
+        (("news.csv",), "the column 'body' holds texts; give --text body to count their words"),
         (("news.csv", "--text", "nothing"), "no column 'nothing'"),
         (("empty.txt",), "no examples"),
         (("counts.svm", "--min-length", "2"), "without names"),

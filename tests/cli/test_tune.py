@@ -82,7 +82,7 @@ def test_regression(good, numbers):
 def test_like_libol_is_said_everywhere(good):
     out = good("tune", "spam", "-a", "pa", "--like-libol")
     assert "like LIBOL: 9 values on the stream itself, all 4,601 examples" in out
-    assert "chosen on these very examples, like LIBOL" in out
+    assert "the search used these same examples, as LIBOL does" in out
     assert "--skip" not in out
     assert json.loads(good("tune", "spam", "-a", "pa", "--like-libol", "--json"))["like_libol"] is True
 
@@ -94,8 +94,8 @@ def test_at_most_twenty_trials_are_shown(good):
 
 
 def test_a_word_on_the_edge_of_a_range(good):
-    edge = "is the least value tried"
-    assert f"C=0.0625 {edge}; --over C=... tries others" in good("tune", "spam", "-a", "pa")
+    edge = "is the smallest value tried"
+    assert f"C=0.0625 {edge}; try others with --over C=..." in good("tune", "spam", "-a", "pa")
     assert edge not in good("tune", "spam", "-a", "arow")
 
 
@@ -108,14 +108,14 @@ WRONG = {
     "nothing to search: no parameter": ["-a", "perceptron"],
     "nothing to search: C could be, and is given": ["-a", "pa", "-p", "C=1"],
     "there are 4,601 examples, and some must be left": ["--prefix", "5000"],
-    "2.5 is no share such as 0.2": ["--prefix", "2.5"],
-    "some is no share such as 0.2": ["--prefix", "some"],
+    "2.5: give a fraction such as 0.2": ["--prefix", "2.5"],
+    "some: give a fraction such as 0.2": ["--prefix", "some"],
     "C='x': must be a number above 0": ["--over", "C=1,x"],
     "there are no values of C": ["--over", "C="],
     "expected NAME=VALUE,VALUE,.. with a parameter of PA": ["--over", "D=1"],
-    "C is given already": ["--over", "C=1", "-p", "C=2"],
+    "C is already set": ["--over", "C=1", "-p", "C=2"],
     "LIBOL has a grid": ["--like-libol", "--search", "random"],
-    "--prefix is of no effect": ["--like-libol", "--prefix", "0.5"],
+    "--prefix has no effect": ["--like-libol", "--prefix", "0.5"],
     "no algorithm is called 'nix'": ["-a", "nix"],
 }
 
@@ -129,7 +129,7 @@ def test_errors(seriatim_, message, options):
 
 def test_what_cannot_be_gone_through_twice(seriatim_):
     status, _, err = seriatim_("tune", "sea", "--prefix", "100")
-    assert (status, "sea has no end: --limit says how much" in err) == (2, True)
+    assert (status, "sea has no end; give --limit" in err) == (2, True)
     status, _, err = seriatim_("tune", "-")
     assert (status, "standard input can be read once only" in err) == (2, True)
 
@@ -169,8 +169,8 @@ def test_live(folder):
 
 def test_algorithms_shows_what_is_tried(good):
     out = good("algorithms", "scw")
-    assert "What `seriatim tune` tries:\n  C     0.0625 0.125 0.25 0.5 1 2 4 8 16\n  eta   0.55 0.6" in out
-    assert "`seriatim tune` has nothing to try of its own." in good("algorithms", "romma")
+    assert "Values that `seriatim tune` tries:\n  C     0.0625 0.125 0.25 0.5 1 2 4 8 16\n  eta   0.55 0.6" in out
+    assert "`seriatim tune` needs --over: no values are preset." in good("algorithms", "romma")
     about = json.loads(good("algorithms", "scw", "--json"))["scw"]["parameters"]
     assert about["C"]["search"][0] == 0.0625
     assert "search" not in about["variant"]
@@ -183,4 +183,4 @@ def test_skip(seriatim_, good):
     assert (run["examples"], run["mistakes"]) == (4001, expected.mistakes)
     assert json.loads(good("run", "spam", "--skip", "600", "--passes", "2", "--json"))["examples"] == 8002
     status, _, err = seriatim_("run", "spam", "--skip", "600", "--shuffle", "3", "--passes", "2")
-    assert (status, "would come in the second" in err) == (2, True)
+    assert (status, "works for one pass only" in err) == (2, True)

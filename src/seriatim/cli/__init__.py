@@ -17,20 +17,20 @@ from seriatim.cli.screen import print_anything, say
 from seriatim.files import NO_ROOM
 
 COMMANDS = {
-    "run": "Run an algorithm over a file and judge every prediction it makes.",
-    "compare": "Run many algorithms over permutations of a file and compare them.",
-    "tune": "Find good parameters on the first examples, and judge them by the others.",
+    "run": "Run one algorithm over a file and report how well it predicts.",
+    "compare": "Compare many algorithms over random orders of a file.",
+    "tune": "Search parameters on the first examples and evaluate them on the rest.",
     "train": "Learn from a file and save the model.",
     "topics": "Learn the topics of documents and print them.",
     "predict": "Predict the labels of a file with a saved model.",
-    "recommend": "Learn from a file of ratings, and recommend items to users.",
-    "inspect": "Show what is in a saved model, its heaviest features first.",
+    "recommend": "Learn from a file of ratings and recommend items.",
+    "inspect": "Show a saved model and its features with the largest weights.",
     "algorithms": "List the algorithms and their parameters.",
-    "describe": "Show what is in a file: rows, features, labels, scales.",
-    "portfolio": "Run strategies of portfolio selection over a market and compare them.",
-    "convert": "Write data in another format.",
+    "describe": "Summarize a file: rows, features, labels, scales, warnings.",
+    "portfolio": "Run portfolio strategies over a market and compare them.",
+    "convert": "Convert data to another format.",
     "datasets": "List the bundled data sets and the generated streams.",
-    "play": "Play rock, paper, scissors against experts on your habits.",
+    "play": "Play rock, paper, scissors against a learning opponent.",
 }
 
 
@@ -51,24 +51,24 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, message="seriatim %(version)s")
 def command() -> None:
-    """Online learning: models that learn from a stream, one example after another.
+    """Online learning: models that learn from a stream, one example at a time.
 
     \b
-    seriatim compare spam                        a dozen algorithms on a bundled set, and a report
-    seriatim run spam -a pa                      one of them, passive-aggressive
-    seriatim run mail.svm -a ogd -p eta=0.1      a file, with a parameter
+    seriatim compare spam                        compare a dozen algorithms on a bundled data set
+    seriatim run spam -a pa                      run one algorithm: passive-aggressive
+    seriatim run mail.svm -a ogd -p eta=0.1      run over your file, with a parameter
     seriatim run mail.csv.gz --label spam --text subject --normalize unit
-    seriatim train mail.svm -a pa -o mail.model  learn and save
-    seriatim predict mail.model new.svm          predict with it
-    seriatim recommend u.data --user 196         learn ratings, and recommend
-    seriatim describe mail.csv                   look at the data first
+    seriatim train mail.svm -a pa -o mail.model  learn and save the model
+    seriatim predict mail.model new.svm          predict with the saved model
+    seriatim recommend u.data --user 196         learn ratings and recommend items
+    seriatim describe mail.csv                   summarize a file before learning
     """
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         click.get_current_context().color = False
 
 
 def main() -> None:
-    """Run a command; what the user can mend is one line on stderr and exit status 2."""
+    """Run a command. A user error prints one line to stderr and exits with status 2."""
     # NumPy's linear algebra keeps a thread spinning for each core; here the other cores parse.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     hold_standard_files()
@@ -95,7 +95,7 @@ def status_of(run: Callable[[], Any]) -> int:
         error.show()
         return error.exit_code
     except click.UsageError as error:
-        help_ = f" (`{error.ctx.command_path} --help` tells more)" if error.ctx else ""
+        help_ = f" (see `{error.ctx.command_path} --help`)" if error.ctx else ""
         return told(f"{' '.join(error.format_message().split())}{help_}")
     except click.Abort:
         return 130
@@ -166,7 +166,7 @@ def build_recommender(algorithm: str, parameters: tuple[str, ...]) -> Any:
     cls = catalogue.find(algorithm)
     if cls.task != "recommendation":
         there = [catalogue.command_name(one) for one in catalogue.algorithms().values() if one.task == "recommendation"]
-        raise ParameterError(f"{algorithm} does {cls.task}; what recommends is {', '.join(there)}")
+        raise ParameterError(f"{algorithm} does {cls.task}, not recommendation; use one of {', '.join(there)}")
     model = cls(**parameters_of(cls, parameters))
     model.check()
     return model
@@ -193,11 +193,10 @@ def parameters_of(cls: Any, parameters: tuple[str, ...]) -> dict[str, Any]:
 
 def algorithm_options(function: Any) -> Any:
     function = click.option(
-        "-p", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the algorithm; may be repeated."
+        "-p", "parameters", multiple=True, metavar="NAME=VALUE", help="Set a parameter of the algorithm. Repeatable."
     )(function)
-    return click.option("-a", "--algorithm", default="pa", show_default=True, help="`seriatim algorithms` lists them.")(
-        function
-    )
+    about = "The algorithm; `seriatim algorithms` lists all."
+    return click.option("-a", "--algorithm", metavar="NAME", default="pa", show_default=True, help=about)(function)
 
 
 def data_argument(function: Any) -> Any:
@@ -205,58 +204,101 @@ def data_argument(function: Any) -> Any:
 
 
 def format_options(function: Any) -> Any:
-    """How the data are written."""
+    """How the data are stored."""
     for option in (
-        click.option("--skip-bad", is_flag=True, help="Count and report bad lines instead of stopping at the first."),
-        click.option("--header/--no-header", default=None, help="Whether a table's first line names its columns."),
+        click.option(
+            "--skip-bad",
+            is_flag=True,
+            help="Skip and count lines with errors. Otherwise the first one stops the command.",
+        ),
+        click.option(
+            "--header/--no-header",
+            default=None,
+            help="The first line of a table names its columns, or does not (default: detected).",
+        ),
         click.option(
             "--format",
             type=click.Choice(["libsvm", "vw", "csv", "tsv", "jsonl", "parquet", "arrow", "text"]),
-            help="Else told from the name and the first bytes; text, a text a line, must be said.",
+            help="Input format. Detected from the file name and content, except `text` (one document per line).",
         ),
     ):
         function = option(function)
     return function
 
 
+limit_option = click.option("--limit", type=click.IntRange(1), metavar="N", help="Use only the first N examples.")
+sample_option = click.option(
+    "--sample",
+    type=click.FloatRange(0, 1, min_open=True),
+    metavar="FRACTION",
+    help="Use a random fraction of the examples, such as 0.1.",
+)
+shuffle_option = click.option(
+    "--shuffle", type=click.IntRange(0), metavar="SEED", help="Shuffle the examples, by way of temporary files on disk."
+)
+passes_option = click.option(
+    "--passes", type=click.IntRange(1), metavar="N", default=1, show_default=True, help="Read the data N times."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+
+
 def stream_options(function: Any) -> Any:
-    """How the data are gone through."""
+    """Which examples are used, and in which order."""
     for option in (
-        click.option("--delay", type=click.IntRange(0), default=0, help="Labels come so many examples late."),
-        click.option("--limit", type=click.IntRange(1), help="Read only so many examples."),
-        click.option("--skip", type=click.IntRange(0), default=0, help="Leave out the first so many that would come."),
-        click.option("--sample", type=click.FloatRange(0, 1, min_open=True), help="Take this share, by chance."),
-        click.option("--buffer", type=click.IntRange(1), help="Shuffle within stretches of so many examples only."),
-        click.option("--shuffle", type=click.IntRange(0), metavar="SEED", help="In a random order, kept on disk."),
-        click.option("--passes", type=click.IntRange(1), default=1, show_default=True, help="Go through it so often."),
+        click.option(
+            "--delay",
+            type=click.IntRange(0),
+            default=0,
+            metavar="N",
+            help="Reveal each label N examples late.",
+        ),
+        limit_option,
+        click.option("--skip", type=click.IntRange(0), default=0, metavar="N", help="Skip the first N examples."),
+        sample_option,
+        click.option(
+            "--buffer",
+            type=click.IntRange(1),
+            metavar="N",
+            help="With --shuffle: shuffle N examples at a time in memory, without using the disk.",
+        ),
+        shuffle_option,
+        passes_option,
     ):
         function = option(function)
     return format_options(function)
 
 
 FEATURES: dict[str, dict[str, Any]] = {
-    "--label": {"metavar": "COLUMN", "help": "The column of the label, by name or number; -1 is the last."},
+    "--label": {"metavar": "COLUMN", "help": "The column that holds the label: a name or a number (-1 is the last)."},
     "--drop": {
         "metavar": "COLUMN",
         "multiple": True,
-        "help": "A column to leave out, or *, all that are not texts; may be repeated.",
+        "help": "Ignore this column; '*' ignores all but the --text columns. Repeatable.",
     },
-    "--text": {"metavar": "COLUMN", "multiple": True, "help": "A column of words, which are counted."},
-    "--ngram": {"type": click.IntRange(1, 10), "help": "Count runs of up to so many words, too."},
-    "--lower/--no-lower": {"default": None, "help": "Words in lower case, as is usual, or as they are."},
-    "--token": {"metavar": "REGEX", "help": "What a word is; usually \\w+."},
-    "--missing": {"type": click.Choice(["skip", "count"]), "help": "Leave out what is missing, or make it a feature."},
-    "--cross": {"nargs": 2, "multiple": True, "metavar": "A B", "help": "Products of the features of two columns."},
-    "--bits": {"type": click.IntRange(1, 28), "help": "Hash names to 2^BITS columns instead of keeping them."},
+    "--text": {"metavar": "COLUMN", "multiple": True, "help": "Count the words of this column. Repeatable."},
+    "--ngram": {"type": click.IntRange(1, 10), "metavar": "N", "help": "Also count sequences of 2 to N words."},
+    "--lower/--no-lower": {"default": None, "help": "Convert words to lower case (the default), or do not."},
+    "--token": {"metavar": "REGEX", "help": "What counts as a word, as a regular expression (default: \\w+)."},
+    "--missing": {
+        "type": click.Choice(["skip", "count"]),
+        "help": "Missing values: `skip` them (the default), or `count` them as a feature.",
+    },
+    "--cross": {
+        "nargs": 2,
+        "multiple": True,
+        "metavar": "A B",
+        "help": "Add the products of the features of two columns. Repeatable.",
+    },
+    "--bits": {"type": click.IntRange(1, 28), "metavar": "BITS", "help": "Hash feature names to 2^BITS columns."},
     "--normalize": {
         "type": click.Choice(["standard", "max", "unit"]),
-        "help": "Scale each feature by its running mean and deviation, or maximum; or rows to length 1.",
+        "help": "Scale features by running mean and deviation, or by running maximum, or scale each row to norm 1.",
     },
 }
 
 
 def feature_options(function: Any) -> Any:
-    """What becomes of the data."""
+    """How columns become features."""
     for name, about in reversed(FEATURES.items()):
         function = click.option(name, **about)(function)
     return function
@@ -287,7 +329,7 @@ def open_stream(sources: tuple[str, ...], model: Any, **options: Any) -> Any:
 
     if options.get("skip") and options.get("shuffle") is not None:  # a stream skips first and shuffles then
         if options["passes"] > 1:
-            raise click.UsageError("--skip with --shuffle: what is left out of the first pass would come in the second")
+            raise click.UsageError("--skip with --shuffle works for one pass only; remove --passes or one of the two")
         skip, delay = options.pop("skip"), options.pop("delay")
         return data.stream(open_stream(sources, model, **options), skip=skip, delay=delay)
     source = sources[0] if len(sources) == 1 else list(sources)
@@ -296,7 +338,7 @@ def open_stream(sources: tuple[str, ...], model: Any, **options: Any) -> Any:
 
 
 class Prefix(click.ParamType):
-    """A share, or a number of examples."""
+    """A fraction, or a number of examples."""
 
     name = "prefix"
 
@@ -306,12 +348,12 @@ class Prefix(click.ParamType):
         except ValueError:
             prefix = 0
         if prefix <= 0 or (isinstance(prefix, float) and prefix >= 1):
-            self.fail(f"{value} is no share such as 0.2 and no number of examples such as 5000", param, ctx)
+            self.fail(f"{value}: give a fraction such as 0.2 or a number of examples such as 5000", param, ctx)
         return prefix
 
 
 def collisions_of(stream: Any) -> float | None:
-    """The share of hashed columns that several names have fallen on; None if none are hashed."""
+    """The fraction of hashed columns that several names share; None without hashing."""
     plan = getattr(stream, "plan", None)
     return plan.crowd.share() if plan is not None and plan.bits else None
 
@@ -325,18 +367,21 @@ def report_skipped(stream: Any) -> None:
 
 
 def report(run: Any, stream: Any) -> None:
-    """What a user should know besides the figures, on stderr. A stream without examples is an error."""
+    """Warnings to stderr. A stream without examples is an error."""
     from seriatim.errors import DataError
 
     report_skipped(stream)
     if not run.examples and not run.interrupted:
         if warmed := run.warm_up - run.judge.skip:
-            raise DataError(f"{stream.name}: all {warmed:,} examples are warm-up; --warm-up must be less than that")
+            raise DataError(f"{stream.name}: all {warmed:,} examples are warm-up; give a smaller --warm-up")
         raise DataError(f"{stream.name}: no examples")
     if diverged(run.model):
-        say("seriatim: the weights have grown beyond 1e50: it diverged; take smaller steps or values", err=True)
+        say(
+            "seriatim: the model diverged: its weights exceed 1e50; take smaller steps or --normalize",
+            err=True,
+        )
     if run.interrupted:
-        say("seriatim: interrupted; the figures are of the examples so far", err=True)
+        say("seriatim: interrupted; the results cover the examples so far", err=True)
 
 
 def diverged(model: Any) -> bool:

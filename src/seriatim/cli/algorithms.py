@@ -7,14 +7,15 @@ import json
 
 import click
 
+from seriatim.cli import json_option
 from seriatim.cli.screen import say, show_table
 
 
 @click.command("algorithms")
 @click.argument("name", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def command(name: str | None, as_json: bool) -> None:
-    """List the algorithms; with a NAME, all about one of them.
+    """List the algorithms, or describe the algorithm NAME.
 
     \b
     seriatim algorithms
@@ -28,7 +29,10 @@ def command(name: str | None, as_json: bool) -> None:
         say(f"{catalogue.command_name(cls)}: {cls.__name__}{inspect.signature(cls)}", bold=True)
         say(*(inspect.getdoc(cls) or "").splitlines())
         searched = {name: parameter.search for name, parameter in cls.parameters.items() if parameter.search}
-        say("", "What `seriatim tune` tries:" if searched else "`seriatim tune` has nothing to try of its own.")
+        say(
+            "",
+            "Values that `seriatim tune` tries:" if searched else "`seriatim tune` needs --over: no values are preset.",
+        )
         for name, values in searched.items():
             say(f"  {name:<5} {' '.join(f'{value:g}' for value in values)}")
         return

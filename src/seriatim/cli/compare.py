@@ -20,8 +20,11 @@ from seriatim.cli import (
     feature_options,
     features_of,
     format_options,
+    json_option,
+    limit_option,
     on_terminal,
     report_skipped,
+    sample_option,
 )
 from seriatim.cli.interrupts import interrupts
 from seriatim.cli.paths import Writes, paths, reads_named_in
@@ -39,26 +42,68 @@ FOLDER = "seriatim-results/"
     "algorithms",
     multiple=True,
     metavar="SPEC",
-    help="NAME or NAME:PARAMETER=VALUE,...; may be repeated. A good dozen if there is none.",
+    help="An algorithm: NAME or NAME:PARAMETER=VALUE,... Repeatable (default: about a dozen algorithms).",
 )
-@click.option("--permutations", type=click.IntRange(1), default=20, show_default=True, help="Orders to run over.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the permutations.")
-@click.option("--jobs", type=click.IntRange(1), help="Runs at the same time; as many as there are cores.")
-@click.option("--limit", type=click.IntRange(1), help="Read only so many examples.")
-@click.option("--sample", type=click.FloatRange(0, 1, min_open=True), help="Take this share, by chance.")
+@click.option(
+    "--permutations",
+    type=click.IntRange(1),
+    default=20,
+    metavar="N",
+    show_default=True,
+    help="Run over N random orders.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, metavar="N", show_default=True, help="Seed of the random orders."
+)
+@click.option(
+    "--jobs", type=click.IntRange(1), metavar="N", help="Execute N runs in parallel (default: the number of cores)."
+)
+@limit_option
+@sample_option
 @format_options
 @feature_options
-@click.option("--store", metavar="FILE", help=f"Keep the runs here; else in the folder {FOLDER}.")
-@click.option("--metric", metavar="NAME", help="Judge by auc, f1, balanced-accuracy, ...; else by mistakes, or errors.")
-@click.option("--regret/--no-regret", default=None, help="Regret and bounds on the first permutation; if quick.")
-@click.option("--tune", is_flag=True, help="First tune each algorithm, on examples that are then left out.")
-@click.option("--search", type=click.Choice(["grid", "random", "halving"]), default="grid", help="How to tune.")
-@click.option("--prefix", type=Prefix(), default="0.2", metavar="SHARE|N", help="Tune on so much.")
-@click.option("--like-libol", is_flag=True, help="Tune on the examples that are reported, as the literature does.")
-@click.option("--report", metavar="FILE", type=Writes(), help="Write the report here; else beside the runs.")
-@click.option("--no-report", is_flag=True, help="Write no report.")
-@click.option("--figures", type=click.Choice(["png", "svg"]), help="Save the figures, too, beside the report.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--store", metavar="FILE", help=f"Store the runs in this file (default: a file in {FOLDER}).")
+@click.option(
+    "--metric",
+    metavar="NAME",
+    help="Rank by this metric, such as auc, f1 or balanced-accuracy (default: mistakes or errors).",
+)
+@click.option(
+    "--regret/--no-regret",
+    default=None,
+    help="Compute regret and bounds on the first permutation (default: only when it takes seconds).",
+)
+@click.option(
+    "--tune", is_flag=True, help="First tune each algorithm on a prefix of the examples. The runs use the rest."
+)
+@click.option(
+    "--search",
+    type=click.Choice(["grid", "random", "halving"]),
+    default="grid",
+    show_default=True,
+    help="Search method of --tune.",
+)
+@click.option(
+    "--prefix",
+    type=Prefix(),
+    default="0.2",
+    show_default=True,
+    metavar="FRACTION|N",
+    help="Tune on this fraction of the examples, or on the first N.",
+)
+@click.option(
+    "--like-libol",
+    is_flag=True,
+    help="Tune on the examples that are reported, as LIBOL does. The results are optimistic.",
+)
+@click.option(
+    "--report", metavar="FILE", type=Writes(), help="Write the report to this file (default: beside the runs)."
+)
+@click.option("--no-report", is_flag=True, help="Do not write the report.")
+@click.option(
+    "--figures", type=click.Choice(["png", "svg"]), help="Also save the plots, in a folder beside the report."
+)
+@json_option
 def command(
     sources: tuple[str, ...],
     algorithms: tuple[str, ...],
@@ -78,12 +123,14 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Run many algorithms over the same permutations of DATA, and say which is best and which differ from it.
+    """Run many algorithms over the same random orders of DATA, and test which differ from the best.
 
-    Each run is judged by every prediction that it makes before it learns the answer. The table shows the mean and the
-    standard deviation over the permutations. Every run is kept, so that a comparison that was stopped goes on where it
-    was, a second one prints at once, and with another algorithm or more permutations only those are run. DATA is as for
-    `seriatim run`; labels that are not whole numbers or names are estimated, and judged by the mean absolute error.
+    Each run predicts an example, then sees its label and learns from it. The table shows the mean and the standard
+    deviation over the orders. DATA is as for `seriatim run`. If the labels are neither whole numbers nor names, the
+    task is regression, measured by the mean absolute error.
+
+    Finished runs are stored. If you repeat the command, only missing runs are executed: after an interrupt, with
+    another algorithm, or with more permutations.
 
     \b
     seriatim compare spam
@@ -133,21 +180,21 @@ def command(
         for path in written:
             say(f"{'figures' if path.endswith('/') else 'report'}: {path}")
     if comparison.interrupted:
-        done = f"{len(comparison.records):,} of {comparison.total:,} runs are kept"
-        say(f"seriatim: interrupted; {done}, and the same command goes on from there", err=True)
+        done = f"{len(comparison.records):,} of {comparison.total:,} runs are stored"
+        say(f"seriatim: interrupted; {done}; repeat the command to continue", err=True)
         sys.exit(130)
 
 
 def check_options(tune: bool, like_libol: bool, no_report: bool, report: str | None, figures: str | None) -> None:
-    """Refuse what would be of no effect."""
+    """Refuse options that have no effect or exclude each other."""
     for name in ("search", "prefix"):
         if chosen(name) and not tune:
-            why = "--like-libol has its own" if like_libol else "which is not asked for"
-            raise click.UsageError(f"--{name} says how to --tune, {why}")
+            instead = "--tune instead of --like-libol" if like_libol else "--tune"
+            raise click.UsageError(f"--{name} has no effect without --tune; give {instead}")
     if tune and like_libol:
-        raise click.UsageError("--tune and --like-libol: take one of them")
+        raise click.UsageError("--tune and --like-libol exclude each other; remove one")
     if no_report and (report or figures):
-        raise click.UsageError("--no-report and a report or figures: take one of them")
+        raise click.UsageError("--no-report excludes --report and --figures; remove one")
 
 
 def check_places(store: str, report: str | None, figures: str | None, tune: bool) -> None:
@@ -189,7 +236,7 @@ def write_report(comparison: Any, path: str | None, figures: str | None) -> list
     about = comparison.as_dict()
     place = Path(path) if path else comparison.store.with_suffix(".html")
     if place.resolve() == comparison.store.resolve():
-        raise click.UsageError(f"{place} holds the runs; --report says where else to write the report")
+        raise click.UsageError(f"{place} holds the runs; give --report another file")
     report.write(about, place)
     written = [str(place)]
     if figures:
@@ -265,15 +312,16 @@ def show(comparison: Any, seconds: float) -> None:
         if comparison.tuning:
             say(f"tuned: {comparison.tuning}")
         if examples.labels is not None and len(examples.labels) == 1:
-            say(f"only one label, {next(iter(examples.labels))}: there is nothing to tell apart")
+            label = next(iter(examples.labels))
+            say(f"all examples have the label {label}: nothing to learn. Is the file sorted? Use more of it")
         screen = console(None if on_terminal(sys.stdout) else 160)
         table = report.table(about, width=screen.width)
         table.caption = None
         screen.print(table)
         for line in (*explanation(about["algorithms"]), *no_regret(comparison)):
             say(line)
-    done = f"{comparison.ran:,} runs in {seconds:.1f} s" if comparison.ran else "all of them from there"
-    say(f"runs: {comparison.store} ({done}; one more of each algorithm in the order of the file)")
+    done = f"{comparison.ran:,} runs in {seconds:.1f} s" if comparison.ran else "all stored before"
+    say(f"runs: {comparison.store} ({done}; with one run of each algorithm in file order)")
 
 
 def no_regret(comparison: Any) -> list[str]:
@@ -289,8 +337,8 @@ def explanation(algorithms: list[dict[str, Any]]) -> list[str]:
     tested = [one for one in algorithms if one["p"] is not None]
     if not tested:
         few = fewest_pairs(len(algorithms) - 1)
-        return [f"too few permutations to show a significant difference; {few} could"]
-    method = f"Wilcoxon's signed ranks over the permutations, Holm's correction, p >= {LEVEL}"
+        return [f"too few permutations for a significance test; at least {few} are needed"]
+    method = f"Wilcoxon signed-rank test over the permutations, Holm correction, p >= {LEVEL}"
     if all(one["differs"] for one in tested):
         return [f"all others differ significantly from the best ({method.replace('>=', '<')})"]
     return [f"≈ no significant difference from the best ({method})"]

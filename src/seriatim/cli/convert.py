@@ -19,23 +19,26 @@ from seriatim.cli.screen import say
 @click.option(
     "--to",
     type=click.Choice(["libsvm", "vw", "csv", "tsv", "jsonl", "parquet", "arrow"]),
-    help="The format of OUT; else told from its name.",
+    help="The format of OUT (default: from its name).",
 )
-@click.option("--limit", type=click.IntRange(1), help="Write only so many records.")
-@click.option("--names", type=Writes(), help="Write the names of LIBSVM's columns here, one a line.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Write only the first N records.")
+@click.option(
+    "--names", type=Writes(), help="For LIBSVM: write the feature names to this file, one per line, in column order."
+)
 @format_options
 @feature_options
 def command(
     sources: tuple[str, ...], output: str, to: str | None, limit: int | None, names: str | None, **options: Any
 ) -> None:
-    """Write what is in IN, one file or several, to OUT in another format.
+    """Convert one or more files IN to another format, and write OUT.
 
-    The name of OUT tells the format, and by .gz, .zst, .bz2 or .xz how it is packed; - is standard output. OUT is
-    written whole or not at all.
+    The name of OUT gives its format. The endings .gz, .zst, .bz2 and .xz compress it; - is standard output. OUT is
+    written completely or not at all.
 
-    Between CSV, TSV, JSON lines, Parquet and Arrow cells are kept as they are. To LIBSVM and Vowpal Wabbit's text go
-    labels and features, made of the data as the options say: names are numbered in LIBSVM, from 1 in the order in which
-    they are met, unless they are whole numbers. From these formats come a column "label" and one for each feature.
+    Conversions between CSV, TSV, JSON lines, Parquet and Arrow keep the cells as they are. LIBSVM and Vowpal Wabbit
+    files hold labels and features; the options say how columns become features. LIBSVM numbers the features from 1 as
+    they appear, unless their names are whole numbers. A table made from these formats has a column "label" and one
+    column per feature.
 
     \b
     seriatim convert mail.csv mail.parquet
@@ -56,12 +59,12 @@ def command(
     report_skipped(done.source)
     if done.numbered and names is None:
         say(
-            f"seriatim: {len(done.columns):,} features, numbered from 1 in the order in which their names are met; "
-            f"--names FILE writes them",
+            f"seriatim: {len(done.columns):,} features, numbered from 1 in order of appearance; "
+            f"--names FILE writes their names",
             err=True,
         )
     if done.target in ("csv", "tsv") and done.source.named and any(map(is_number, done.columns)):
-        say("seriatim: some columns are called by numbers; to read the table again say --header", err=True)
+        say("seriatim: some column names are numbers; give --header to read this table", err=True)
 
 
 class Progress:

@@ -7,11 +7,12 @@ from dataclasses import asdict
 
 import click
 
+from seriatim.cli import json_option
 from seriatim.cli.screen import say
 
 
 @click.command("datasets")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def command(as_json: bool) -> None:
     """List the bundled data sets and the generated streams.
 
@@ -29,7 +30,7 @@ def command(as_json: bool) -> None:
     for name, about in datasets().items():
         say(f"{name:<8}", bold=True, nl=False)
         say(f"{about.rows:,} x {len(about.feature_names)}, {len(about.labels)} labels: {about.summary}")
-    say("", "Generated without end, so that --limit is of use; with options as in sea:seed=7,noise=0.2:")
+    say("", "Generated streams. They are endless: give --limit. Set options as in sea:seed=7,noise=0.2:")
     for name, stream in drift.STREAMS.items():
         options = ", ".join(option for option in signature(stream).parameters if option != "block")
         say(f"{name:<12}", bold=True, nl=False)

@@ -14,7 +14,10 @@ from seriatim.cli import (
     feature_options,
     features_of,
     format_options,
+    json_option,
+    limit_option,
     report_skipped,
+    sample_option,
 )
 from seriatim.cli.live import Live
 from seriatim.cli.screen import say
@@ -23,17 +26,17 @@ from seriatim.errors import DataError
 
 @click.command("describe")
 @data_argument
-@click.option("--limit", type=click.IntRange(1), help="Read only so many examples.")
-@click.option("--sample", type=click.FloatRange(0, 1, min_open=True), help="Take this share, by chance.")
+@limit_option
+@sample_option
 @format_options
 @feature_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def command(sources: tuple[str, ...], as_json: bool, **options: Any) -> None:
-    """Show what is in DATA before anything learns from it: rows, features, labels, scales, and what may go wrong.
+    """Summarize DATA: rows, features, labels, scales, and warnings.
 
-    A value of 0 counts as none. Duplicates are rows with the features and the label of an earlier row; contradictions
-    have the features of an earlier row and a label that none of those had. They are counted exactly up to 10 million
-    different rows, in 160 MB at most, and beyond that estimated from a sample.
+    Zeros count as absent. A duplicate has the same features and label as an earlier row. A contradiction has the
+    same features as an earlier row, but a new label. Both counts are exact up to 10 million distinct rows (160 MB);
+    beyond that they are estimated from a sample.
 
     \b
     seriatim describe spam
@@ -49,7 +52,7 @@ def command(sources: tuple[str, ...], as_json: bool, **options: Any) -> None:
     with Progress(stream) as progress:
         about = describe(stream, watch=progress)
     if features is not None and features.label is not None and not (about.labels or about.targets):
-        raise DataError(f"{stream.name}: no label under {features.label!r}")
+        raise DataError(f"{stream.name}: no labels in the column {features.label!r}")
     report_skipped(stream)
     collisions = collisions_of(stream)
     if as_json:
@@ -57,7 +60,7 @@ def command(sources: tuple[str, ...], as_json: bool, **options: Any) -> None:
     else:
         show(about, collisions)
     if about.interrupted:
-        say("seriatim: interrupted; the figures are of the examples so far", err=True)
+        say("seriatim: interrupted; the results cover the examples so far", err=True)
         sys.exit(130)
 
 
@@ -82,7 +85,7 @@ def show(about: Any, collisions: float | None) -> None:
         if about.different_labels > len(rows):
             say(f"    and {about.different_labels - len(rows):,} more")
     if about.heaviest:
-        say("", "  heaviest features, where they are not 0", bold=True)
+        say("", "  most frequent features, without their zeros", bold=True)
         rows = [["", "rows", "share", "min", "mean", "max", "deviation"]]
         for one in about.heaviest:
             values = [f"{one[name]:.5g}" for name in rows[0][3:]]
@@ -99,8 +102,8 @@ def figures(about: Any, collisions: float | None) -> list[tuple[str, str, str]]:
     row, values, targets = about.per_row, about.values, about.targets
     about_ = "" if about.exact else "about "
     shown = [
-        ("rows", f"{about.rows:,}", f"{about.empty_rows:,} of them without any feature" if about.empty_rows else ""),
-        ("features", f"{about.features:,}", f"{about.used:,} of them used" if about.used < about.features else ""),
+        ("rows", f"{about.rows:,}", f"{about.empty_rows:,} without any feature" if about.empty_rows else ""),
+        ("features", f"{about.features:,}", f"{about.used:,} used" if about.used < about.features else ""),
         ("non-zeros", f"{about.nonzeros:,}", f"{percent(about.density)} of rows times features"),
         ("per row", f"{row['mean']:,.1f}", f"from {row['min']:,} to {row['max']:,}"),
     ]
@@ -111,16 +114,16 @@ def figures(about: Any, collisions: float | None) -> list[tuple[str, str, str]]:
         spread = f"from {targets['min']:.6g} to {targets['max']:.6g}, deviation {targets['deviation']:.6g}"
         shown.append(("mean target", f"{targets['mean']:.6g}", spread))
     elif about.different_labels is None:
-        shown.append(("labels", "many", "more than are counted"))
+        shown.append(("labels", "many", "too many to count"))
     if about.unlabelled:
         shown.append(("unlabelled", f"{about.unlabelled:,}", f"{percent(about.unlabelled / about.rows)} of the rows"))
     for name, count, what in (
-        ("duplicates", about.duplicates, "have the features and the label of an earlier row"),
-        ("contradictions", about.contradictions, "have the features of an earlier row, and another label"),
+        ("duplicates", about.duplicates, "repeat the features and the label of an earlier row"),
+        ("contradictions", about.contradictions, "repeat the features of an earlier row with another label"),
     ):
         shown.append((name, f"{about_}{count:,}", f"{percent(count / max(about.rows, 1))} {what}"))
     if collisions is not None:
-        shown.append(("collisions", percent(collisions), "of the columns in use have several names"))
+        shown.append(("collisions", percent(collisions), "of the used columns are shared by several names"))
     return shown
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
+from seriatim.cli import json_option
 from seriatim.cli.paths import Reads
 from seriatim.cli.screen import say
 from seriatim.cli.topics import topic_lines, topics_of
@@ -17,11 +18,17 @@ from seriatim.core.text import printable
 @click.command("inspect")
 @click.argument("model_file", metavar="MODEL", type=Reads())
 @click.option(
-    "-n", "--features", default=10, show_default=True, type=click.IntRange(1), help="Heaviest features to show."
+    "-n",
+    "--features",
+    default=10,
+    show_default=True,
+    type=click.IntRange(1),
+    metavar="N",
+    help="Show the N features with the largest weights.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def command(model_file: str, features: int, as_json: bool) -> None:
-    """Show what is in a saved model, its heaviest features first.
+    """Show a saved model: its size, its labels, and the features with the largest weights.
 
     \b
     seriatim inspect spam.model
@@ -52,7 +59,7 @@ def command(model_file: str, features: int, as_json: bool) -> None:
             say(f"    {line}")
     titles = {label: f" of {label}" for label in about["weights"]}
     if len(titles) == 1:
-        titles = {label: label and f" towards {label} (away from it where negative)" for label in titles}
+        titles = {label: label and f" for {label} (negative weights: against it)" for label in titles}
     for label, weights in about["weights"].items():
         say("", f"  heaviest features{titles[label]}", bold=True)
         shown_weights = [(printable(name), weight) for name, weight in weights]

@@ -67,7 +67,7 @@ class Interrupts:
             raise KeyboardInterrupt
         if self.saves is not None and (self.count > 1 or self.stop is None):
             more = "once more" if self.count == MOST - 1 else "twice more"
-            self.tell(f"seriatim: saving {self.saves} first; Ctrl-C {more} ends at once and leaves the old file\n")
+            self.tell(f"seriatim: saving {self.saves} first; press Ctrl-C {more} to quit now and keep the old file\n")
 
     def end_at_once(self) -> NoReturn:
         """End the process. An exception could be caught on its way, and the file saved after all."""

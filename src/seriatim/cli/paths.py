@@ -15,7 +15,7 @@ import click
 from seriatim.errors import ModelError
 from seriatim.files import expect_folder, expect_writable, identity
 
-CHOOSE = "would be written over; choose another name"
+CHOOSE = "would be overwritten; choose another name"
 
 
 class Paths:
@@ -33,7 +33,7 @@ class Paths:
         if known is None or not (path == "-" or Path(path).exists()):  # a device, or the name of a bundled set
             return
         if known == self.printed:
-            raise click.UsageError(f"standard output goes to {path}: it is one of the inputs, and {CHOOSE}")
+            raise click.UsageError(f"standard output goes to {path}, which is an input and {CHOOSE}")
         self.inputs[known] = goes_on and self.inputs.get(known, True)
         self.expect_apart(known, path)
 
@@ -48,7 +48,7 @@ class Paths:
             return
         if known in self.outputs:
             ways = f", by {self.outputs[known]} and {option}" if option else ""
-            raise click.UsageError(f"{path}: it would be written twice{ways}; choose another name")
+            raise click.UsageError(f"{path} would be written twice{ways}; choose another name")
         self.outputs[known] = option
         self.expect_apart(known, path)
 
@@ -57,12 +57,12 @@ class Paths:
         try:
             expect_folder(folder)
         except OSError as error:
-            raise click.UsageError(f"{folder}: no files can be written there: {error.strerror or error}") from None
+            raise click.UsageError(f"{folder}: cannot write files there: {error.strerror or error}") from None
 
     def expect_apart(self, known: tuple[object, ...], path: str | os.PathLike[str]) -> None:
         """No output is an input."""
         if known in self.outputs and not self.inputs.get(known, True):
-            raise click.UsageError(f"{path}: it is one of the inputs, and {CHOOSE}")
+            raise click.UsageError(f"{path} is an input and {CHOOSE}")
 
 
 def paths() -> Paths:
@@ -116,7 +116,7 @@ class Writes(click.ParamType):
 def expect_printing() -> None:
     """What a command is asked for goes to standard output."""
     if sys.stdout is None:
-        raise click.UsageError("standard output is closed: there is nowhere to write to")
+        raise click.UsageError("standard output is closed; give -o FILE")
 
 
 def reads_named_in(texts: Iterable[str]) -> None:

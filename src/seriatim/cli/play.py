@@ -12,16 +12,19 @@ from seriatim.cli.screen import say
 
 
 @click.command("play")
-@click.option("--seed", type=click.IntRange(0), metavar="N", help="Of my draws; else a new game each time.")
-@click.option("--rounds", type=click.IntRange(1), metavar="N", help="Stop after so many.")
-@click.option("--explain", is_flag=True, help="Say after each round which habit I played against.")
+@click.option(
+    "--seed", type=click.IntRange(0), metavar="N", help="Seed of my random choices (default: a new game each time)."
+)
+@click.option("--rounds", type=click.IntRange(1), metavar="N", help="Stop after N rounds.")
+@click.option("--explain", is_flag=True, help="After each round, show the habit that I expected.")
 def command(seed: int | None, rounds: int | None, explain: bool) -> None:
-    """Play rock, paper, scissors against experts on your habits, weighed by Hedge.
+    """Play rock, paper, scissors against Hedge, which learns from your moves.
 
-    Type r, p or s, or the whole word; q or the end of the input ends the game. I settle my move before I see yours.
-    Each expert believes in one habit: that you repeat yourself, that you stay with what won, that you follow a pattern
-    of your last moves. One expert has no belief and plays at random. In the end I say who is ahead, whether that could
-    be luck, and my regret: how much more I lost than the best of my experts would have, alone.
+    Type r, p or s, or the whole word. q or the end of the input ends the game. I choose my move before I see yours.
+
+    I follow several experts. Each expects one habit: that you repeat your move, that you stay with a move that won, or
+    that you follow a pattern. One expert plays at random. At the end I show who is ahead, whether that could be luck,
+    and my regret: my loss minus the loss of my best expert.
 
     \b
     seriatim play
@@ -46,7 +49,7 @@ def command(seed: int | None, rounds: int | None, explain: bool) -> None:
             break
         if line not in words:
             if line:
-                say(f"  {line[:20]!r} is no move: r, p, s, or q to quit")
+                say(f"  {line[:20]!r} is no move; type r, p, s, or q to quit")
             continue
         theirs = words[line]
         habit = opponent.names[opponent.choice or 0]
@@ -84,14 +87,14 @@ def summary(opponent: Any) -> list[str]:
     ahead = "nobody is ahead" if won == lost else f"{'I am' if won > lost else 'you are'} ahead by {lead}"
     chance = chance_of_lead(won, lost)
     share = f"{chance:.0%}" if chance >= 0.01 else f"{chance:.1%}" if chance >= 0.001 else "less than 0.1%"
-    luck = "" if won == lost else f"; of two who toss coins one would be so far ahead in {share} of such games"
+    luck = "" if won == lost else f"; two players who toss coins are this far apart in {share} of games"
     hedge = opponent.hedge
     best = float(hedge.losses_.min())
     return [
         "",
         f"{count(rounds, 'round')}: you won {lost}, I won {won}, {count(opponent.tied, 'tie')}: {ahead}{luck}",
-        f"a defeat costs 1, a tie 1/2: my rounds cost {opponent.paid:g}, by my weights {hedge.loss_:.1f} on average",
-        f"my best expert would have paid {best:g}, who expected: {opponent.best}",
-        f"my regret is {hedge.regret_:.1f}; whatever you do, it is at most {hedge.bound_:.1f} after "
+        f"a defeat costs 1, a tie 1/2: I lost {opponent.paid:g} ({hedge.loss_:.1f} expected under my weights)",
+        f"my best expert would have lost {best:g}; it expected: {opponent.best}",
+        f"my regret is {hedge.regret_:.1f}; against any player it is at most {hedge.bound_:.1f} after "
         f"{count(rounds, 'round')}",
     ]

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from seriatim.cli import on_terminal
+from seriatim.cli import json_option, on_terminal
 from seriatim.cli.interrupts import interrupts
 from seriatim.cli.paths import Data, Writes, reads_named_in
 from seriatim.cli.screen import console, say
@@ -52,18 +52,24 @@ STRATEGIES = (
     "strategies",
     multiple=True,
     metavar="SPEC",
-    help="NAME or NAME:PARAMETER=VALUE,...; may be repeated. All strategies if there is none.",
+    help="A strategy: NAME or NAME:PARAMETER=VALUE,... Repeatable (default: all strategies).",
 )
 @click.option(
-    "--cost", type=click.FloatRange(0, 1, max_open=True), default=0.0, help="Share of what is traded that is paid."
+    "--cost",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.0,
+    metavar="RATE",
+    help="Transaction cost as a fraction of the traded amount, such as 0.001.",
 )
 @click.option("--prices", "kind", flag_value="prices", help="The numbers are prices.")
 @click.option(
-    "--relatives", "kind", flag_value="relatives", help="The numbers are price relatives, close/close before."
+    "--relatives", "kind", flag_value="relatives", help="The numbers are price relatives: price / previous price."
 )
-@click.option("--limit", type=click.IntRange(1), help="Only so many of the first days.")
-@click.option("--report", metavar="FILE", type=Writes(), help="Write a page with the curves of wealth.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Use only the first N days.")
+@click.option(
+    "--report", metavar="FILE", type=Writes(), help="Write an HTML report with the wealth curves to this file."
+)
+@json_option
 def command(
     market: str,
     strategies: tuple[str, ...],
@@ -73,13 +79,15 @@ def command(
     report: str | None,
     as_json: bool,
 ) -> None:
-    """Run strategies over MARKET day by day, and compare what they make of 1.
+    """Run portfolio strategies over MARKET day by day, and compare their final wealth from a start of 1.
 
-    MARKET is a table with a row a day and a column an asset, CSV or Parquet, or the name of a bundled market: djia,
-    nyse. Whether it has prices or price relatives is told from the numbers unless it is said. Columns without numbers,
-    such as dates, are left out, and so is a first one that counts the days; a missing number is a day without trade,
-    and an asset that has none until the end is cash. The market that strategies are tested against is all assets in
-    equal parts, bought once and held. Best-stock and bcrp know all days beforehand.
+    MARKET is a CSV or Parquet table with one row per day and one column per asset, or a bundled market: djia or nyse.
+    The command detects whether the numbers are prices or price relatives, unless --prices or --relatives is given.
+    It ignores columns without numbers, such as dates, and a first column that counts the days. On a day with a missing
+    number the asset is not traded. An asset without numbers from some day on counts as cash.
+
+    The benchmark of the significance test is the market: all assets in equal parts, bought once and held.
+    The strategies best-stock and bcrp know all days in advance.
 
     \b
     seriatim portfolio djia
@@ -112,7 +120,7 @@ def command(
         if report and not interrupted:
             say(f"report: {report}")
     if interrupted:
-        say(f"seriatim: interrupted; {len(runs)} of {len(chosen)} strategies had been run", err=True)
+        say(f"seriatim: interrupted; {len(runs)} of {len(chosen)} strategies were run", err=True)
         sys.exit(130)
 
 
@@ -123,11 +131,11 @@ def opened(market: str, kind: str | None, limit: int | None) -> tuple[Any, list[
 
     if market in markets.MARKETS and not Path(market).is_file():
         if kind == "prices":
-            raise click.UsageError(f"{market} is bundled as price relatives")
+            raise click.UsageError(f"{market} is bundled as price relatives; remove --prices")
         return markets.load(market)[:limit], None, market, "relatives"
     if not Path(market).is_file():
         bundled = ", ".join(markets.MARKETS)
-        raise DataError(f"{market}: no such file, and no bundled market; those are {bundled}")
+        raise DataError(f"{market}: no such file, and no bundled market of that name; bundled are {bundled}")
     X, names = markets.read(market)
     kind = kind or told(X, names)
     if kind == "prices":
@@ -144,7 +152,7 @@ def told(X: Any, names: list[str] | None) -> str:
 
     markets.surveyed(X, names, "a price, or a relative,")
     if X.size < markets.FEW or len(X) < 2:
-        raise click.UsageError("too few numbers to tell prices from price relatives; say --prices or --relatives")
+        raise click.UsageError("too few numbers to tell prices from price relatives; give --prices or --relatives")
     try:
         markets.relatives_of(X)
     except DataError:
@@ -161,7 +169,9 @@ def one_of(text: str) -> tuple[str, Any]:
 
     cls, values = parsed(text, catalogue.find)
     if not issubclass(cls, Strategy):
-        raise ParameterError(f"{catalogue.command_name(cls)} is for {cls.task}, no strategy of portfolios")
+        raise ParameterError(
+            f"{catalogue.command_name(cls)} does {cls.task} and is no portfolio strategy; see `seriatim algorithms`"
+        )
     strategy = cls(**values)
     strategy.check()
     special = " ".join(f"{name}={cls.parameters[name].shown(v).strip(chr(39))}" for name, v in values.items())
@@ -223,9 +233,9 @@ def show(result: dict[str, Any], seconds: float) -> None:
     say(f"{result['title']}: {said}", bold=True)
     screen = console(None if on_terminal(sys.stdout) else 160)
     screen.print(markets.table(result, screen.width))
-    say("p: chance of such a daily return beyond the market's, without any advantage (Student's test, one-sided)")
+    say("p: one-sided t-test; null hypothesis: the mean daily return is not above that of the market")
     if any(one["hindsight"] for one in result["strategies"]):
-        say("best-stock and bcrp knew all days beforehand")
+        say("best-stock and bcrp knew all days in advance")
     say(f"{len(result['strategies'])} strategies in {seconds:.1f} s")
 
 

@@ -19,15 +19,20 @@ from seriatim.files import whole_file
 @click.argument("model_file", metavar="MODEL", type=Reads())
 @data_argument
 @format_options
-@click.option("-o", "--output", type=Writes(), help="Instead of standard output.")
-@click.option("--scores", is_flag=True, help="Print the score, or one score a label, instead of the label.")
+@click.option("-o", "--output", type=Writes(), help="Write the predictions to this file instead of standard output.")
+@click.option(
+    "--scores",
+    is_flag=True,
+    help="Print scores instead of labels: one per example, or one per label if there are more than two.",
+)
 def command(model_file: str, sources: tuple[str, ...], output: str | None, scores: bool, **options: Any) -> None:
-    """Predict the label of each example of DATA with a saved model, one line each.
+    """Predict the label of each example of DATA with a saved model: one line per example.
 
-    The share of labels that differ from those in DATA, if it has any, goes to standard error. A bad line that is
-    skipped has no line in the output. A label that has line breaks, or begins with a quote, is written as a JSON
-    string. A file gets labels in UTF-8, and a terminal escapes in place of control characters. Of a model that learned
-    without labels a line is what the example becomes, or its loss if --scores are asked for.
+    If DATA has labels, the fraction of wrong predictions goes to standard error. Lines skipped by --skip-bad have no
+    line in the output. A model that learned without labels prints the transformed row, or its loss with --scores.
+
+    Labels are written in UTF-8. A label with line breaks, or one that begins with a quote, is written as a JSON
+    string. A terminal shows escapes instead of control characters.
 
     \b
     seriatim predict spam.model new.svm > labels.txt
@@ -71,7 +76,7 @@ def predict(model: Any, stream: Any, scores: bool, file: TextIO) -> str:
     if not model.labelled:
         return f"{examples:,} examples, mean loss {total / max(examples, 1):.6g}"
     if not labelled:
-        return f"{examples:,} examples, none of them with a label to compare with"
+        return f"{examples:,} examples without labels: nothing to compare with"
     if model.task == "classification":
-        return f"{wrong:,} of {labelled:,} labels differ ({wrong / labelled:.4f})"
+        return f"{wrong:,} of {labelled:,} predictions are wrong ({wrong / labelled:.4f})"
     return f"root mean squared error {(squared / labelled) ** 0.5:.6g} over {labelled:,} examples"

@@ -10,7 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from seriatim.cli import build_recommender, report
+from seriatim.cli import build_recommender, json_option, passes_option, report, shuffle_option
 from seriatim.cli.interrupts import interrupts
 from seriatim.cli.paths import Data, Reads, Writes, save_model
 from seriatim.cli.screen import say
@@ -19,24 +19,41 @@ from seriatim.core.text import printable
 
 @click.command("recommend")
 @click.argument("sources", metavar="[DATA]...", nargs=-1, type=Data())
-@click.option("-a", "--algorithm", default="svd-recommender", show_default=True, help="svd-recommender, pmf or rmf.")
 @click.option(
-    "-p", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter of the algorithm; may be repeated."
+    "-a",
+    "--algorithm",
+    metavar="NAME",
+    default="svd-recommender",
+    show_default=True,
+    help="The algorithm: svd-recommender, pmf or rmf.",
 )
-@click.option("--user", "users", multiple=True, metavar="USER", help="Recommend items to this user; may be repeated.")
-@click.option("--item", "items", multiple=True, metavar="ITEM", help="Show the items nearest to this; may be repeated.")
-@click.option("-n", "count", default=10, show_default=True, type=click.IntRange(1), help="How many items to show.")
-@click.option("--titles", metavar="FILE", type=Reads(), help="What the items are called: a table of items and titles.")
-@click.option("--model", "model_file", type=Reads(goes_on=True), help="Ask a saved model, or go on with it.")
-@click.option("--save", type=Writes(), help="Save the model at the end.")
-@click.option("--columns", metavar="U,I,R", help="Those of the user, the item and the rating, by name or number.")
-@click.option("--header/--no-header", default=None, help="Whether the first line names the columns.")
-@click.option("--passes", type=click.IntRange(1), default=1, show_default=True, help="Go through it so often.")
-@click.option("--shuffle", type=click.IntRange(0), metavar="SEED", help="In a random order, kept on disk.")
-@click.option("--limit", type=click.IntRange(1), help="Read only so many ratings.")
-@click.option("--skip-bad", is_flag=True, help="Count and report bad lines instead of stopping at the first.")
-@click.option("--metric", "metrics", multiple=True, metavar="NAME", help="One more figure: ndcg:K, r2.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option(
+    "-p", "parameters", multiple=True, metavar="NAME=VALUE", help="Set a parameter of the algorithm. Repeatable."
+)
+@click.option("--user", "users", multiple=True, metavar="USER", help="Recommend items to this user. Repeatable.")
+@click.option(
+    "--item", "items", multiple=True, metavar="ITEM", help="Show the items most similar to this one. Repeatable."
+)
+@click.option("-n", "count", default=10, show_default=True, type=click.IntRange(1), metavar="N", help="Show N items.")
+@click.option("--titles", metavar="FILE", type=Reads(), help="Read the titles of the items from this table.")
+@click.option(
+    "--model", "model_file", type=Reads(goes_on=True), help="Use this saved model; with DATA, continue training it."
+)
+@click.option("--save", type=Writes(), help="Save the model to this file at the end.")
+@click.option("--columns", metavar="U,I,R", help="The columns of the user, the item and the rating, by name or number.")
+@click.option(
+    "--header/--no-header", default=None, help="The first line names the columns, or does not (default: detected)."
+)
+@passes_option
+@shuffle_option
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Use only the first N ratings.")
+@click.option(
+    "--skip-bad", is_flag=True, help="Skip and count lines with errors. Otherwise the first one stops the command."
+)
+@click.option(
+    "--metric", "metrics", multiple=True, metavar="NAME", help="Also report this metric: ndcg:K or r2. Repeatable."
+)
+@json_option
 def command(
     sources: tuple[str, ...],
     algorithm: str,
@@ -52,11 +69,13 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Learn the ratings of DATA, judging the prediction of each before it is told, and recommend items.
+    """Learn the ratings in DATA one at a time, and recommend items.
 
-    DATA is a file or several with a user, an item and a rating in each line: CSV or TSV, with names of columns or
-    without, or with :: between them as in MovieLens; plain or packed by gzip, zstd, bzip2 or xz; - for standard input.
-    A model that was saved can be asked without DATA.
+    The model predicts each rating, then sees it and learns from it. The command reports the error of all predictions.
+
+    DATA is one or more files with a user, an item and a rating per line, or - for standard input. The columns may be
+    separated by commas, tabs or ::, as in MovieLens, and the first line may name them. Files may be compressed with
+    gzip, zstd, bzip2 or xz. A saved model can recommend without DATA.
 
     \b
     seriatim recommend u.data --user 196 --titles u.item
@@ -71,11 +90,11 @@ def command(
 
     source_of = click.get_current_context().get_parameter_source
     if model_file and (parameters or source_of("algorithm") is ParameterSource.COMMANDLINE):
-        raise click.UsageError("--model is a saved model: its algorithm and parameters are there")
+        raise click.UsageError("--model is a saved model with its own algorithm and parameters; remove -a and -p")
     if not sources and not model_file:
-        raise click.UsageError("expected DATA to learn from, or a saved --model")
+        raise click.UsageError("give DATA to learn from, or a saved --model")
     if not (sources or users or items or save):
-        raise click.UsageError("what is asked of the model? Give --user or --item, or DATA to go on with")
+        raise click.UsageError("nothing to do with the model; give --user or --item, or DATA to learn from")
     model: Any = load(model_file) if model_file else build_recommender(algorithm, parameters)
     if model.task != "recommendation":
         raise ModelError(f"{model_file}: {model!r} does {model.task}: use `seriatim predict`")

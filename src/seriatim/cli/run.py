@@ -16,6 +16,7 @@ from seriatim.cli import (
     data_argument,
     feature_options,
     features_of,
+    json_option,
     open_stream,
     report,
     stream_options,
@@ -37,19 +38,41 @@ DETECTORS = click.Choice(["adwin", "ddm", "page-hinkley", "kswin"])
 @algorithm_options
 @stream_options
 @feature_options
-@click.option("--metric", "metrics", multiple=True, metavar="NAME", help=f"One more figure: {METRICS}.")
-@click.option("--window", type=click.IntRange(1), metavar="N", help="Figures of the last N examples, too.")
-@click.option("--fade", type=click.FloatRange(0, 1, min_open=True), metavar="A", help="And with older examples faded.")
-@click.option("--warm-up", type=click.IntRange(0), default=0, metavar="N", help="Do not count the first N examples.")
-@click.option("--every", type=click.IntRange(1), metavar="N", help="A point of the curve every N examples.")
 @click.option(
-    "--test", metavar="FILE", type=Data(), help="Predict it too, after 1, 2, 4, ... examples or --every so many."
+    "--metric", "metrics", multiple=True, metavar="NAME", help=f"Also report this metric. Repeatable. One of {METRICS}."
 )
-@click.option("--drift", type=DETECTORS, help="Say when the mistakes, or losses, rose or fell; by this detector.")
-@click.option("--on-drift", type=click.Choice(["restart", "blend"]), help="Begin anew where they rise, or beside.")
-@click.option("--save", type=Writes(), help="Save the model at the end.")
-@click.option("--curve", type=Writes(), help="Write the learning curve as CSV.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--window", type=click.IntRange(1), metavar="N", help="Also report metrics over the last N examples.")
+@click.option(
+    "--fade",
+    type=click.FloatRange(0, 1, min_open=True),
+    metavar="A",
+    help="Also report metrics with exponential forgetting; A is the factor, such as 0.999.",
+)
+@click.option(
+    "--warm-up",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="Learn the first N examples without counting their predictions.",
+)
+@click.option(
+    "--every", type=click.IntRange(1), metavar="N", help="Add a point to the learning curve every N examples."
+)
+@click.option(
+    "--test",
+    metavar="FILE",
+    type=Data(),
+    help="Evaluate on this held-out file after 1, 2, 4, ... examples, or --every N.",
+)
+@click.option("--drift", type=DETECTORS, help="Report where the mistakes or losses changed, found by this detector.")
+@click.option(
+    "--on-drift",
+    type=click.Choice(["restart", "blend"]),
+    help="When errors rise: `restart` the model, or `blend` it with a new one.",
+)
+@click.option("--save", type=Writes(), help="Save the model to this file at the end.")
+@click.option("--curve", type=Writes(), help="Write the learning curve to this file, as CSV.")
+@json_option
 def command(
     sources: tuple[str, ...],
     algorithm: str,
@@ -67,10 +90,13 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Run an algorithm over DATA and judge every prediction it makes before it learns the answer.
+    """Run one algorithm over DATA and report how well it predicts.
 
-    DATA is a file or several: LIBSVM, Vowpal Wabbit, CSV, TSV, JSON lines, Parquet or Arrow, plain or packed by gzip,
-    zstd, bzip2 or xz; - for standard input; or the name of a bundled set or a generated stream.
+    The model predicts each example, then sees its label and learns from it. Every prediction counts.
+
+    DATA is one or more files, a bundled data set such as spam, a generated stream such as sea:noise=0.2, or - for
+    standard input. Files may be LIBSVM, Vowpal Wabbit, CSV, TSV, JSON lines, Parquet or Arrow, and may be compressed
+    with gzip, zstd, bzip2 or xz.
 
     \b
     seriatim run spam -a pa
@@ -120,7 +146,9 @@ def changes_by(detector: str, model: Any) -> Any:
     from seriatim.evaluate.drift import DETECTORS, Changes
 
     if detector == "ddm" and model.task != "classification":
-        raise ParameterError(f"--drift ddm: DDM takes mistakes, each 0 or 1, and {model!r} has losses")
+        raise ParameterError(
+            f"--drift ddm: DDM needs mistakes (0 or 1), but {model!r} has losses; use another detector"
+        )
     return Changes(DETECTORS[detector]())
 
 
@@ -181,7 +209,7 @@ def show(run: Any, name: str, collisions: dict[str, float]) -> None:
     ]
     figures += [(name, f"{value:.6g}" if value is not None else "none") for name, value in run.figures.items()]
     figures += [(f"held out, {t:,}", f"{value:.4f}") for t, value in run.held_out_curve[-1:]]
-    figures += [(name, f"{share:.4f} of the columns in use") for name, share in collisions.items()]
+    figures += [(name, f"{share:.4f} of the used columns") for name, share in collisions.items()]
     width = max(12, *(len(label) for label, _ in figures))
     say(f"{run.model} on {name}", bold=True)
     for label, value in figures:

@@ -17,6 +17,7 @@ from seriatim.cli import (
     build_model,
     feature_options,
     features_of,
+    json_option,
     load_estimator,
     open_stream,
     report,
@@ -34,17 +35,30 @@ FEWEST = 0.001  # the weight of a topic that is shown
 
 @click.command("topics")
 @click.argument("sources", metavar="[DATA]...", nargs=-1, type=Data())
-@click.option("-a", "--algorithm", type=click.Choice(["lda", "hdp"]), default="lda", show_default=True)
-@click.option("-k", "--topics", "count", type=click.IntRange(1), help="How many topics; of hdp, at most so many.")
-@click.option("-p", "parameters", multiple=True, metavar="NAME=VALUE", help="A parameter; may be repeated.")
+@click.option(
+    "-a", "--algorithm", type=click.Choice(["lda", "hdp"]), default="lda", show_default=True, help="The algorithm."
+)
+@click.option("-k", "--topics", "count", type=click.IntRange(1), metavar="N", help="Learn N topics; hdp: at most N.")
+@click.option(
+    "-p", "parameters", multiple=True, metavar="NAME=VALUE", help="Set a parameter of the algorithm. Repeatable."
+)
 @stream_options
 @feature_options
-@click.option("--stop-words", type=Reads(exists=True), help="A file of words to leave out.")
-@click.option("--min-length", type=click.IntRange(1), default=1, metavar="N", help="Leave out words of fewer letters.")
-@click.option("--words", default=10, show_default=True, type=click.IntRange(1), help="How many of a topic to print.")
-@click.option("--save", type=Writes(), help="Save the model at the end.")
-@click.option("--model", "model_file", type=Reads(goes_on=True), help="A saved model, to go on with or to show.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--stop-words", type=Reads(exists=True), help="Ignore the words in this file.")
+@click.option(
+    "--min-length", type=click.IntRange(1), default=1, metavar="N", help="Ignore words with fewer than N letters."
+)
+@click.option(
+    "--words", default=10, show_default=True, type=click.IntRange(1), metavar="N", help="Print N words per topic."
+)
+@click.option("--save", type=Writes(), help="Save the model to this file at the end.")
+@click.option(
+    "--model",
+    "model_file",
+    type=Reads(goes_on=True),
+    help="Print the topics of this saved model; with DATA, continue training it.",
+)
+@json_option
 def command(
     sources: tuple[str, ...],
     algorithm: str,
@@ -58,12 +72,12 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Learn the topics of the documents in DATA, and print them with their likeliest words.
+    """Learn the topics of the documents in DATA, and print the most probable words of each topic.
 
-    A .txt file, or any with --format text, is a document a line; of tables and JSON lines, say by --text which column
-    holds the words: all others are left out. LIBSVM and Vowpal Wabbit data, and tables of numbers, are counts of words.
-    The perplexity is that of each document before it was learned, in every pass. Without DATA the topics of a saved
-    --model are printed.
+    A .txt file has one document per line, and so has any file with --format text. For tables and JSON lines, name the
+    column of the documents with --text; all other columns are ignored. LIBSVM files, Vowpal Wabbit files and tables of
+    numbers hold word counts. The perplexity is measured on each document before the model learns it. Without DATA the
+    command prints the topics of a saved --model.
 
     \b
     seriatim topics news.txt -k 20
@@ -74,15 +88,19 @@ def command(
     """
     features = features_of(options)
     if not sources and model_file is None:
-        raise click.UsageError("what are the documents? Give DATA, or a --model to show")
+        raise click.UsageError("no documents; give DATA, or a saved --model")
     if options["format"] is None and sources and all(map(is_text, sources)):
         options["format"] = "text"
     if model_file is not None:
         if parameters or features or count:
-            raise click.UsageError("--model goes on with a saved model: its parameters and features are there")
+            raise click.UsageError(
+                "--model is a saved model with its own topics, parameters and features; remove those options"
+            )
         model = load_estimator(model_file)
         if not hasattr(model, "topic_weights_"):
-            raise click.UsageError(f"{model_file} holds a {type(model).__name__}, which has no topics")
+            raise click.UsageError(
+                f"{model_file} holds a {type(model).__name__}, which has no topics; give a model of lda or hdp"
+            )
     else:
         if options["format"] == "text":
             from seriatim.features import Features
@@ -152,7 +170,9 @@ def expect_words(model: Any, stream: Any) -> None:
     for name in model._vocabulary.names:
         column, _, word = str(name).partition("=")
         if " " in word:
-            raise DataError(f"{stream.name}: the column {column!r} holds texts; --text {column} counts their words")
+            raise DataError(
+                f"{stream.name}: the column {column!r} holds texts; give --text {column} to count their words"
+            )
 
 
 def perplexity_of(model: Any) -> float | None:
@@ -196,7 +216,7 @@ class Kept:
 
         for rows, y in self.stream:
             if rows.names is None:
-                raise DataError(f"{self.stream.name}: words without names, of which none can be left out")
+                raise DataError(f"{self.stream.name}: words without names; --stop-words and --min-length need names")
             start, index, value = sparse(rows)
             kept = self.wanted(rows.names, rows.features)[index]
             counted = np.concatenate([[0], np.cumsum(kept)])
@@ -250,7 +270,7 @@ def show(about: dict[str, Any]) -> None:
         rate = about["documents"] / max(about["seconds"], 1e-9)
         say(f"  {about['documents']:,} documents, {about['vocabulary']:,} words, {rate:,.0f} documents/s")
         if about["perplexity"] is not None:
-            say(f"  perplexity {about['perplexity']:,.1f} of each document before it was learned")
+            say(f"  perplexity {about['perplexity']:,.1f} (each document measured before the model learned it)")
     say()
     for line in topic_lines(about["topics"]):
         say(f"  {line}")

@@ -29,8 +29,8 @@ from seriatim.cli.screen import say
 @algorithm_options
 @stream_options
 @feature_options
-@click.option("-o", "--output", required=True, type=Writes(), help="Where to save the model.")
-@click.option("--resume", type=Reads(goes_on=True), help="Go on with a saved model instead of a new one.")
+@click.option("-o", "--output", required=True, type=Writes(), help="Save the model to this file.")
+@click.option("--resume", type=Reads(goes_on=True), help="Continue training this saved model.")
 def command(
     sources: tuple[str, ...],
     algorithm: str,
@@ -51,7 +51,9 @@ def command(
     source_of = click.get_current_context().get_parameter_source
     features = features_of(options)
     if resume and (parameters or features or source_of("algorithm") is ParameterSource.COMMANDLINE):
-        raise click.UsageError("--resume goes on with a saved model: its algorithm, parameters and features are there")
+        raise click.UsageError(
+            "--resume continues a saved model with its own algorithm, parameters and features; remove those"
+        )
     model = load_estimator(resume) if resume else build_model(algorithm, parameters, features)
     stream = open_stream(sources, model, **options)
     with interrupts.keeping(output):

@@ -21,9 +21,12 @@ from seriatim.cli import (
     feature_options,
     features_of,
     format_options,
+    json_option,
+    limit_option,
     on_terminal,
     open_stream,
     report_skipped,
+    shuffle_option,
 )
 from seriatim.cli.screen import say, show_table
 from seriatim.core.text import printable
@@ -34,19 +37,47 @@ SHOWN = 20  # trials in the table
 @click.command("tune")
 @data_argument
 @algorithm_options
-@click.option("--over", multiple=True, metavar="NAME=V,V,..", help="Values to try of a parameter; may be repeated.")
-@click.option("--search", type=click.Choice(["grid", "random", "halving"]), default="grid", show_default=True)
-@click.option("--prefix", type=Prefix(), default="0.2", show_default=True, metavar="SHARE|N", help="Search on so much.")
-@click.option("--tries", type=click.IntRange(1), help="Try at most so many combinations: 200, or 50 at random.")
-@click.option("--measure", "--metric", metavar="NAME", help="Judge by mistake_rate, mean_loss, auc, f1, ...")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of what is drawn.")
-@click.option("--like-libol", is_flag=True, help="Search on the stream that is then reported, as LIBOL does.")
-@click.option("--jobs", type=click.IntRange(1), help="Threads; as many as there are cores.")
-@click.option("--shuffle", type=click.IntRange(0), metavar="SEED", help="In a random order, kept on disk.")
-@click.option("--limit", type=click.IntRange(1), help="Read only so many examples.")
+@click.option(
+    "--over",
+    multiple=True,
+    metavar="NAME=V,V,..",
+    help="Try these values of a parameter. Repeatable (default: values preset for the algorithm).",
+)
+@click.option(
+    "--search",
+    type=click.Choice(["grid", "random", "halving"]),
+    default="grid",
+    show_default=True,
+    help="Search method: all combinations, random ones, or successive halving.",
+)
+@click.option(
+    "--prefix",
+    type=Prefix(),
+    default="0.2",
+    show_default=True,
+    metavar="FRACTION|N",
+    help="Search on this fraction of the examples, or on the first N.",
+)
+@click.option(
+    "--tries", type=click.IntRange(1), metavar="N", help="Try at most N combinations (default: 200; 50 for random)."
+)
+@click.option("--measure", "--metric", metavar="NAME", help="Optimize mistake_rate, mean_loss, auc, f1, ...")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, metavar="N", show_default=True, help="Seed of the random choices."
+)
+@click.option(
+    "--like-libol",
+    is_flag=True,
+    help="Search on the examples that are reported, as LIBOL does. The result is optimistic.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(1), metavar="N", help="Execute N trials in parallel (default: the number of cores)."
+)
+@shuffle_option
+@limit_option
 @format_options
 @feature_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def command(
     sources: tuple[str, ...],
     algorithm: str,
@@ -56,12 +87,11 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Find good parameters of an algorithm on the first examples of DATA, and show how it does on the others.
+    """Search parameters on the first examples of DATA, and evaluate the best ones on the rest.
 
-    Every trial predicts each example of the prefix before it learns it; the parameters with the fewest mistakes, with
-    the least mean loss of a regression, or with the best --metric, are run over the rest, which had no say in the
-    choice, and so are the defaults. What is tried are the values that `seriatim algorithms NAME` shows, but of no
-    parameter given by -p.
+    Each trial runs over the prefix. The best trial has the fewest mistakes, the lowest mean loss (regression) or the
+    best --metric. The command then runs the best parameters and the defaults over the rest, which the search has not
+    seen. It tries the values that `seriatim algorithms NAME` shows. Parameters set with -p stay fixed.
 
     \b
     seriatim tune spam -a scw
@@ -75,7 +105,7 @@ def command(
     from seriatim.evaluate.tuning import endless
 
     if like_libol and chosen("prefix"):
-        raise click.UsageError("--like-libol searches on the whole stream: --prefix is of no effect")
+        raise click.UsageError("--prefix has no effect with --like-libol, which searches on all examples; remove one")
     how = {name: options.pop(name) for name in ("search", "prefix", "tries", "measure", "seed", "jobs")}
     reading = dict(options)
     model = build_model(algorithm, parameters, features_of(options))
@@ -83,7 +113,7 @@ def command(
     stream = open_stream(sources, model, **options)
     stream.split(0)  # an error now if it cannot be read again
     if endless(stream):
-        raise click.UsageError(f"{stream.name} has no end: --limit says how much of it to take")
+        raise click.UsageError(f"{stream.name} has no end; give --limit")
     with Progress() as progress:
         try:
             found = tune(model, stream, over=values, like_libol=like_libol, watch=progress, **how)
@@ -128,7 +158,7 @@ def values_of(model: Any, parameters: tuple[str, ...], over: tuple[str, ...]) ->
                 f"--over {text}: expected NAME=VALUE,VALUE,.. with a parameter of {type(model).__name__}: {known}"
             )
         if name in fixed or name in values:
-            raise ParameterError(f"--over {text}: {name} is given already")
+            raise ParameterError(f"--over {text}: {name} is already set by another --over or -p")
         values[name] = [model.parameters[name].parse(value) for value in listed.split(",") if value]
     return values
 
@@ -219,7 +249,7 @@ def show(found: Any, runs: list[Any], name: str, again: str) -> None:
     say()
     show_table(figures_table(found, runs), width)
     if found.like_libol:
-        say("the parameters were chosen on these very examples, like LIBOL: the first figure flatters")
+        say("the search used these same examples, as LIBOL does: the first row is optimistic")
     say("", again)
 
 
@@ -245,13 +275,13 @@ def figure(value: float, measure: str) -> str:
 
 
 def edges(found: Any) -> list[str]:
-    """A word on each number that is the least or the greatest that was tried: a better one may lie beyond."""
+    """Warn of each best value that is the smallest or the largest tried: a better one may lie beyond."""
     lines = []
     for name, value in found.best.items():
         tried = {trial.parameters[name] for trial in found.trials if name in trial.parameters}
         if len(tried) > 2 and all(isinstance(one, int | float) for one in tried) and value in (min(tried), max(tried)):
-            end = "least" if value == min(tried) else "greatest"
-            lines.append(f"{name}={shown(value)} is the {end} value tried; --over {name}=... tries others")
+            end = "smallest" if value == min(tried) else "largest"
+            lines.append(f"{name}={shown(value)} is the {end} value tried; try others with --over {name}=...")
     return lines
 
 
