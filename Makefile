@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench published lint fuzz asan stress endurance stubs clean
+.PHONY: demo test bench published lint fuzz asan stress endurance stubs docs clean
 
 demo: $(VENV)/report
 	$(BIN)/seriatim compare spam
@@ -57,6 +57,10 @@ stress: $(VENV)/tests
 
 stubs: $(VENV)/tests
 	$(BIN)/python -m tests.stubs
+
+# docs/algorithms.md, from the docstrings of the classes.
+docs: $(VENV)/tests
+	$(BIN)/python -m tests.pages
 
 SOURCES := setup.py $(shell find src -name "*.pyx" -o -name "*.pxd" -o -name "*.h")
 

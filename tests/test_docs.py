@@ -5,6 +5,7 @@ import importlib
 import os
 import pkgutil
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import seriatim
+from tests import pages
 
 ALGORITHMS = seriatim.algorithms()
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -71,3 +73,49 @@ def test_example(path, tmp_path):
     assert done.returncode == 0, done.stderr
     written = tmp_path / done.stdout.splitlines()[-1]
     assert written.stat().st_size > 10_000
+
+
+ROOT = Path(__file__).parents[1]
+
+
+def blocks(page):
+    """The fenced blocks of a page, each with its language."""
+    return re.findall(r"^```(\w*)\n(.*?)^```$", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/guide.md"])
+def test_python_on_the_page(page, tmp_path, monkeypatch, capsys):
+    """The Python of a page runs as one program. A block without a language shows what the block before it prints."""
+    monkeypatch.chdir(tmp_path)
+    found, names = blocks(page), {}
+    assert any(language == "python" for language, _ in found)
+    for (language, code), (following, shown) in zip(found, [*found[1:], ("end", "")], strict=True):
+        if language == "python":
+            exec(compile(code, page, "exec"), names)
+            printed = capsys.readouterr().out
+            assert following or shown == printed
+
+
+def test_commands_in_the_readme(tmp_path):
+    """What the README shows of a command is what the command prints, but for times."""
+
+    def timeless(text):
+        lines = [re.sub(r"[\d.,]+ ± +[\d.]+ .?s\b|[\d.]+ s\b", "TIME", line) for line in text.splitlines()]
+        lines = [re.sub("[ ─]+", " ", line).rstrip() for line in lines]  # columns are as wide as the times
+        return [line for line in lines if line]
+
+    shown = [text for language, text in blocks("README.md") if language == "console"]
+    assert shown
+    for text in shown:
+        command, _, printed = text.partition("\n")
+        words = shlex.split(command.removeprefix("$ seriatim "))
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "utf-8"}
+        done = subprocess.run(
+            [sys.executable, "-m", "seriatim", *words], cwd=tmp_path, env=environment, capture_output=True, check=True
+        )
+        assert timeless(done.stdout.decode()) == timeless(printed)
+
+
+def test_table_of_algorithms():
+    assert pages.PAGE.read_text(encoding="utf-8") == pages.page(), "run `make docs`"
+    assert f"[{len(ALGORITHMS)} algorithms]" in (ROOT / "README.md").read_text(encoding="utf-8")
