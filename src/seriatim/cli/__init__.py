@@ -209,12 +209,12 @@ def format_options(function: Any) -> Any:
         click.option(
             "--skip-bad",
             is_flag=True,
-            help="Skip and count lines with errors. Otherwise the first one stops the command.",
+            help="Skip lines with errors, and report how many. By default the first error stops the command.",
         ),
         click.option(
             "--header/--no-header",
             default=None,
-            help="The first line of a table names its columns, or does not (default: detected).",
+            help="Whether the first line of a table names its columns (default: detected).",
         ),
         click.option(
             "--format",
@@ -234,7 +234,10 @@ sample_option = click.option(
     help="Use a random fraction of the examples, such as 0.1.",
 )
 shuffle_option = click.option(
-    "--shuffle", type=click.IntRange(0), metavar="SEED", help="Shuffle the examples, by way of temporary files on disk."
+    "--shuffle",
+    type=click.IntRange(0),
+    metavar="SEED",
+    help="Shuffle the examples with this seed, using temporary files.",
 )
 passes_option = click.option(
     "--passes", type=click.IntRange(1), metavar="N", default=1, show_default=True, help="Read the data N times."
@@ -259,7 +262,7 @@ def stream_options(function: Any) -> Any:
             "--buffer",
             type=click.IntRange(1),
             metavar="N",
-            help="With --shuffle: shuffle N examples at a time in memory, without using the disk.",
+            help="With --shuffle: shuffle within blocks of N examples, in memory.",
         ),
         shuffle_option,
         passes_option,
@@ -277,8 +280,8 @@ FEATURES: dict[str, dict[str, Any]] = {
     },
     "--text": {"metavar": "COLUMN", "multiple": True, "help": "Count the words of this column. Repeatable."},
     "--ngram": {"type": click.IntRange(1, 10), "metavar": "N", "help": "Also count sequences of 2 to N words."},
-    "--lower/--no-lower": {"default": None, "help": "Convert words to lower case (the default), or do not."},
-    "--token": {"metavar": "REGEX", "help": "What counts as a word, as a regular expression (default: \\w+)."},
+    "--lower/--no-lower": {"default": None, "help": "Convert words to lower case (default: yes)."},
+    "--token": {"metavar": "REGEX", "help": "Regular expression of a word (default: \\w+)."},
     "--missing": {
         "type": click.Choice(["skip", "count"]),
         "help": "Missing values: `skip` them (the default), or `count` them as a feature.",
@@ -287,12 +290,12 @@ FEATURES: dict[str, dict[str, Any]] = {
         "nargs": 2,
         "multiple": True,
         "metavar": "A B",
-        "help": "Add the products of the features of two columns. Repeatable.",
+        "help": "Add the products of the features of columns A and B. Repeatable.",
     },
     "--bits": {"type": click.IntRange(1, 28), "metavar": "BITS", "help": "Hash feature names to 2^BITS columns."},
     "--normalize": {
         "type": click.Choice(["standard", "max", "unit"]),
-        "help": "Scale features by running mean and deviation, or by running maximum, or scale each row to norm 1.",
+        "help": "Scale. standard: by running mean and deviation; max: by running maximum; unit: each row to norm 1.",
     },
 }
 

@@ -42,13 +42,15 @@ from seriatim.core.text import printable
 @click.option("--save", type=Writes(), help="Save the model to this file at the end.")
 @click.option("--columns", metavar="U,I,R", help="The columns of the user, the item and the rating, by name or number.")
 @click.option(
-    "--header/--no-header", default=None, help="The first line names the columns, or does not (default: detected)."
+    "--header/--no-header", default=None, help="Whether the first line names the columns (default: detected)."
 )
 @passes_option
 @shuffle_option
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Use only the first N ratings.")
 @click.option(
-    "--skip-bad", is_flag=True, help="Skip and count lines with errors. Otherwise the first one stops the command."
+    "--skip-bad",
+    is_flag=True,
+    help="Skip lines with errors, and report how many. By default the first error stops the command.",
 )
 @click.option(
     "--metric", "metrics", multiple=True, metavar="NAME", help="Also report this metric: ndcg:K or r2. Repeatable."

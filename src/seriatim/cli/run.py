@@ -62,9 +62,11 @@ DETECTORS = click.Choice(["adwin", "ddm", "page-hinkley", "kswin"])
     "--test",
     metavar="FILE",
     type=Data(),
-    help="Evaluate on this held-out file after 1, 2, 4, ... examples, or --every N.",
+    help="Evaluate on this held-out file after 1, 2, 4, ... examples, or after each N with --every.",
 )
-@click.option("--drift", type=DETECTORS, help="Report where the mistakes or losses changed, found by this detector.")
+@click.option(
+    "--drift", type=DETECTORS, help="Detect changes of the mistakes or losses with this detector, and report them."
+)
 @click.option(
     "--on-drift",
     type=click.Choice(["restart", "blend"]),
