@@ -122,7 +122,9 @@ class LIBOL(Protocol):
     """
 
     permutations = 20
-    summary = "one pass over LIBOL's own permutations, one more for the parameters; no intercept, full covariances"
+    summary = (
+        "one pass over LIBOL's own permutations; parameters from one more permutation; no intercept, full covariances"
+    )
 
     def __init__(self) -> None:
         self.digits = {"mistake_rate": 3, "updates": 1}
@@ -213,7 +215,10 @@ class SOL(Protocol):
 
     folds = 5
     permutations = 10
-    summary = "one pass; parameters by five folds; no intercept, as SOL's has a rate of 0; diagonal covariances"
+    summary = (
+        "one pass; parameters by five-fold cross-validation; no intercept, because SOL gives it a rate of 0; diagonal"
+        " covariances"
+    )
     others = ("vw", "liblinear")
 
     def __init__(self, r: Sequence[float], times: int) -> None:
@@ -402,13 +407,15 @@ class Ranking(Protocol):
     permutations = 20
     held = 5  # one in so many: of all rows to test, of the others to find parameters
     summary = (
-        "AUC of a fifth of the rows, learned from the rest, over 20 splits; parameters by the AUC of the first fifth "
-        "of what is to be learned; buffers of 100; no intercept; the class, and that rows are of length 1, are not "
-        "printed and chosen to fit OAM's figures"
+        "AUC on a fifth of the rows after learning the rest, over 20 splits; parameters by the AUC on the first fifth"
+        " of the training rows; buffers of 100; no intercept; the source states neither the positive class nor that "
+        "rows have norm 1, so these were chosen to fit OAM's figures"
     )
     paired: ClassVar = {  # measured over the 20 splits
-        "segment": "; split by split CPA_ML is above PA-I by 0.023 (15.7 standard errors) and above the perceptron by "
-        "0.044 (5.8), but above CW-full, which printed is above both CPA, by 0.007 only (0.5)"
+        "segment": (
+            "; paired by split, CPA_ML exceeds PA-I by 0.023 (15.7 standard errors) and the perceptron by 0.044 (5.8), "
+            "but CW-full by only 0.007 (0.5), and CW-full is above both CPA in print"
+        )
     }
     with_intercept: ClassVar = {"segment": 0.937, "letter": 0.778, "satimage": 0.904}  # measured by the same splits
 
@@ -472,9 +479,10 @@ class Ranking(Protocol):
 
         dataset = rows[0].dataset
         return (
-            f"class {ONE_CLASS[dataset][1]} against the rest; the worst of OAM, CPA, the best of the others: "
+            f"class {ONE_CLASS[dataset][1]} against the rest; AUC of the worst OAM, of CPA, and of the best other "
+            f"method: "
             f"{ends(lambda row: row.ours)} (printed: {ends(lambda row: row.printed)}); "
-            f"with an intercept PA-I has {self.with_intercept[dataset]}, and CPA_ML within 0.001 of that"
+            f"with an intercept PA-I has {self.with_intercept[dataset]}, and CPA_ML differs from it by less than 0.001"
             f"{self.paired.get(dataset, '')}"
         )
 
@@ -483,7 +491,7 @@ class Markets(Protocol):
     """Back-tests of OLPS: nothing is found, and nothing is random."""
 
     permutations = 1
-    summary = "whole history, from equal parts, no costs"
+    summary = "the whole history, equal parts at the start, no transaction costs"
     others = ("sp", "m0")  # switching portfolios, and that of the frequencies
     METHODS: ClassVar = {
         "ubah": Method("BuyAndHold"),
@@ -542,12 +550,12 @@ class Budgets(Protocol):
     permutations = 3
     comparable = False
     summary = (
-        "one pass over 3 permutations of 59,535 other rows, so that only the shape can be compared; the width is not "
-        "printed, and one with which the errors are of the size of those printed; BOGD with eta = 0.2, gamma = 10, "
-        "lambda = 1/n^2, as in the authors' program, with which here uniform sampling is nearly as good as weighted. "
-        "With a width of 2, where the kernel perceptron has the fewest mistakes, the Projectrons come first whatever "
-        "eta and gamma are: at B = 500 the Projectron has 8.4, as the kernel perceptron with 5,000 support vectors, "
-        "Projectron++ 6.8, and BOGD++ 10.4 at best"
+        "one pass over 3 permutations of 59,535 other rows, so only the shape can be compared; the source does not "
+        "state the width, and here it is one that gives errors of the printed size; BOGD has eta = 0.2, gamma = 10, "
+        "lambda = 1/n^2, as in the authors' program. With these, uniform sampling is nearly as good as weighted "
+        "sampling. With a width of 2, where the kernel perceptron has the fewest mistakes, the Projectrons are best "
+        "for any eta and gamma: at B = 500 the Projectron has 8.4, like the kernel perceptron with 5,000 support "
+        "vectors; Projectron++ has 6.8, and BOGD++ at best 10.4"
     )
     # As in the lecture, by budget.
     seconds: ClassVar = {
@@ -627,7 +635,7 @@ class Budgets(Protocol):
             return (
                 f"the error falls in {falls} of {len(self.methods) * (len(self.budgets) - 1)} steps of the budget; "
                 f"from the best method to the worst, by budget: {' | '.join(map(' < '.join, by_error))}; "
-                f"seconds beside RBP's: {'; '.join(costs)}"
+                f"seconds divided by those of RBP: {'; '.join(costs)}"
             )
 
         printed = shape(lambda row: row.printed.value if row.printed else 0.0)
@@ -653,47 +661,49 @@ REASONS: dict[tuple[str, ...], str] = {
     ("olps-manual-msci", "Market"): "buy and hold of equal parts gives 0.9064, in OLPS's own program, too",
     ("olps-manual-msci", "BCRP"): "the manual's portfolio is not quite the best in hindsight",
     ("olps-toolbox-run", "cwmr_stdev"): (
-        "the toolbox adds 2.2e-16 to every variance on every day; with that every digit printed comes out"
+        "the toolbox adds 2.2e-16 to every variance on every day; with this addition all printed digits match"
     ),
     ("olps-toolbox-run", "anticor_anticor"): (
         "experts that hold the same assets differ by rounding alone, and claims compare their means: 2.407e8 to "
         "2.412e8 by the order of the sums"
     ),
     ("libol-manual-table3", "NAROW"): (
-        "LIBOL's program is AROW with r = v/(b v - 1), and where b v <= 1 it counts an update but takes no step; "
-        "written out, it gives every digit printed. Here it is the authors' own"
+        "LIBOL's program is AROW with r = v/(b v - 1). Where b v <= 1, it counts an update but takes no step. A "
+        "transcription of it gives all printed digits. Ours is the authors' own method"
     ),
     ("libol-manual-table3", "SCW2"): (
-        "LIBOL's alpha has 2 v and 2 phi where the paper has v^2 and phi^2; with them, C = 1 and eta = 0.85 are found "
-        "on ijcnn1 and give every digit printed"
+        "LIBOL's alpha has 2 v and 2 phi where the paper has v^2 and phi^2. With LIBOL's alpha, the search finds C = "
+        "1 and eta = 0.85 on ijcnn1, and all printed digits match"
     ),
     ("sol-readme-a1a", "eccw"): (
         "SOL updates where m < phi v instead of phi sqrt(v), and multiplies by sqrt(u) where the paper divides; with "
         "both 0.7960 and 0.8018"
     ),
     ("sol-readme-a1a", "ada-fobos"): (
-        "the step is the same, and the search found others there: eta = 1/2 and delta = 1/32 give 0.8050 and 0.8250"
+        "the step is the same, but their search found other parameters: eta = 1/2 and delta = 1/32 give 0.8050 and "
+        "0.8250"
     ),
     ("sol-readme-mnist", "sop"): (
-        "SOL has one matrix for all classes, here each class has its own; with one 0.8552 and 0.8721"
+        "SOL has one matrix for all classes; here each class has its own. With one matrix: 0.8552 and 0.8721"
     ),
     ("sol-readme-mnist", "alma2"): (
-        "SOL keeps the weights of each class in a unit ball, here all classes are one vector; with ten balls alpha = "
-        "0.2 is found and gives 0.8982 and 0.9187"
+        "SOL projects the weights of each class onto a unit ball; here all classes form one vector. With ten balls "
+        "the search finds alpha = 0.2, which gives 0.8982 and 0.9187"
     ),
     ("sol-readme-mnist", "ogd"): (
-        "in SOL all ten labels compete from the first row on, where the steps are largest, here each from its first "
-        "row on; with all ten, eta = 0.5 gives 0.8944 and 0.9165"
+        "in SOL all ten labels compete from the first row on, when steps are largest; here each label competes from "
+        "its own first row on. With all ten from the start, eta = 0.5 gives 0.8944 and 0.9165"
     ),
     ("lecture-omkc", "OMKC_(D,D)"): (
-        "the mistakes agree. The lecture's perceptrons seem to learn where the sign of f is wrong, with 0 taken for "
-        "+1, for their support vectors are as many as their mistakes; here it is where y f <= 0, as in the paper, so "
-        "that the narrow gaussians, whose f is 0 nearly everywhere, take in nearly all rows. Written out, the other "
+        "the mistakes agree. The lecture's perceptrons seem to learn when the sign of f is wrong, with 0 counted as "
+        "+1, because they have as many support vectors as mistakes. Ours learn when y f <= 0, as in the paper. Narrow"
+        " Gaussian kernels, whose f is 0 almost everywhere, then add nearly all rows. A transcription of the other "
         "rule has 4,588 support vectors on diabetes, 3,113 on fourclass, 5,812 on splice and 8,146 on dorothea"
     ),
     ("lecture-omkc", "OMKC_(D,D)", "australian"): (
-        "the support vectors as on the other sets, and the file seems to be another: with this one the linear "
-        "perceptron, too, has more mistakes, and no permutation has the gaussian of width 2 for its best kernel"
+        "support vectors differ for the reason given on the other sets. The file also seems to be a different one: "
+        "with ours the linear perceptron has more mistakes, too, and in no permutation is the Gaussian of width 2 the"
+        " best kernel"
     ),
     ("lecture-oam-auc", "CPA_ML"): "the costs are not printed, nor is the class",
 }
@@ -948,8 +958,8 @@ def show(rows: list[Row], console: Console) -> None:
 
 
 OFF_BY = (
-    "off by: our mean less the printed one, in units of the larger standard deviation of the two over the "
-    "permutations, or of half the last digit printed where that is more"
+    "off by: our mean minus the printed mean, divided by the larger of the two standard deviations over the "
+    "permutations, or by half a unit of the last printed digit if that is larger"
 )
 
 
@@ -966,9 +976,8 @@ def by_set(rows: list[Row]) -> list[list[Row]]:
 
 PREFACE = (
     "# Published tables, reproduced",
-    "What others have printed beside what Seriatim gives by the same protocol: the same data, permutations, grids "
-    "and choice of parameters. Written by `python -m bench.published --page docs/published.md`, which needs the "
-    "data sets.",
+    "Published figures, compared with ours under the same protocol: the same data, permutations, parameter grids and "
+    "selection. `python -m bench.published --page docs/published.md` writes this page; it needs the data sets.",
     OFF_BY[0].upper() + OFF_BY[1:] + ".",
 )
 
