@@ -1,4 +1,4 @@
-"""The command line. Each command is a module of this package, imported when it is used."""
+"""The command line. Each command is a module of this package and is imported when it runs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def command() -> None:
 
 def main() -> None:
     """Run a command. A user error prints one line to stderr and exits with status 2."""
-    # NumPy's linear algebra keeps a thread spinning for each core; here the other cores parse.
+    # NumPy's linear algebra keeps a thread spinning on each core. The command needs these cores to parse.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     hold_standard_files()
     print_anything()
@@ -78,13 +78,13 @@ def main() -> None:
             status = status_of(lambda: command.main(prog_name="seriatim", standalone_mode=False))
             if problem := unprinted():
                 status = status or told(f"standard output: {problem}")
-    except KeyboardInterrupt:  # when the command had ended
+    except KeyboardInterrupt:  # after the command has ended
         status = 130
     sys.exit(interrupts.status(status))
 
 
 def status_of(run: Callable[[], Any]) -> int:
-    """The exit status of a command. What went wrong is told."""
+    """Run a command, print its error if there is one, and return the exit status."""
     from seriatim.errors import SeriatimError
 
     try:
@@ -102,7 +102,7 @@ def status_of(run: Callable[[], Any]) -> int:
     except (click.ClickException, SeriatimError) as error:
         return told(str(error))
     except OSError as error:
-        if error.filename is None and error.errno in NO_ROOM:  # files that are written have names
+        if error.filename is None and error.errno in NO_ROOM:  # errors of output files have a file name
             unprinted()
             return told(f"standard output: {error.strerror}")
         return told(f"{os.fsdecode(error.filename)}: {error.strerror}" if error.filename else str(error))
@@ -111,13 +111,13 @@ def status_of(run: Callable[[], Any]) -> int:
 
 
 def told(problem: str) -> int:
-    """Tell what went wrong; the exit status that goes with it."""
+    """Print an error and return its exit status."""
     say(f"seriatim: {problem}", err=True)
     return 2
 
 
 def hold_standard_files() -> None:
-    """Open the standard files that are closed: else the next file that is opened is taken for one of them."""
+    """Open closed standard files on /dev/null. Otherwise the next opened file takes the number of one of them."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -126,9 +126,9 @@ def hold_standard_files() -> None:
 
 
 def unprinted() -> str | None:
-    """Why what was printed cannot be written, if that is so; it is then given up, that Python does not try again."""
+    """Flush standard output. If that fails, return why, and discard the output so that Python does not try again."""
     try:
-        if sys.stdout is not None:  # else it was closed from the beginning, and nobody asks for it
+        if sys.stdout is not None:  # None if it was closed at the start
             sys.stdout.flush()
     except OSError as error:
         nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
@@ -139,17 +139,17 @@ def unprinted() -> str | None:
 
 
 def on_terminal(stream: Any) -> bool:
-    """Whether somebody looks at standard output or standard error; nobody does where it is closed."""
+    """Whether the stream is a terminal. False if it is closed."""
     return stream is not None and stream.isatty()
 
 
 def chosen(name: str) -> bool:
-    """Whether an option was given, and is not what it is by default."""
+    """Whether the user gave this option."""
     return click.get_current_context().get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
 
 
 def build_model(algorithm: str, parameters: tuple[str, ...], features: Any = None) -> Any:
-    """The model that `-a NAME -p name=value ...` and the options of features ask for."""
+    """Build the model from `-a NAME -p name=value ...` and the feature options."""
     from seriatim import catalogue
 
     cls = catalogue.find_estimator(algorithm)
@@ -159,7 +159,7 @@ def build_model(algorithm: str, parameters: tuple[str, ...], features: Any = Non
 
 
 def build_recommender(algorithm: str, parameters: tuple[str, ...]) -> Any:
-    """The same of a model that learns ratings."""
+    """Build a recommender from `-a NAME -p name=value ...`."""
     from seriatim import catalogue
     from seriatim.errors import ParameterError
 
@@ -173,7 +173,7 @@ def build_recommender(algorithm: str, parameters: tuple[str, ...]) -> Any:
 
 
 def parameters_of(cls: Any, parameters: tuple[str, ...]) -> dict[str, Any]:
-    """The parameters that `-p name=value ...` tells of a class."""
+    """Parse `-p name=value ...` into the parameters of a class."""
     from seriatim.errors import ParameterError
     from seriatim.parameters import REQUIRED
 
@@ -281,7 +281,7 @@ FEATURES: dict[str, dict[str, Any]] = {
     "--text": {"metavar": "COLUMN", "multiple": True, "help": "Count the words of this column. Repeatable."},
     "--ngram": {"type": click.IntRange(1, 10), "metavar": "N", "help": "Also count sequences of 2 to N words."},
     "--lower/--no-lower": {"default": None, "help": "Convert words to lower case (default: yes)."},
-    "--token": {"metavar": "REGEX", "help": "Regular expression of a word (default: \\w+)."},
+    "--token": {"metavar": "REGEX", "help": "Regular expression that matches a word (default: \\w+)."},
     "--missing": {
         "type": click.Choice(["skip", "count"]),
         "help": "Missing values: `skip` them (the default), or `count` them as a feature.",
@@ -295,7 +295,7 @@ FEATURES: dict[str, dict[str, Any]] = {
     "--bits": {"type": click.IntRange(1, 28), "metavar": "BITS", "help": "Hash feature names to 2^BITS columns."},
     "--normalize": {
         "type": click.Choice(["standard", "max", "unit"]),
-        "help": "Scale. standard: by running mean and deviation; max: by running maximum; unit: each row to norm 1.",
+        "help": "Scale by running mean and deviation (standard), by running maximum (max), or rows to norm 1 (unit).",
     },
 }
 
@@ -308,7 +308,7 @@ def feature_options(function: Any) -> Any:
 
 
 def features_of(options: dict[str, Any]) -> Any:
-    """Take the options of features out of all others; None if there are none."""
+    """Remove the feature options from `options` and return them as Features; None if there are none."""
     from seriatim.features import Features
 
     names = [name.partition("/")[0].lstrip("-") for name in FEATURES]
@@ -318,7 +318,7 @@ def features_of(options: dict[str, Any]) -> Any:
 
 
 def load_estimator(path: str) -> Any:
-    """The model in a file, if it learns from rows."""
+    """Load a model, and check that it learns from rows."""
     from seriatim import catalogue, load
 
     model = load(path)
@@ -327,10 +327,10 @@ def load_estimator(path: str) -> Any:
 
 
 def open_stream(sources: tuple[str, ...], model: Any, **options: Any) -> Any:
-    """The data as the model takes them."""
+    """Open the data with the features of the model."""
     from seriatim import data
 
-    if options.get("skip") and options.get("shuffle") is not None:  # a stream skips first and shuffles then
+    if options.get("skip") and options.get("shuffle") is not None:  # a stream skips before it shuffles
         if options["passes"] > 1:
             raise click.UsageError("--skip with --shuffle works for one pass only; remove --passes or one of the two")
         skip, delay = options.pop("skip"), options.pop("delay")

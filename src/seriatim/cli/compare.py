@@ -164,7 +164,7 @@ def command(
                 prefix=prefix,
                 watch=live,
             )
-            if comparison.store is None:  # a search was interrupted
+            if comparison.store is None:  # the search was interrupted
                 raise KeyboardInterrupt
     except KeyboardInterrupt:  # before the first run
         say("seriatim: interrupted", err=True)
@@ -198,11 +198,11 @@ def check_options(tune: bool, like_libol: bool, no_report: bool, report: str | N
 
 
 def check_places(store: str, report: str | None, figures: str | None, tune: bool) -> None:
-    """The runs, the report and its figures can be written, and over nothing that is read.
+    """Check that the runs, the report and the figures can be written without overwriting an input.
 
-    report : where it is written; "" for the usual place, None for nowhere.
+    report : its path; "" for the default path, None for no report.
     """
-    if Path(store).is_dir() or store.endswith(os.sep):  # the names in it tell the examples apart
+    if Path(store).is_dir() or store.endswith(os.sep):  # file names in it contain a hash of the examples
         paths().writes_in(store)
         page = Path(report) if report else None
     else:
@@ -230,7 +230,7 @@ def open_data(sources: tuple[str, ...], features: Any, options: dict[str, Any]) 
 
 
 def write_report(comparison: Any, path: str | None, figures: str | None) -> list[str]:
-    """Write the report, and figures by request; the files and folders that there are now."""
+    """Write the report, and figures on request. Return the written files and folders."""
     from seriatim import report
 
     about = comparison.as_dict()
@@ -254,7 +254,7 @@ def figures_folder(page: Path) -> Path:
 
 
 class LiveTable:
-    """How the comparison stands, on a terminal, while it runs."""
+    """Shows the comparison on a terminal while it runs."""
 
     def __init__(self) -> None:
         self.start = time.perf_counter()
@@ -282,7 +282,7 @@ class LiveTable:
         from seriatim import report
 
         if not comparison.records:
-            self.start = time.perf_counter()  # what comes before the runs does not tell how long they take
+            self.start = time.perf_counter()  # count only the runs for the time left
             self.screen.update(Text(printable(comparison.doing)), refresh=True)
         else:
             table = report.table(comparison.brief(test=False), width=self.screen.console.width)
@@ -290,7 +290,7 @@ class LiveTable:
             self.screen.update(table, refresh=True)
 
     def left(self, comparison: Any) -> str:
-        """How many runs there are, and how long the others will take."""
+        """The number of finished runs, and the time left."""
         done = f"{len(comparison.records):,} of {comparison.total:,} runs"
         if comparison.doing:
             return f"{done}; {comparison.doing}"
@@ -301,7 +301,7 @@ class LiveTable:
 
 
 def show(comparison: Any, seconds: float) -> None:
-    """The result for a person."""
+    """Print the result as text."""
     from seriatim import report
 
     examples, about = comparison.examples, comparison.brief()
@@ -329,7 +329,7 @@ def no_regret(comparison: Any) -> list[str]:
 
 
 def explanation(algorithms: list[dict[str, Any]]) -> list[str]:
-    """What the marks mean, or why there is none."""
+    """Explain the marks of significance, or why there are none."""
     from seriatim.evaluate.significance import LEVEL, fewest_pairs
 
     if len(algorithms) < 2:

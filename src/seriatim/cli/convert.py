@@ -68,7 +68,7 @@ def command(
 
 
 class Progress:
-    """How far it is, ten times a second, if stderr is a terminal."""
+    """Shows the progress ten times a second if stderr is a terminal."""
 
     def __init__(self) -> None:
         self.shown = self.start = time.perf_counter()

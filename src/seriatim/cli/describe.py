@@ -65,14 +65,14 @@ def command(sources: tuple[str, ...], as_json: bool, **options: Any) -> None:
 
 
 class Progress(Live):
-    """How far the reading has come."""
+    """Shows the number of rows read so far."""
 
     def line(self, rows: int, seconds: float) -> str:
         return f"{rows:,} rows  {rows / max(seconds, 1e-9):,.0f}/s"
 
 
 def show(about: Any, collisions: float | None) -> None:
-    """The description for a person."""
+    """Print the description as text."""
     say(about.name, bold=True)
     shown = figures(about, collisions)
     width = max(len(value) for _, value, _ in shown)
@@ -98,7 +98,7 @@ def show(about: Any, collisions: float | None) -> None:
 
 
 def figures(about: Any, collisions: float | None) -> list[tuple[str, str, str]]:
-    """(what, how much, and more about it)."""
+    """Rows of (name, value, explanation)."""
     row, values, targets = about.per_row, about.values, about.targets
     about_ = "" if about.exact else "about "
     shown = [
@@ -128,7 +128,7 @@ def figures(about: Any, collisions: float | None) -> list[tuple[str, str, str]]:
 
 
 def show_table(rows: list[list[str]]) -> None:
-    """The first column to the left, numbers to the right."""
+    """Print a table with the first column left-aligned and the others right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for first, *others in rows:
         numbers = "  ".join(f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True))
@@ -136,7 +136,7 @@ def show_table(rows: list[list[str]]) -> None:
 
 
 def percent(share: float) -> str:
-    """A share that is not 0 does not look like 0, and one that is not 1 not like 1.
+    """Format a fraction. Only 0 is shown as 0%, and only 1 as 100%.
 
     >>> percent(0.25), percent(0.00001), percent(0.99999), percent(0)
     ('25.0%', '<0.1%', '>99.9%', '0%')
@@ -147,6 +147,6 @@ def percent(share: float) -> str:
 
 
 def readable(name: Any) -> str:
-    """A name or label on one line, and not too long for it."""
+    """A name or label on one line, cut to 40 characters."""
     text = name if isinstance(name, str) and name.isprintable() and name else repr(name)
     return text if len(text) <= 40 else text[:37] + "..."

@@ -69,7 +69,7 @@ def command(model_file: str, features: int, as_json: bool) -> None:
 
 
 def describe(model: Any, features: int) -> dict[str, Any]:
-    """What a model is, and its heaviest features; feature numbers are those of the file, from 1."""
+    """Describe a model and its heaviest features. Feature numbers start at 1, as in LIBSVM files."""
     from seriatim import catalogue
 
     if model.task == "recommendation":
@@ -99,14 +99,15 @@ def describe(model: Any, features: int) -> dict[str, Any]:
     about["nonzeros"] = int(np.count_nonzero(coef))
     about["intercept"] = np.atleast_1d(model.intercept_).tolist() if model.fit_intercept else None
     labels = [str(label) for label in about["labels"] or [""]]
-    for label, row in zip(labels[-len(coef) :], coef, strict=True):  # one row is that of the higher of two labels
+    # A binary model has one row, for the positive class.
+    for label, row in zip(labels[-len(coef) :], coef, strict=True):
         heaviest = np.argsort(-np.abs(row), kind="stable")[:features]
         about["weights"][label] = [(names[j], float(row[j])) for j in heaviest if row[j] != 0]
     return about
 
 
 def describe_recommender(model: Any) -> dict[str, Any]:
-    """What a model of ratings is."""
+    """Describe a recommender."""
     values = getattr(model, "singular_values_", None)
     return {
         "model": repr(model),

@@ -1,4 +1,4 @@
-"""Ctrl-C and other requests to end, which wait for a model to be saved."""
+"""Ctrl-C and other signals, which wait until a model is saved."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import Any, NoReturn
 from seriatim.files import abandon
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-MOST = 3  # this request ends the command whatever it is doing
+MOST = 3  # the third signal ends the command at once
 
 
 class Interrupts:
-    """How a command takes Ctrl-C, SIGTERM and SIGHUP. They are one for a process, and so is this.
+    """How a command handles Ctrl-C, SIGTERM and SIGHUP. There is one instance per process, like the handlers.
 
-    Where nothing can be lost the first one raises KeyboardInterrupt. While a model learns that is to be saved, the
-    first one ends the learning and the model is saved. A second one waits for that. A third one ends the command at
-    once, and the old file stays.
+    If nothing can be lost, the first signal raises KeyboardInterrupt. If the command is going to save a model, the
+    first signal ends the learning and the model is saved. A second one waits for the save. A third one ends the
+    command at once and keeps the old file.
     """
 
     def __init__(self) -> None:
@@ -30,14 +30,14 @@ class Interrupts:
 
     def clear(self) -> None:
         self.count = self.number = 0
-        self.saves: str | None = None  # the file that is to be written before the command ends
+        self.saves: str | None = None  # the file to write before the command ends
         self.stop: Callable[[], None] | None = None  # ends the learning; may raise KeyboardInterrupt
 
     def __enter__(self) -> Interrupts:
         self.clear()
         if threading.current_thread() is threading.main_thread():
             taken = {number: signal.getsignal(number) for number in ENDING}
-            # What is ignored, as by nohup, stays so.
+            # Signals that are ignored, as under nohup, stay ignored.
             self.before = {number: how for number, how in taken.items() if how not in (signal.SIG_IGN, None)}
             for number in self.before:
                 signal.signal(number, self)
@@ -50,7 +50,7 @@ class Interrupts:
 
     @contextmanager
     def keeping(self, *files: str | None) -> Iterator[None]:
-        """Within this, something is learned and then saved in these files, if there are any."""
+        """While this is open, the command learns and then saves to these files, if there are any."""
         self.saves = ", ".join(file for file in files if file) or None
         try:
             yield
@@ -63,26 +63,26 @@ class Interrupts:
             self.end_at_once()
         if self.stop is not None:
             self.stop()
-        elif self.saves is None and self.count == 1:  # a second one could only disturb the clearing up
+        elif self.saves is None and self.count == 1:  # a second one would disturb the cleanup
             raise KeyboardInterrupt
         if self.saves is not None and (self.count > 1 or self.stop is None):
             more = "once more" if self.count == MOST - 1 else "twice more"
             self.tell(f"seriatim: saving {self.saves} first; press Ctrl-C {more} to quit now and keep the old file\n")
 
     def end_at_once(self) -> NoReturn:
-        """End the process. An exception could be caught on its way, and the file saved after all."""
+        """End the process. An exception might be caught, and the file would be saved after all."""
         abandon()
         if sys.stderr is not None and sys.stderr.isatty():
-            self.tell("\r\x1b[K\x1b[?25h")  # the line of a run is gone, and the cursor is shown
+            self.tell("\r\x1b[K\x1b[?25h")  # clear the progress line and show the cursor
         os._exit(self.status(0))
 
     def tell(self, line: str) -> None:
-        """Write to standard error, past Python's buffer: the signal may have come while that was in use."""
+        """Write to standard error without Python's buffer, which may be in use when the signal comes."""
         with suppress(OSError):
             os.write(2, line.encode())
 
     def status(self, status: int) -> int:
-        """The exit status of a command that would be another if nobody had asked it to end."""
+        """The exit status of a command: 128 + signal number if a signal ended it."""
         return 128 + self.number if self.number and status in (0, 130) else status
 
 

@@ -1,4 +1,4 @@
-"""The live line on a terminal, and a Ctrl-C that waits for a good moment."""
+"""The progress line on a terminal, and a Ctrl-C that stops between two blocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from seriatim.cli.interrupts import interrupts
 
 
 class Live:
-    """Shows how a run goes, ten times a second, if stderr is a terminal. Ctrl-C stops the run between two blocks."""
+    """Shows the run ten times a second if stderr is a terminal. Ctrl-C stops the run between two blocks."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
@@ -22,7 +22,7 @@ class Live:
 
     def __enter__(self) -> Live:
         interrupts.stop = self.stop
-        self.stopping = interrupts.count > 0  # it came before there was anything to stop
+        self.stopping = interrupts.count > 0  # a signal came before the run began
         return self
 
     def __exit__(
@@ -33,7 +33,7 @@ class Live:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
     def stop(self) -> None:
-        """Stop after this block; at once if nothing is being learned, or if nothing is to be saved and it is urgent."""
+        """Stop after this block; at once if the stream waits for data, or at a second signal with nothing to save."""
         urgent = self.stopping and interrupts.saves is None
         self.stopping = True
         if urgent or self.stream.waiting:
@@ -50,7 +50,7 @@ class Live:
             print(f"\r\x1b[K{read}{self.line(run, now - self.start)}", end="", file=sys.stderr, flush=True)
 
     def line(self, run: Any, seconds: float) -> str:
-        """How the run stands after so many seconds."""
+        """The progress line of a run after some seconds."""
         rate = f"{run.examples:,} examples  {run.examples / max(seconds, 1e-9):,.0f}/s"
         if run.mistakes is None:
             return f"{rate}  mean loss {run.mean_loss:.4g}"

@@ -1,4 +1,4 @@
-"""The files that a command reads and writes: all are known, and none is both, before the first is opened."""
+"""The files that a command reads and writes. All are checked before the first is opened: no output is an input."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ CHOOSE = "would be overwritten; choose another name"
 
 
 class Paths:
-    """The files of one command. Each option and argument that names a file says so here, in any order."""
+    """The files of one command. Each option and argument that names a file registers it here, in any order."""
 
     def __init__(self) -> None:
         self.inputs: dict[tuple[object, ...], bool] = {}  # whether an output may replace it
         self.outputs: dict[tuple[object, ...], str] = {}
-        # What is printed may be added to a file that is read, by `>> FILE`. As an output it may share a file.
+        # `>> FILE` may append standard output to an input. Otherwise standard output may share a file with outputs.
         self.printed = identity(1)
 
     def reads(self, path: str | os.PathLike[str], goes_on: bool = False) -> None:
-        """The command reads this file, if it is one. `goes_on`: with this model, so that the new one may replace it."""
+        """Register an input. `goes_on`: it is a model that continues training, so an output may replace it."""
         known = identity(0 if path == "-" else path)
-        if known is None or not (path == "-" or Path(path).exists()):  # a device, or the name of a bundled set
+        if known is None or not (path == "-" or Path(path).exists()):  # a device, or the name of a bundled data set
             return
         if known == self.printed:
             raise click.UsageError(f"standard output goes to {path}, which is an input and {CHOOSE}")
@@ -38,7 +38,7 @@ class Paths:
         self.expect_apart(known, path)
 
     def writes(self, path: str | os.PathLike[str], option: str = "") -> None:
-        """The command writes this file: that must be possible, and nothing else of the command may be there."""
+        """Register an output. It must be writable, and no other file of the command."""
         try:
             expect_writable(path)
         except OSError as error:
@@ -53,25 +53,25 @@ class Paths:
         self.expect_apart(known, path)
 
     def writes_in(self, folder: str | os.PathLike[str]) -> None:
-        """The command writes files in this folder, which it makes if it is not there."""
+        """Register a folder of outputs, which is created if it does not exist."""
         try:
             expect_folder(folder)
         except OSError as error:
             raise click.UsageError(f"{folder}: cannot write files there: {error.strerror or error}") from None
 
     def expect_apart(self, known: tuple[object, ...], path: str | os.PathLike[str]) -> None:
-        """No output is an input."""
+        """Raise UsageError if this output is also an input."""
         if known in self.outputs and not self.inputs.get(known, True):
             raise click.UsageError(f"{path} is an input and {CHOOSE}")
 
 
 def paths() -> Paths:
-    """The files of the command that is being run."""
+    """The files of the current command."""
     return click.get_current_context().meta.setdefault("seriatim.paths", Paths())
 
 
 class Reads(click.Path):
-    """A file to be read. `goes_on`: it is a model that learns on, and may be saved under its old name."""
+    """An input file. `goes_on`: it is a model that continues training, and may be saved under its old name."""
 
     def __init__(self, *, goes_on: bool = False, **options: Any) -> None:
         super().__init__(dir_okay=False, **options)
@@ -84,7 +84,7 @@ class Reads(click.Path):
 
 
 class Data(click.ParamType):
-    """Data to be read: a file, a pattern, - for standard input, or the name of a set that no file has."""
+    """Input data: a file, a pattern, - for standard input, or the name of a bundled set if no file has that name."""
 
     name = "data"
 
@@ -97,7 +97,7 @@ class Data(click.ParamType):
 
 
 class Writes(click.ParamType):
-    """A file to be written. `dash`: or standard output."""
+    """An output file. `dash`: - means standard output."""
 
     name = "file"
 
@@ -114,13 +114,13 @@ class Writes(click.ParamType):
 
 
 def expect_printing() -> None:
-    """What a command is asked for goes to standard output."""
+    """Raise UsageError if the command has to print but standard output is closed."""
     if sys.stdout is None:
         raise click.UsageError("standard output is closed; give -o FILE")
 
 
 def reads_named_in(texts: Iterable[str]) -> None:
-    """The files that parameters name, as in `-p source=FILE` and `-a NAME:source=FILE,...`."""
+    """Register the files that parameters name, as in `-p source=FILE` and `-a NAME:source=FILE,...`."""
     for text in texts:
         for value in re.findall("=([^,]*)", text):
             if Path(value).is_file():
@@ -128,7 +128,7 @@ def reads_named_in(texts: Iterable[str]) -> None:
 
 
 def save_model(model: Any, path: str) -> None:
-    """Save a model. If there is no room, or nobody takes it, it is saved elsewhere before the error is told."""
+    """Save a model. If that fails, save it elsewhere, and raise an error that names the place."""
     try:
         model.save(path)
     except (OSError, ModelError) as error:
@@ -140,7 +140,7 @@ def save_model(model: Any, path: str) -> None:
 
 
 def saved_in(folder: str, model: Any, name: str) -> Path | None:
-    """The path of a model that was saved under a new name in a folder; None if that failed, too."""
+    """Save a model under a new name in a folder. Return its path, or None if that failed."""
     try:
         handle, path = tempfile.mkstemp(prefix=f"{name[:100]}-", suffix=".model", dir=folder)
         os.close(handle)

@@ -66,19 +66,19 @@ def count(number: int, word: str) -> str:
 
 
 def chance_of_lead(won: int, lost: int) -> float:
-    """How often a fair coin would give either side a lead at least as large.
+    """The probability that a fair coin gives either side at least this lead.
 
     >>> round(chance_of_lead(9, 1), 4), chance_of_lead(3, 3)
     (0.0215, 1.0)
     """
     n, more = won + lost, max(won, lost)
-    if n > 1000:  # the normal distribution, with its correction for whole numbers
+    if n > 1000:  # the normal distribution, with continuity correction
         return min(1.0, math.erfc((abs(won - lost) - 1) / math.sqrt(2 * n)))
     return min(1.0, 2 * sum(math.comb(n, k) for k in range(more, n + 1)) / 2**n)
 
 
 def summary(opponent: Any) -> list[str]:
-    """Who is ahead, and by how much regret."""
+    """Who is ahead, and the regret."""
     rounds = len(opponent.history)
     if not rounds:
         return ["no rounds were played"]

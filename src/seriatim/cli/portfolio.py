@@ -17,7 +17,7 @@ from seriatim.cli.paths import Data, Writes, reads_named_in
 from seriatim.cli.screen import console, say
 from seriatim.core.text import printable
 
-# What is compared if nothing is chosen: every strategy, and the forms of it that the literature has figures of.
+# The default strategies: each one, with the variants for which the literature has results.
 STRATEGIES = (
     "buy-and-hold",
     "best-stock",
@@ -125,7 +125,7 @@ def command(
 
 
 def opened(market: str, kind: str | None, limit: int | None) -> tuple[Any, list[str] | None, str, str]:
-    """Relatives, names of the assets, a title, and what the numbers were."""
+    """Open a market: relatives, names of the assets, title, and the kind of its numbers."""
     from seriatim.errors import DataError
     from seriatim.portfolio import market as markets
 
@@ -146,7 +146,7 @@ def opened(market: str, kind: str | None, limit: int | None) -> tuple[Any, list[
 
 
 def told(X: Any, names: list[str] | None) -> str:
-    """Prices or relatives: numbers that lie about 1 and jump about it are relatives."""
+    """Detect prices or relatives: numbers that jump around 1 are relatives."""
     from seriatim.errors import DataError
     from seriatim.portfolio import market as markets
 
@@ -157,11 +157,11 @@ def told(X: Any, names: list[str] | None) -> str:
         markets.relatives_of(X)
     except DataError:
         return "relatives"
-    return "prices"  # also if they lie about 1, and wander
+    return "prices"  # also if they drift around 1
 
 
 def one_of(text: str) -> tuple[str, Any]:
-    """A strategy, and what it is called in the table."""
+    """A strategy, and its name in the table."""
     from seriatim import catalogue
     from seriatim.errors import ParameterError
     from seriatim.evaluate.entrants import parsed
@@ -187,7 +187,7 @@ def run_of(strategy: Any, X: Any, cost: float, watch: Any) -> Any:
 def result_of(
     title: str, runs: list[tuple[str, Any]], X: Any, names: list[str] | None, cost: float, kind: str
 ) -> dict[str, Any]:
-    """All that is shown, as what JSON has; the wealthiest first."""
+    """The results as JSON types, sorted by final wealth."""
     import numpy as np
 
     from seriatim import __version__
@@ -222,7 +222,7 @@ def result_of(
 
 
 def show(result: dict[str, Any], seconds: float) -> None:
-    """The result for a person."""
+    """Print the result as text."""
 
     from seriatim.report import markets
 
@@ -240,7 +240,7 @@ def show(result: dict[str, Any], seconds: float) -> None:
 
 
 class Progress:
-    """Which strategy runs, and how far it is; a line on a terminal."""
+    """Shows the current strategy and its progress on a terminal."""
 
     def __init__(self, total: int) -> None:
         self.total, self.done, self.shown = total, 0, 0.0
@@ -254,7 +254,7 @@ class Progress:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
     def of(self, label: str) -> Any:
-        """What to call with the share of the days that this strategy has gone through."""
+        """A function to call with the fraction of the days that this strategy has processed."""
         self.done += 1
         if not self.visible:
             return None

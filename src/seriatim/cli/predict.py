@@ -52,7 +52,7 @@ def command(model_file: str, sources: tuple[str, ...], output: str | None, score
 
 
 def predict(model: Any, stream: Any, scores: bool, file: TextIO) -> str:
-    """Write a line for each example; how the predictions compare with the labels, in words."""
+    """Write a line for each example. Return a sentence that compares predictions and labels."""
     examples = labelled = wrong = inside = 0
     squared = total = 0.0
     for rows, y in stream:
@@ -61,7 +61,7 @@ def predict(model: Any, stream: Any, scores: bool, file: TextIO) -> str:
         predicted = model.decide(values)[:, None] if hasattr(model, "predict") else model.transform_rows(rows)
         examples += rows.n
         inside += int(np.count_nonzero(values[:, 0] >= 0))
-        known = np.array([label == label for label in y.tolist()])  # NaN is no label
+        known = np.array([label == label for label in y.tolist()])  # NaN means no label
         labelled += int(np.count_nonzero(known))
         if model.task == "classification":
             wrong += int(np.count_nonzero(predicted[known, 0] != y[known]))
@@ -70,7 +70,7 @@ def predict(model: Any, stream: Any, scores: bool, file: TextIO) -> str:
         lines = values if scores else predicted
         text = printable if on_terminal(file) else one_line
         file.writelines(" ".join(map(text, line)) + "\n" for line in lines.tolist())
-        file.flush()  # for whoever waits at the other end of a pipe
+        file.flush()  # for the reader of a pipe
     if model.task == "novelty":
         return f"{inside:,} of {examples:,} examples are inside"
     if not model.labelled:

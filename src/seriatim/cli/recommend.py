@@ -134,7 +134,7 @@ def command(
 
 
 def learn(model: Any, stream: Any, metrics: tuple[str, ...]) -> Any:
-    """The run of a model over a stream, shown as it goes."""
+    """Run a model over a stream and show the progress."""
     from seriatim.cli.live import Live
     from seriatim.evaluate import progressive
 
@@ -148,14 +148,14 @@ def learn(model: Any, stream: Any, metrics: tuple[str, ...]) -> Any:
 
 
 def rows(found: list[tuple[Any, float]], called: dict[Any, str]) -> list[dict[str, Any]]:
-    """What was found, as what JSON has."""
+    """Items with scores and titles, as JSON types."""
     return [
         {"item": item, "score": score} | ({"title": called[item]} if item in called else {}) for item, score in found
     ]
 
 
 def show(run: Any, name: str) -> None:
-    """The summary for a person."""
+    """Print the summary as text."""
     from seriatim.cli.run import sparkline
 
     figures = [("ratings", f"{run.examples:,}"), ("users", f"{run.users:,}"), ("items", f"{run.items:,}")]
@@ -167,12 +167,12 @@ def show(run: Any, name: str) -> None:
     for label, value in figures:
         say(f"  {label:<{width}} {value:>14}")
     if len(run.curve) > 2:
-        with suppress(UnicodeEncodeError):  # a terminal without these characters does without the line
+        with suppress(UnicodeEncodeError):  # other terminals cannot show the block characters
             say(f"  {sparkline(run.curve)}  {run.measure} over time")
 
 
 def table(heading: str, what: str, found: list[tuple[Any, float]], called: dict[Any, str]) -> None:
-    """Items with their scores, best first."""
+    """Print items with their scores, best first."""
     say("", heading, bold=True)
     names = [(printable(item), printable(called.get(item, ""))) for item, _ in found]
     width = max([4, *(len(item) for item, _ in names)])

@@ -62,7 +62,7 @@ DETECTORS = click.Choice(["adwin", "ddm", "page-hinkley", "kswin"])
     "--test",
     metavar="FILE",
     type=Data(),
-    help="Evaluate on this held-out file after 1, 2, 4, ... examples, or after each N with --every.",
+    help="Evaluate on this held-out file after 1, 2, 4, ... examples, or every N with --every N.",
 )
 @click.option(
     "--drift", type=DETECTORS, help="Detect changes of the mistakes or losses with this detector, and report them."
@@ -155,32 +155,32 @@ def changes_by(detector: str, model: Any) -> Any:
 
 
 def around(model: Any, how: str, detector: str | None) -> Any:
-    """A model that acts on drift."""
+    """Wrap a model so that it acts on drift."""
     from seriatim.evaluate.drift import DETECTORS, Blend, Restart
 
     return {"restart": Restart, "blend": Blend}[how](model, DETECTORS[detector]() if detector else None)
 
 
 def changes_of(run: Any) -> Any:
-    """The changes that were found, if they were looked for."""
+    """The detected changes; None without a detector."""
     found = [one.changes for one in run.followed if str(one) == "changes"]
     return getattr(run.model, "changes_", found[0] if found else None)
 
 
 def show_changes(measure: str, found: Any) -> None:
-    """The last changes, if they were looked for."""
+    """Print the last changes, if there is a detector."""
     if found is None:
         return
     if not found:
         say(f"  no change of the {measure} was found")
     if len(found) > MOST_CHANGES:
-        say(f"  {len(found):,} changes, of which the last {MOST_CHANGES}:")
+        say(f"  {len(found):,} changes; the last {MOST_CHANGES}:")
     for change in found[-MOST_CHANGES:]:
         say(f"  {measure}, {change}")
 
 
 def format_of(options: dict[str, Any]) -> dict[str, Any]:
-    """Those of the options of a stream that say how it is written."""
+    """The format options among the options of a stream."""
     return {name: options[name] for name in ("skip_bad", "header", "format")}
 
 
@@ -197,7 +197,7 @@ def write_curve(run: Any, path: str) -> None:
 
 
 def show(run: Any, name: str, collisions: dict[str, float]) -> None:
-    """The summary for a person."""
+    """Print the summary as text."""
     figures = [("examples", f"{run.examples:,}"), ("features", f"{run.features:,}")]
     if run.mistakes is not None:
         figures += [("mistakes", f"{run.mistakes:,}"), ("mistake rate", f"{run.mistake_rate:.4f}")]
@@ -218,7 +218,7 @@ def show(run: Any, name: str, collisions: dict[str, float]) -> None:
         say(f"  {label:<{width}} {value:>14}")
     if len(run.curve) > 2:
         line = f"  {sparkline(run.curve)}  {'mean loss' if run.mistakes is None else 'mistake rate'} over time"
-        if is_unicode(sys.stdout):  # a terminal without these characters does without the line
+        if is_unicode(sys.stdout):  # other terminals cannot show the block characters
             say(line)
 
 

@@ -1,4 +1,4 @@
-"""What commands print: each line is one line, and nothing in it is obeyed by the terminal."""
+"""Printing. Each string stays on one line, and a terminal receives no control characters from data."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from seriatim.core.text import SIGNS, printable
 
 
 def say(*lines: str, err: bool = False, nl: bool = True, **style: Any) -> None:
-    """Print lines; names, labels and file names in them may be anything."""
-    stream = sys.stderr if err else sys.stdout  # click would take its own, in UTF-8, for one in ASCII
+    """Print lines, which may contain any names, labels and file names."""
+    stream = sys.stderr if err else sys.stdout  # click would replace an ASCII stream by its own in UTF-8
     plain = not is_unicode(stream)
     for line in lines or ("",):
         text = printable(line)
@@ -26,19 +26,19 @@ def is_unicode(stream: Any) -> bool:
 
 
 def print_anything() -> None:
-    """Let standard output and error print, in escapes, what their encoding does not have."""
+    """Let standard output and error print characters outside their encoding as escapes."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
 
 def show_table(table: Any, width: int | None = None) -> None:
-    """Print a table of rich; what looks like its markup is text."""
+    """Print a rich table. Text that looks like markup is printed as it is."""
     console(width).print(table)
 
 
 def console(width: int | None = None, err: bool = False) -> Any:
-    """A console of rich of this width, or that of the terminal."""
+    """A rich console of this width (default: the width of the terminal)."""
     from rich.console import Console
 
     return Console(width=width, stderr=err, markup=False, emoji=False, highlight=False)

@@ -30,7 +30,7 @@ from seriatim.cli.screen import say
 
 TEXTS = (".txt", ".text")
 PACKED = (".gz", ".zst", ".bz2", ".xz")
-FEWEST = 0.001  # the weight of a topic that is shown
+FEWEST = 0.001  # topics of less weight are not shown
 
 
 @click.command("topics")
@@ -143,7 +143,7 @@ def words_of(path: str) -> set[str]:
 
 
 def is_text(path: str) -> bool:
-    """Whether a name says that the file holds a document a line.
+    """Whether the name says that the file has one document per line.
 
     >>> is_text("news.txt.gz"), is_text("news.csv")
     (True, False)
@@ -162,7 +162,7 @@ def learn(model: Any, stream: Any) -> Any:
 
 
 def expect_words(model: Any, stream: Any) -> None:
-    """Nobody wants a text as one word."""
+    """Raise DataError if a text column was read as a category."""
     from seriatim.errors import DataError
 
     if model._vocabulary is None or model.features_.text:
@@ -176,13 +176,13 @@ def expect_words(model: Any, stream: Any) -> None:
 
 
 def perplexity_of(model: Any) -> float | None:
-    """Of the documents before they were learned; None if there was no word."""
+    """The perplexity of the documents before they were learned; None without words."""
     learner = model._learner
     return math.exp(-learner.told_bound / learner.told_words) if learner.told_words else None
 
 
 class Progress(Live):
-    """The live line, with the perplexity so far."""
+    """The progress line, with the perplexity so far."""
 
     def __call__(self, run: Any) -> None:
         if not self.looked:
@@ -199,7 +199,7 @@ class Progress(Live):
 
 
 class Kept:
-    """A stream without some words. A model that never met them does not know them, and passes over them later."""
+    """A stream without some words. The model never sees them, and ignores them later."""
 
     def __init__(self, stream: Any, stop: set[str], least: int) -> None:
         self.stream, self.stop, self.least = stream, stop, least
@@ -225,7 +225,7 @@ class Kept:
             yield some.check(), y
 
     def wanted(self, names: Any, n: int) -> np.ndarray:
-        """Which of the first n names are words to keep."""
+        """Which of the first n names are words to keep, as a mask."""
         if names is not self.names:
             self.names, self.judged = names, np.zeros(0, bool)
         new = [word_of(names[j]) for j in range(len(self.judged), n)]
@@ -240,7 +240,7 @@ def word_of(name: Any) -> str:
 
 
 def topics_of(model: Any, words: int) -> list[dict[str, Any]]:
-    """The topics, each with its weight and its likeliest words, the heaviest first; column numbers are from 1."""
+    """The topics by weight, each with its most probable words. Column numbers start at 1."""
     weights = model.topic_weights_
     topics = model.topics(words)
     single = len({str(word).partition("=")[0] for topic in topics for word, _ in topic}) == 1
@@ -264,7 +264,7 @@ def topic_lines(topics: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def show(about: dict[str, Any]) -> None:
-    """The summary for a person."""
+    """Print the summary as text."""
     say(about["model"], bold=True)
     if "documents" in about:
         rate = about["documents"] / max(about["seconds"], 1e-9)

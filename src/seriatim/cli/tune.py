@@ -111,7 +111,7 @@ def command(
     model = build_model(algorithm, parameters, features_of(options))
     values = values_of(model, parameters, over)
     stream = open_stream(sources, model, **options)
-    stream.split(0)  # an error now if it cannot be read again
+    stream.split(0)  # raises now if the stream cannot be read twice
     if endless(stream):
         raise click.UsageError(f"{stream.name} has no end; give --limit")
     with Progress() as progress:
@@ -130,7 +130,7 @@ def command(
         if runs[-1].interrupted:
             say("seriatim: interrupted", err=True)
             sys.exit(130)
-    if reading["limit"] is not None:  # which is counted from what is skipped
+    if reading["limit"] is not None:  # --limit counts after --skip
         reading["limit"] -= found.rest
     given = [*sources, *data_options(reading), *(word for name in metrics for word in ("--metric", name))]
     again = command_for(given, algorithm, parameters, found)
@@ -143,7 +143,7 @@ def command(
 
 
 def values_of(model: Any, parameters: tuple[str, ...], over: tuple[str, ...]) -> dict[str, Sequence[Any]]:
-    """What to try of each parameter: what --over says, or else what is declared, but of none given by -p."""
+    """The values to try of each parameter: from --over, else those the class declares. -p fixes a parameter."""
     from seriatim.errors import ParameterError
 
     fixed = {text.partition("=")[0] for text in parameters}
@@ -163,14 +163,14 @@ def values_of(model: Any, parameters: tuple[str, ...], over: tuple[str, ...]) ->
     return values
 
 
-# ---- the command that runs what was found
+# ---- the command that repeats the best run
 
 
 READING = ("format", "header", "skip_bad", "limit", "shuffle", *(name.split("/")[0].lstrip("-") for name in FEATURES))
 
 
 def data_options(options: Mapping[str, Any]) -> list[str]:
-    """The options that say how the data are read, as they were given.
+    """The options of reading, as the user gave them.
 
     >>> data_options({"shuffle": 0, "text": ("a", "b"), "cross": (("a", "b"),), "lower": False, "skip_bad": False})
     ['--shuffle', '0', '--text', 'a', '--text', 'b', '--cross', 'a', 'b', '--no-lower']
@@ -189,7 +189,7 @@ def data_options(options: Mapping[str, Any]) -> list[str]:
 
 
 def command_for(given: list[str], algorithm: str, parameters: tuple[str, ...], found: Any) -> str:
-    """`seriatim run` on what the search has not seen, with what it found."""
+    """The `seriatim run` command with the best parameters, on examples that the search has not seen."""
     best = [f"{name}={value}" for name, value in found.best.items()]
     words = ["seriatim", "run", *given, "-a", algorithm]
     for text in (*parameters, *best):
@@ -199,11 +199,11 @@ def command_for(given: list[str], algorithm: str, parameters: tuple[str, ...], f
     return shlex.join(words)
 
 
-# ---- what is shown
+# ---- output
 
 
 class Progress:
-    """How far the search is, ten times a second, if stderr is a terminal."""
+    """Shows the search ten times a second if stderr is a terminal."""
 
     def __init__(self) -> None:
         self.visible = on_terminal(sys.stderr)
@@ -237,7 +237,7 @@ def shown(value: Any) -> str:
 
 
 def show(found: Any, runs: list[Any], name: str, again: str) -> None:
-    """The trials, the figures on the rest, and how to get them again."""
+    """Print the trials, the results on the rest, and the command that repeats them."""
     say(f"{type(found.model).__name__} on {name}: {found.said}", bold=True)
     width = None if on_terminal(sys.stdout) else 120
     show_table(trials_table(found), width)
@@ -254,7 +254,7 @@ def show(found: Any, runs: list[Any], name: str, again: str) -> None:
 
 
 def trials_table(found: Any) -> Any:
-    """The best first."""
+    """The trials as a table, best first."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -286,7 +286,7 @@ def edges(found: Any) -> list[str]:
 
 
 def figures_table(found: Any, runs: list[Any]) -> Any:
-    """What was found beside the defaults."""
+    """The results of the best parameters and of the defaults, as a table."""
     from rich.table import Table
 
     where = f"on all {runs[0].examples:,}" if found.like_libol else f"on the other {runs[0].examples:,}"
