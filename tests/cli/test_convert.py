@@ -79,7 +79,7 @@ def test_a_table_of_texts():
 def test_sparse_files():
     path = shared("a1a/a1a.libsvm")
     X, y = load_svmlight_file(str(path))
-    assert "say --header" in called(path, "a1a.csv")
+    assert "give --header" in called(path, "a1a.csv")
     frame = pd.read_csv("a1a.csv").fillna(0)
     assert frame["label"].tolist() == y.tolist()
     used = np.flatnonzero(X.getnnz(axis=0))
