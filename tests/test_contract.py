@@ -11,7 +11,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import seriatim
-import seriatim.core.covariance
+import seriatim.linear.covariance
 from seriatim.core.loop import Scores
 from seriatim.errors import DataError, LimitError, NotFittedError, ParameterError, SeriatimError
 from seriatim.estimator import as_rows
@@ -1070,7 +1070,7 @@ def test_a_label_for_which_there_is_no_room(monkeypatch):
     model = seriatim.AROW(covariance="full")
     for k in range(40):
         model.learn_one({f"x{j}": float(j - k % 7) for j in range(20)}, k % 2)
-    monkeypatch.setattr(seriatim.core.covariance, "MAX_BYTES", 4000)
+    monkeypatch.setattr(seriatim.linear.covariance, "MAX_BYTES", 4000)
     with Unchanged(model), pytest.raises(LimitError, match="diagonal"):
         model.learn_one({"x1": 1.0}, 2)
     assert model.learn_one({"x1": 1.0}, 1).predict_one({"x1": 1.0}) in (0, 1)

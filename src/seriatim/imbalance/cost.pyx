@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from seriatim.core.asymmetric cimport AsymmetricLearner
 from seriatim.core.learner cimport MarginLearner
-from seriatim.core.least_step cimport least_step
-from seriatim.core.oriented cimport Oriented
+from seriatim.core.pa_step cimport pa_step
 from seriatim.core.row cimport Row, add
 
 from seriatim.errors import ModelError, ParameterError
@@ -53,7 +53,7 @@ cdef class CostSensitive(MarginLearner):
     cdef double step(self, double margin, double norm2) noexcept nogil:
         if margin >= self.wanted or (margin > 0 and not self.max_loss):
             return 0
-        return least_step(self.variant, self.weight * self.C, self.wanted - margin, norm2)
+        return pa_step(self.variant, self.weight * self.C, self.wanted - margin, norm2)
 
 
 class CSPA(Classifier):
@@ -118,17 +118,17 @@ class CSPA(Classifier):
         return np.ascontiguousarray(margins, dtype=np.float64)
 
 
-cdef class CostDescent(Oriented):
+cdef class CostDescent(AsymmetricLearner):
     """w += eta y x below a margin of rho_t, or eta rho_t y x below one of 1; rho_t is 1 for the lower label."""
 
     cdef double eta, ratio, rho
     cdef bint first, sum
     cdef public Py_ssize_t positives, negatives    # rows before this one
 
-    NUMBERS = (*Oriented.NUMBERS, "positives", "negatives")
+    NUMBERS = (*AsymmetricLearner.NUMBERS, "positives", "negatives")
 
     def __init__(self, double eta, str variant, str objective, double positive):
-        Oriented.__init__(self)
+        AsymmetricLearner.__init__(self)
         self.eta, self.first, self.sum, self.ratio = eta, variant == "I", objective == "sum", positive / (1 - positive)
         self.weighted = True
 
@@ -139,7 +139,7 @@ cdef class CostDescent(Oriented):
             self.rho *= <double> (self.negatives + 1) / (self.positives + 1)
         elif self.sum:    # should this label turn out to be the higher one
             self.rho *= <double> (self.positives + 1) / (self.negatives + 1)
-        f = Oriented.learn(self, x, y)
+        f = AsymmetricLearner.learn(self, x, y)
         if y > 0:
             self.positives += 1
         else:
@@ -154,11 +154,11 @@ cdef class CostDescent(Oriented):
         return True
 
     def reclass(self, source, factor):
-        Oriented.reclass(self, source, factor)
+        AsymmetricLearner.reclass(self, source, factor)
         self.positives, self.negatives = self.negatives, self.positives
 
     def restore(self, state):
-        Oriented.restore(self, state)
+        AsymmetricLearner.restore(self, state)
         if self.positives + self.negatives != self.t:
             raise ModelError(f"{self.positives} and {self.negatives} rows in {self.t} rounds")
 

@@ -1,6 +1,6 @@
 """Passive-aggressive learning with kernels."""
 
-from seriatim.core.least_step cimport least_step
+from seriatim.core.pa_step cimport pa_step
 from seriatim.core.row cimport Row
 from seriatim.kernel.machine cimport Machine
 
@@ -25,7 +25,7 @@ cdef class PassiveAggressive(Machine):
     cdef void update(self, const Row* x, double margin, double own) noexcept nogil:
         cdef double tau = 0
         if margin < 1 and own > 1e-150:
-            tau = least_step(self.variant, self.weight * self.C, 1 - margin, own)
+            tau = pa_step(self.variant, self.weight * self.C, 1 - margin, own)
         if tau > 0:
             self.add(x, tau)
 

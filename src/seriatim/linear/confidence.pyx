@@ -7,11 +7,11 @@ from libc.stdlib cimport free
 
 import numpy as np
 
-from seriatim.core.covariance cimport Covariance
 from seriatim.core.learner cimport Linear
 from seriatim.core.memory cimport resize
 from seriatim.core.row cimport Row, dot, record, value, within
 from seriatim.core.rows cimport Rows
+from seriatim.linear.covariance cimport Covariance
 
 from seriatim.core.normal import standard_normal
 from seriatim.errors import ModelError

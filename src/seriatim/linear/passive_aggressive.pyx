@@ -3,7 +3,7 @@
 from libc.math cimport copysign, fabs, fmax, sqrt
 
 from seriatim.core.learner cimport Linear, MarginLearner, ResidualLearner
-from seriatim.core.least_step cimport least_step
+from seriatim.core.pa_step cimport pa_step
 from seriatim.core.row cimport Row, dot, record, value
 
 from seriatim.estimator import Classifier, Detector, Regressor
@@ -25,7 +25,7 @@ cdef class PassiveAggressive(MarginLearner):
         self.weighted = variant != "hard"
 
     cdef double step(self, double margin, double norm2) noexcept nogil:
-        return least_step(self.variant, self.weight * self.C, 1 - margin, norm2) if margin < 1 else 0
+        return pa_step(self.variant, self.weight * self.C, 1 - margin, norm2) if margin < 1 else 0
 
 
 cdef class PassiveAggressiveRegression(ResidualLearner):
@@ -42,7 +42,7 @@ cdef class PassiveAggressiveRegression(ResidualLearner):
 
     cdef double step(self, double residual, double norm2) noexcept nogil:
         cdef double loss = fabs(residual) - self.epsilon
-        return copysign(least_step(self.variant, self.weight * self.C, loss, norm2), residual) if loss > 0 else 0
+        return copysign(pa_step(self.variant, self.weight * self.C, loss, norm2), residual) if loss > 0 else 0
 
 
 cdef class Ball(Linear):
@@ -87,7 +87,7 @@ cdef class Ball(Linear):
         cdef double square = self.square(x), score = self.radius() - sqrt(square)
         cdef double distance = sqrt(square + self.height * self.height), loss = distance - self.reach, a
         if loss > 0:
-            a = least_step(self.variant, self.C, loss, 1) / distance
+            a = pa_step(self.variant, self.C, loss, 1) / distance
             self.shrink(1 - a)
             self.norm2 += 2 * a * (1 - a) * f + a * a * x.norm2
             self.height *= 1 - a

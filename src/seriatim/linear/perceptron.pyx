@@ -6,7 +6,7 @@ import numpy as np
 
 from seriatim.core.learner cimport MarginLearner
 from seriatim.core.row cimport Row
-from seriatim.core.store cimport Store
+from seriatim.linear.stored_rows cimport StoredRows
 
 from seriatim.errors import ModelError
 from seriatim.estimator import Absent, Classifier
@@ -137,7 +137,7 @@ cdef class Votes(MarginLearner):
     """
 
     cdef double eta
-    cdef Store rows
+    cdef StoredRows rows
     cdef Vector* vectors
     cdef Py_ssize_t count, room_for
     cdef double* running     # the score of w_k as k grows
@@ -146,7 +146,7 @@ cdef class Votes(MarginLearner):
         MarginLearner.__init__(self)
         self.eta = eta
         self.apart = True
-        self.rows = Store()
+        self.rows = StoredRows()
         self.reclass(np.zeros(1, np.intp), np.ones(1))
 
     def __dealloc__(self):

@@ -4,7 +4,7 @@ from libc.math cimport fmin
 
 import numpy as np
 
-from seriatim.core.oriented cimport Oriented
+from seriatim.core.asymmetric cimport AsymmetricLearner
 from seriatim.core.row cimport Row, record, value
 
 from seriatim.errors import ModelError
@@ -12,7 +12,7 @@ from seriatim.parameters import Number, powers
 from seriatim.transfer.source import Transfer
 
 
-cdef class CoRegularised(Oriented):
+cdef class CoRegularised(AsymmetricLearner):
     """f = (w_1.x_1 + w_2.x_2) / 2, both moved as little as gives a margin of 1."""
 
     cdef double C, gamma1, gamma2
@@ -21,7 +21,7 @@ cdef class CoRegularised(Oriented):
     cdef Py_ssize_t source_rows
 
     def __init__(self, double C, double gamma1, double gamma2):
-        Oriented.__init__(self)
+        AsymmetricLearner.__init__(self)
         self.C, self.gamma1, self.gamma2 = C, gamma1, gamma2
         self.scale = 0.5
         self.weighted = True
@@ -59,7 +59,7 @@ cdef class CoRegularised(Oriented):
         return True
 
     def restore(self, state):
-        Oriented.restore(self, state)
+        AsymmetricLearner.restore(self, state)
         if self.scale != 0.5:
             raise ModelError(f"the scale is {self.scale}; it must be 0.5")
 

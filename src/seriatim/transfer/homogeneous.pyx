@@ -5,7 +5,7 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 
 from seriatim.core.learner cimport Linear
-from seriatim.core.least_step cimport ONE, least_step
+from seriatim.core.pa_step cimport ONE, pa_step
 from seriatim.core.memory cimport resize
 from seriatim.core.row cimport Row, dot, within
 
@@ -81,7 +81,7 @@ cdef class Ensemble(Linear):
         self.odds += step * ((p2 - Pi(y)) ** 2 - (p1 - Pi(y)) ** 2)    # s(u) = exp(-eta (Pi(u.x) - Pi(y))^2)
         self.turned += step * ((p2 - Pi(y)) ** 2 - (p1 - Pi(-y)) ** 2)
         if y * f < 1 and x.norm2 > 0 and self.weight > 0:
-            self.move(x, y * least_step(ONE, self.weight * self.C, 1 - y * f, x.norm2), 0)
+            self.move(x, y * pa_step(ONE, self.weight * self.C, 1 - y * f, x.norm2), 0)
             self.updates += 1
         return vote
 

@@ -10,7 +10,7 @@ from seriatim.core.memory cimport resize
 from seriatim.errors import ModelError
 
 
-cdef class Store:
+cdef class StoredRows:
     """A growing block of sparse rows. The products of one x with all of them: spread x, ask for each, clear x.
 
     A product costs the non-zeros of the row that is kept, whatever x is.

@@ -2,7 +2,7 @@ from seriatim.core.learner cimport Linear
 from seriatim.core.row cimport Row
 
 
-cdef class Oriented(Linear):
+cdef class AsymmetricLearner(Linear):
     cdef double* turned              # the weights if the label seen so far is the other one of the two
     cdef Py_ssize_t turned_room
     cdef bint told                   # which of them is the higher is known, and there are no such weights

@@ -1,7 +1,7 @@
 from seriatim.core.row cimport Row
 
 
-cdef class Store:
+cdef class StoredRows:
     cdef readonly Py_ssize_t n
     cdef long long* start
     cdef int* index

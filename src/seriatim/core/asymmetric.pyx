@@ -11,7 +11,7 @@ from seriatim.core.row cimport dot, within
 from seriatim.errors import ModelError
 
 
-cdef class Oriented(Linear):
+cdef class AsymmetricLearner(Linear):
     """A classifier of two labels to which -w and -y are not the same as w and y.
 
     As long as one label is known nobody can say whether it is the higher one. Until then two vectors are learned, for

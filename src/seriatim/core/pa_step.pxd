@@ -8,7 +8,7 @@ cdef enum Variant:
     TWO
 
 
-cdef inline double least_step(int variant, double C, double loss, double norm2) noexcept nogil:
+cdef inline double pa_step(int variant, double C, double loss, double norm2) noexcept nogil:
     """The step tau of PA, PA-I and PA-II for a positive loss (Crammer et al., 2006, equation 5)."""
     if variant == HARD:
         return loss / norm2
