@@ -13,7 +13,7 @@ from seriatim.core.row cimport Row, dot, record, value, within
 from seriatim.core.rows cimport Rows
 from seriatim.linear.covariance cimport Covariance
 
-from seriatim.core.normal import standard_normal
+from seriatim.core.loss import standard_normal
 from seriatim.errors import ModelError
 from seriatim.estimator import Classifier, Regressor
 from seriatim.parameters import Choice, Flag, Number, powers, steps

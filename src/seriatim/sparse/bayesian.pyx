@@ -13,7 +13,7 @@ from seriatim.core.memory cimport allocate, resize
 from seriatim.core.row cimport Row, dot, record, value
 from seriatim.sparse.lazy cimport soft
 
-from seriatim.core.normal import standard_normal
+from seriatim.core.loss import standard_normal
 from seriatim.core.table import ascend
 from seriatim.errors import LimitError, ModelError
 from seriatim.estimator import Classifier
