@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import seriatim
-from seriatim.kernel.estimator import OneKernel
+from seriatim.kernel.base import OneKernel
 from tests.stress import Lines, cases, each_line, moments, rounds, threads
 from tests.test_contract import ALGORITHMS, assert_same_state, default
 

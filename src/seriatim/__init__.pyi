@@ -11,7 +11,7 @@ from seriatim.catalogue import algorithms as algorithms
 from seriatim.estimator import Classifier, Detector, Regressor, Transformer
 from seriatim.experts.estimator import Experts
 from seriatim.features import Features as Features
-from seriatim.kernel.estimator import BudgetClassifier, KernelClassifier, OneKernel, SupportClassifier
+from seriatim.kernel.base import BudgetClassifier, KernelClassifier, OneKernel, SupportClassifier
 from seriatim.model import Model
 from seriatim.modelfile import load as load
 from seriatim.portfolio.strategy import Strategy

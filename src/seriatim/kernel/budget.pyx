@@ -10,7 +10,7 @@ from seriatim.kernel.machine cimport Machine
 from seriatim.kernel.support cimport multiply, weighted_sum
 
 from seriatim.errors import ModelError
-from seriatim.kernel.estimator import BudgetClassifier
+from seriatim.kernel.base import BudgetClassifier
 from seriatim.parameters import Choice, Number, powers
 
 cdef extern from "vector.h":

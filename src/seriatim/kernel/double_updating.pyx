@@ -9,7 +9,7 @@ from seriatim.kernel.machine cimport Machine
 from seriatim.kernel.support cimport add_multiple
 
 from seriatim.errors import ModelError
-from seriatim.kernel.estimator import KernelClassifier
+from seriatim.kernel.base import KernelClassifier
 from seriatim.parameters import Choice, Number, powers
 
 VARIANTS = ("I", "II")

@@ -7,7 +7,7 @@ from seriatim.core.row cimport Row
 from seriatim.kernel.machine cimport Machine
 
 from seriatim.core.loss import LOSSES, SCHEDULES
-from seriatim.kernel.estimator import KernelClassifier
+from seriatim.kernel.base import KernelClassifier
 from seriatim.parameters import Choice, Number, powers
 
 

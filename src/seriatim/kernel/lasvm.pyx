@@ -15,7 +15,7 @@ from seriatim.core.row cimport Row
 from seriatim.kernel.machine cimport Machine
 
 from seriatim.errors import LimitError, ModelError
-from seriatim.kernel.estimator import KernelClassifier
+from seriatim.kernel.base import KernelClassifier
 from seriatim.parameters import Choice, Number, powers
 
 MAX_BYTES = 1 << 32              # of the kernels between support vectors

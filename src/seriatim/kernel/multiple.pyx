@@ -11,7 +11,7 @@ from seriatim.core.row cimport Row
 from seriatim.kernel.machine cimport Machine
 
 from seriatim.errors import ModelError
-from seriatim.kernel.estimator import SupportClassifier
+from seriatim.kernel.base import SupportClassifier
 from seriatim.kernel.kernels import Kernel, KernelList, forms_of
 from seriatim.parameters import Choice, Number
 

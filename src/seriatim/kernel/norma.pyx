@@ -11,7 +11,7 @@ from seriatim.kernel.machine cimport Machine
 from seriatim.core.loss import SCHEDULES
 from seriatim.errors import ModelError, ParameterError
 from seriatim.estimator import Detector, Regressor
-from seriatim.kernel.estimator import KernelClassifier, OneKernel
+from seriatim.kernel.base import KernelClassifier, OneKernel
 from seriatim.parameters import Choice, Number, powers
 
 

@@ -11,7 +11,7 @@ from seriatim.kernel.machine cimport Machine
 from seriatim.kernel.support cimport add_multiple, weighted_sum
 
 from seriatim.errors import ModelError
-from seriatim.kernel.estimator import BudgetClassifier
+from seriatim.kernel.base import BudgetClassifier
 from seriatim.parameters import Number, powers
 
 

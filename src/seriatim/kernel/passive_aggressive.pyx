@@ -4,7 +4,7 @@ from seriatim.core.pa_step cimport pa_step
 from seriatim.core.row cimport Row
 from seriatim.kernel.machine cimport Machine
 
-from seriatim.kernel.estimator import KernelClassifier
+from seriatim.kernel.base import KernelClassifier
 from seriatim.parameters import Choice, Number, powers
 
 VARIANTS = ("hard", "I", "II")

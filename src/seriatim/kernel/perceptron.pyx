@@ -9,7 +9,7 @@ from seriatim.core.row cimport Row
 from seriatim.kernel.machine cimport Machine
 
 from seriatim.errors import ModelError
-from seriatim.kernel.estimator import KernelClassifier
+from seriatim.kernel.base import KernelClassifier
 
 
 cdef class Mistakes(Machine):

@@ -12,7 +12,7 @@ from seriatim.kernel.machine cimport Machine
 from seriatim.kernel.support cimport add_multiple, weighted_sum
 
 from seriatim.errors import LimitError, ModelError
-from seriatim.kernel.estimator import KernelClassifier
+from seriatim.kernel.base import KernelClassifier
 from seriatim.parameters import Number, powers
 
 cdef Py_ssize_t MAX_BYTES = 1 << 32

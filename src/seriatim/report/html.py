@@ -84,7 +84,7 @@ def write_text(text: str, path: str | os.PathLike[str]) -> None:
 
 
 def part(name: str) -> str:
-    return files("seriatim.report").joinpath(name).read_text(encoding="utf-8")
+    return files("seriatim.report").joinpath("static", name).read_text(encoding="utf-8")
 
 
 def policy(style: str, script: str) -> str:
