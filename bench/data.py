@@ -110,14 +110,15 @@ def prepare(rows: int, say: Callable[[str], None]) -> Files:
 
 def generate(files: Files, rows: int, say: Callable[[str], None]) -> None:
     """Write all files of sparse rows in one pass over the generator."""
-    from seriatim.data import generators, libsvm
+    from seriatim.data.generate import synthetic
+    from seriatim.data.read import libsvm
 
     done = 0
     parts: list[tuple[Any, ...]] = []
     open_files = (path.open("wb") for path in (files.libsvm, files.vw, files.many, files.head, files.words))
     with ExitStack() as stack:
         svm, vw, many, head, words = map(stack.enter_context, open_files)
-        for X, y in generators.text_like(rows, FEATURES, PER_ROW, SEED):
+        for X, y in synthetic.text_like(rows, FEATURES, PER_ROW, SEED):
             say(f"generating rows, {done:,} of {rows:,}")
             labels = [b"1" if label > 0 else b"-1" for label in y.tolist()]
             text = libsvm.format_rows(X, labels, digits=DIGITS)
@@ -166,7 +167,7 @@ def in_words(X: Any, labels: list[bytes]) -> bytes:
     import numpy as np
 
     from seriatim.core.rows import Rows
-    from seriatim.data import libsvm
+    from seriatim.data.read import libsvm
 
     start, index, value = X.arrays
     first = index < FEATURES // 2
@@ -198,13 +199,13 @@ def generate_table(path: Path, rows: int, categories: tuple[int, ...], say: Call
     import pyarrow as pa
     from pyarrow import csv, parquet
 
-    from seriatim.data import generators
+    from seriatim.data.generate import synthetic
 
     rng = np.random.default_rng(SEED)
     names = [*(f"x{i + 1}" for i in range(NUMBERS)), "y"]
     done = 0
     with path.open("wb") as file:
-        for X, y in generators.dense(rows, NUMBERS, SEED):
+        for X, y in synthetic.dense(rows, NUMBERS, SEED):
             say(f"generating {path.name}, {done:,} of {rows:,} rows")
             columns: list[Any] = [*X.arrays[0].round(DIGITS).T, y]
             for i, n in enumerate(categories):

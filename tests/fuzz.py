@@ -26,11 +26,11 @@ from typing import Any
 
 import numpy as np
 
-from seriatim.data.formats import HEAD
-from seriatim.data.libsvm import parse, use_vectors
-from seriatim.data.lines import PADDING, InOrder, Ranges, Records
-from seriatim.data.source import Blocks, Source
-from seriatim.data.steady import SteadyFile
+from seriatim.data.read.formats import HEAD
+from seriatim.data.read.libsvm import parse, use_vectors
+from seriatim.data.read.lines import PADDING, InOrder, Ranges, Records
+from seriatim.data.read.source import Blocks, Source
+from seriatim.data.read.steady import SteadyFile
 from seriatim.errors import DataError, ParseError
 from tests import fuzz_models
 from tests.fuzz_models import Failure, expect

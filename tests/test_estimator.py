@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix, isspmatrix_csr
 import seriatim
 from seriatim import FOBOS, OGD, PA, OGDRegressor, OneClassPA, SoftSVM, VotedPerceptron, evaluate
 from seriatim.core import table
-from seriatim.data import generators
+from seriatim.data.generate import synthetic as generators
 from seriatim.errors import DataError, LimitError, NotFittedError, ParameterError
 from seriatim.estimator import LARGE, Classifier
 

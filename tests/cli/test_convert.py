@@ -23,7 +23,7 @@ from sklearn.datasets import load_svmlight_file
 
 from seriatim import data
 from seriatim.cli import command
-from seriatim.data.write import convert
+from seriatim.data.write.convert import convert
 from seriatim.errors import DataError, ParameterError
 from tests.conftest import shared
 

@@ -14,8 +14,8 @@ import seriatim
 from seriatim import files
 from seriatim.cli.live import Live
 from seriatim.data.cache import File
-from seriatim.data.ratings import Ratings
-from seriatim.data.source import Source
+from seriatim.data.read.ratings import Ratings
+from seriatim.data.read.source import Source
 from tests.cli.test_paths import folder, good, rows, seriatim_, there  # noqa: F401
 from tests.forks import contents, forked
 

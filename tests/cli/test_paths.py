@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import seriatim
-from seriatim.data.ratings import Ratings
+from seriatim.data.read.ratings import Ratings
 from tests.cli.test_cli import COMMAND, assert_one_line, folder, good, rows, seriatim_  # noqa: F401
 from tests.forks import contents, forked
 

@@ -12,7 +12,7 @@ import pytest
 
 import seriatim
 from seriatim import PMF, evaluate
-from seriatim.data import ratings as files
+from seriatim.data.read import ratings as files
 from seriatim.errors import DataError, ParameterError, ParseError
 from tests.cli.test_cli import COMMAND, folder, good, seriatim_  # noqa: F401, fixtures
 from tests.recommend.comparison import ratings

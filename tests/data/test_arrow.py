@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seriatim import PA, data, evaluate
-from seriatim.data import arrow
-from seriatim.data.write import convert
+from seriatim.data.read import parquet
+from seriatim.data.write.convert import convert
 from seriatim.errors import DataError
 from tests.data.reading import WAYS, outcome, refusal, rows_of
 from tests.reference.features import features_of
@@ -154,7 +154,7 @@ def test_a_run_does_not_depend_on_how_it_is_read(folder, monkeypatch, features):
     table = large()
     runs = []
     for batch in (1 << 14, 100, 1):
-        monkeypatch.setattr(arrow, "BATCH", batch)
+        monkeypatch.setattr(parquet, "BATCH", batch)
         for format in FORMATS:
             path = write(table, folder / "run", format, {1: 120, 100: 33}.get(batch, 1 << 20))
             runs += [outcome(path, block=block, threads=threads, features=features) for block, threads in WAYS[-2:]]
@@ -172,7 +172,7 @@ def test_strings_that_recur_are_read_as_those_that_do_not(folder, features):
         path = folder / "recurring.parquet"
         pq.write_table(table, path, use_dictionary=coded, row_group_size=40)
         with pq.ParquetFile(path) as file:
-            assert arrow.recurring_strings(file) == (["s", "t"] if coded else [])
+            assert parquet.recurring_strings(file) == (["s", "t"] if coded else [])
         runs.append(outcome(path, features=features))
     assert runs[0] == runs[1]
     assert rows_of(path, features={"missing": "count"}) == expected(table, missing="count")
@@ -210,7 +210,7 @@ def test_a_table_is_learned_as_the_same_one_in_text(folder, monkeypatch, gaps, d
     how = {"features": {"missing": missing}}
     wanted = outcome(text, **how)
     for batch, rows in ((1 << 14, 1 << 20), (1 << 14, 90), (100, 1 << 20), (17, 33)):
-        monkeypatch.setattr(arrow, "BATCH", batch)
+        monkeypatch.setattr(parquet, "BATCH", batch)
         for format in FORMATS:
             path = write(table, folder / "gappy", format, rows)
             assert outcome(path, **how) == wanted
@@ -227,7 +227,7 @@ def test_a_cell_may_be_the_feature_of_another_column(tmp_path):
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_model_knows_the_names_of_what_it_has_learned(folder, monkeypatch, format):
     """Of batches that are left out, or only predicted, it knows none; in whatever order it has met them elsewhere."""
-    monkeypatch.setattr(arrow, "BATCH", 20)
+    monkeypatch.setattr(parquet, "BATCH", 20)
     c = [f"c{i // 20}" for i in range(100)]
     table = pa.table({"c": c, "n": np.arange(100.0), "label": np.arange(100) % 2})
     path = write(table, folder / "names", format, 20)
@@ -286,7 +286,7 @@ REFUSED = {
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_refused(tmp_path, monkeypatch, case, format):
-    monkeypatch.setattr(arrow, "BATCH", 100)
+    monkeypatch.setattr(parquet, "BATCH", 100)
     columns, problem = REFUSED[case]
     path = write(pa.table(columns), tmp_path / "table", format)
     found = str(refusal(path))

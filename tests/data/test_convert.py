@@ -22,9 +22,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from seriatim import data
-from seriatim.data.delimited import is_number
-from seriatim.data.records import sort_of
-from seriatim.data.write import convert
+from seriatim.data.read.delimited import is_number
+from seriatim.data.write.convert import convert
+from seriatim.data.write.records import sort_of
 from seriatim.errors import DataError, ParseError
 
 RECORDS = ("csv", "tsv", "jsonl", "parquet", "arrow")

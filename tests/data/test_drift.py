@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from seriatim.core.rows import Rows
-from seriatim.data import generators
-from seriatim.data.drift import STREAMS, abrupt, generated, gradual, hyperplane, led, random_rbf, sea, stagger
+from seriatim.data.generate import synthetic
+from seriatim.data.generate.drift import STREAMS, abrupt, generated, gradual, hyperplane, led, random_rbf, sea, stagger
 from seriatim.errors import DataError, ParameterError
 
 
@@ -240,7 +240,7 @@ def test_abrupt_changes_at_once():
         assert y.tolist() == ([1] * at + [2] * 50)[:60]
         assert X[:, 0].tolist() == [*range(at), *range(50)][:60]
     assert examples(abrupt(numbered(5, 1), numbered(5, 2), 8), 60)[1].tolist() == [1] * 5 + [2] * 5
-    blocks = abrupt(generators.text_like(20), generators.text_like(20), 10)
+    blocks = abrupt(synthetic.text_like(20), synthetic.text_like(20), 10)
     assert [rows.n for rows, _ in blocks] == [10, 20]
 
 
@@ -272,7 +272,7 @@ def test_gradual_change_at_its_limits():
     with pytest.raises(DataError, match="the first stream has 3 features and the second 24"):
         next(gradual(sea(), led(), 10, 10))
     with pytest.raises(DataError, match="sparse rows; gradual drift takes dense ones"):
-        next(gradual(generators.text_like(20), sea(), 10, 10))
+        next(gradual(synthetic.text_like(20), sea(), 10, 10))
     with pytest.raises(DataError, match="without examples"):
         next(gradual(sea(), iter([]), 10, 10))
 

@@ -16,7 +16,7 @@ import pytest
 
 from seriatim import data
 from seriatim.cli import main
-from seriatim.data.formats import guess
+from seriatim.data.read.formats import guess
 from seriatim.errors import DataError
 from tests.data.reading import (
     ROWS,

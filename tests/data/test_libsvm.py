@@ -14,8 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from seriatim import PA, data, evaluate
-from seriatim.data.libsvm import parse, use_vectors
-from seriatim.data.lines import PADDING
+from seriatim.data.read.libsvm import parse, use_vectors
+from seriatim.data.read.lines import PADDING
 from seriatim.errors import DataError, ParseError, SeriatimError
 from tests.reference import libsvm as reference
 

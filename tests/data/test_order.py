@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from seriatim import PA, OGDRegressor, data, evaluate
-from seriatim.data import cache, generators
+from seriatim.data import cache
+from seriatim.data.generate import synthetic
 from seriatim.errors import DataError, ParameterError
 
 
@@ -74,7 +75,7 @@ def test_many_files_are_as_one(path, monkeypatch, options):
 
 def test_the_last_pass_gives_its_files_up(monkeypatch):
     monkeypatch.setattr(cache, "STRETCH", 4)
-    blocks, kept = list(generators.dense(300, 4, block=10)), cache.Cache()
+    blocks, kept = list(synthetic.dense(300, 4, block=10)), cache.Cache()
     for rows, y in blocks:
         kept.add(rows, y)
     kept.ready()
@@ -89,7 +90,7 @@ def test_the_last_pass_gives_its_files_up(monkeypatch):
 
 def test_examples_that_were_cut_short_are_an_error():
     kept = cache.Cache()
-    for rows, y in generators.dense(300, 4, block=10):
+    for rows, y in synthetic.dense(300, 4, block=10):
         kept.add(rows, y)
     kept.ready()
     for name in cache.OF_STRETCH:
@@ -100,7 +101,7 @@ def test_examples_that_were_cut_short_are_an_error():
 
 
 def test_a_full_disk_is_an_error(monkeypatch):
-    kept, blocks = cache.Cache(), list(generators.dense(300, 4, block=10))
+    kept, blocks = cache.Cache(), list(synthetic.dense(300, 4, block=10))
     monkeypatch.setattr(cache, "PIECE", 1000)
 
     def full(*_):
@@ -115,7 +116,7 @@ def test_a_full_disk_is_an_error(monkeypatch):
 
 def test_pieces_that_are_written_in_part(monkeypatch):
     """A system call may take less than it was given."""
-    blocks, kept = list(generators.dense(300, 4, block=10)), cache.Cache()
+    blocks, kept = list(synthetic.dense(300, 4, block=10)), cache.Cache()
     whole = os.writev
     monkeypatch.setattr(os, "writev", lambda file, parts: whole(file, [parts[0][: 7 * len(parts[0]) // 10 + 1]]))
     for rows, y in blocks:
@@ -170,7 +171,7 @@ def test_a_model_does_not_depend_on_where_blocks_end(path):
 
 
 def test_blocks_are_a_stream_too():
-    blocks = list(generators.dense(300, 4, block=100))
+    blocks = list(synthetic.dense(300, 4, block=100))
     assert [len(y) for _, y in data.stream(blocks, skip=50, limit=200)] == [50, 100, 50]
     kept = [rows.arrays[-1].size for rows, _ in data.stream(blocks, passes=2)]
     assert sum(kept) == 2 * 300 * 4

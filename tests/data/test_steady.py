@@ -12,9 +12,9 @@ import pytest
 import zstandard
 
 from seriatim.data import Stream
-from seriatim.data.ratings import Ratings
-from seriatim.data.records import Records
-from seriatim.data.steady import SteadyFile
+from seriatim.data.read.ratings import Ratings
+from seriatim.data.read.steady import SteadyFile
+from seriatim.data.write.records import Records
 from seriatim.errors import DataError
 
 N = 60_000

@@ -16,8 +16,9 @@ import pytest
 
 from seriatim import PA, AveragedPerceptron, OGDRegressor, VotedPerceptron, data, evaluate
 from seriatim.core.ahead import ahead
-from seriatim.data import generators, lines
-from seriatim.data.libsvm import format_rows
+from seriatim.data.generate import synthetic
+from seriatim.data.read import lines
+from seriatim.data.read.libsvm import format_rows
 from seriatim.errors import DataError, ParameterError, ParseError
 from seriatim.labels import coded
 
@@ -454,7 +455,7 @@ def parts_of(blocks) -> tuple:
     return tuple(part.tobytes() for arrays in arrays for part in arrays)
 
 
-@pytest.mark.parametrize("generate", [generators.text_like, generators.dense, generators.drifting])
+@pytest.mark.parametrize("generate", [synthetic.text_like, synthetic.dense, synthetic.drifting])
 def test_generated_streams_are_seeded_and_have_their_shape(generate):
     assert parts_of(generate(200, 30, seed=1)) == parts_of(generate(200, 30, seed=1))
     assert parts_of(generate(200, 30, seed=1)) != parts_of(generate(200, 30, seed=2))
@@ -467,7 +468,7 @@ def test_generated_streams_are_seeded_and_have_their_shape(generate):
 
 
 def test_generated_text_has_unit_length():
-    (rows, y), *_ = generators.text_like(100, 500, 20.0)
+    (rows, y), *_ = synthetic.text_like(100, 500, 20.0)
     start, index, value = rows.arrays
     for a, b in pairwise(start):
         assert abs(np.sum(value[a:b] ** 2) - 1) < 1e-12
@@ -476,7 +477,7 @@ def test_generated_text_has_unit_length():
 
 
 def test_written_rows_are_read_as_they_were(tmp_path):
-    (rows, y), *_ = generators.text_like(50, 500, 20.0)
+    (rows, y), *_ = synthetic.text_like(50, 500, 20.0)
     path = tmp_path / "written.svm"
     path.write_bytes(format_rows(rows, [b"%d" % label for label in y]))
     ((back, labels),) = [(part.arrays, labels) for part, labels in data.stream(path)]

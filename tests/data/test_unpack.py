@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seriatim.data import unpack
-from seriatim.data.unpack import Unpacked, packing, undecided
+from seriatim.data.read import decompress
+from seriatim.data.read.decompress import Unpacked, packing, undecided
 from seriatim.errors import DataError
 
 try:
@@ -144,7 +144,7 @@ def test_a_text_is_not_packed(text):
 )
 def test_members_one_after_another(kind, members, source, rooms, sizes, pad):
     packed = (PADDED.get(kind, b"") if pad else b"").join([*(pack(kind, member) for member in members), b""])
-    with patch.multiple(unpack, **sizes):
+    with patch.multiple(decompress, **sizes):
         assert read(Unpacked(Source(packed, source), kind, "rows"), rooms) == (b"".join(members), "")
 
 
@@ -152,7 +152,7 @@ def test_members_one_after_another(kind, members, source, rooms, sizes, pad):
 @settings(max_examples=30)
 @given(st.lists(st.binary(max_size=3000), max_size=4), st.integers(1, 200))
 def test_both_ways_to_read_gzip(members, piece):
-    with patch.object(unpack, "PIECE", piece):
+    with patch.object(decompress, "PIECE", piece):
         assert unpacked("gzip", b"".join(map(gzip.compress, members))) == (b"".join(members), "")
 
 
@@ -291,8 +291,8 @@ def test_a_bomb(kind):
             assert len(file.piece) <= 1 << 25
     except DataError as error:
         assert f"bomb: {kind} data that unpack to more than 1,100 times their size" in str(error)
-        assert f"{unpack.COMMAND[kind]} FILE | seriatim run -" in str(error)
-        assert kind != "gzip" and unpack.FREE - unpack.PIECE <= length <= unpack.FREE
+        assert f"{decompress.COMMAND[kind]} FILE | seriatim run -" in str(error)
+        assert kind != "gzip" and decompress.FREE - decompress.PIECE <= length <= decompress.FREE
     else:
         assert kind == "gzip" and length == 10 << 24
 
@@ -306,7 +306,7 @@ def test_four_bytes_of_zstd_for_128_kib(kind):
         while count := file.readinto(bytearray(1 << 20)):
             length += count
             assert len(file.piece) <= 1 << 25
-    assert length <= unpack.FREE
+    assert length <= decompress.FREE
 
 
 @pytest.mark.parametrize("kind", [ZSTD])
@@ -317,7 +317,7 @@ def test_a_window_that_is_too_large(kind):
 
 
 def test_a_dictionary_that_is_too_large(monkeypatch):
-    monkeypatch.setattr(unpack, "MEMORY", 1 << 22)
+    monkeypatch.setattr(decompress, "MEMORY", 1 << 22)
     assert "need more than 4 MB of memory" in unpacked("xz", lzma.compress(TEXT))[1]
 
 

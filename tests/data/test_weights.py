@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from seriatim import PA, VotedPerceptron, data, evaluate
-from seriatim.data.write import convert
+from seriatim.data.write.convert import convert
 from seriatim.errors import DataError, ParameterError
 from tests.test_contract import assert_same_state
 

@@ -15,9 +15,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from seriatim import data
-from seriatim.data.libsvm import use_vectors
-from seriatim.data.text import PADDING
-from seriatim.data.vw import parse
+from seriatim.data.read.libsvm import use_vectors
+from seriatim.data.read.text import PADDING
+from seriatim.data.read.vw import parse
 from seriatim.features import Features
 from seriatim.features.encode import Plan
 

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from seriatim import AROW, PA, SOFS, OGDRegressor, OneClassPA, PARegressor, Perceptron, TruncatedGradient, data
-from seriatim.data.drift import abrupt, sea, stagger
+from seriatim.data.generate.drift import abrupt, sea, stagger
 from seriatim.errors import DataError, ModelError, NotFittedError, ParameterError
 from seriatim.evaluate import progressive
 from seriatim.evaluate.drift import ADWIN, DDM, KSWIN, Blend, Change, Changes, PageHinkley, Restart, changes

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from seriatim import data, evaluate
-from seriatim.data.libsvm import format_rows
+from seriatim.data.read.libsvm import format_rows
 from seriatim.errors import DataError, NotFittedError, ParameterError
 from seriatim.inputs import as_rows
 from seriatim.kernel import Gaussian, Polynomial

@@ -48,8 +48,8 @@ def command(
     seriatim convert sea:noise=0.2 sea.csv --limit 100000
     zcat mail.svm.gz | seriatim convert - - --to jsonl
     """
-    from seriatim.data.delimited import is_number
-    from seriatim.data.write import convert
+    from seriatim.data.read.delimited import is_number
+    from seriatim.data.write.convert import convert
 
     features = features_of(options)
     with Progress() as progress:

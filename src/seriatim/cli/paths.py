@@ -89,7 +89,7 @@ class Data(click.ParamType):
     name = "data"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from seriatim.data.source import expanded
+        from seriatim.data.read.source import expanded
 
         for path in expanded(value):
             paths().reads(path)

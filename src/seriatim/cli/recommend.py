@@ -87,7 +87,7 @@ def command(
     seriatim recommend reviews.tsv --columns reviewer,book,stars -p high=10 -p rank=20 --json
     """
     from seriatim import load
-    from seriatim.data import ratings
+    from seriatim.data.read import ratings
     from seriatim.errors import ModelError
 
     source_of = click.get_current_context().get_parameter_source

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from seriatim.data import drift
 from seriatim.data.bundled import datasets
+from seriatim.data.generate import drift
 from seriatim.data.stream import Stream
 from seriatim.errors import DataError
 

@@ -14,8 +14,8 @@ from seriatim.core.names import Names
 from seriatim.core.rows import Rows, picked
 from seriatim.core.vocabulary import Vocabulary
 from seriatim.data.cache import Arrays, Cache, joined, sparse
-from seriatim.data.drift import generated
-from seriatim.data.source import Blocks, Source
+from seriatim.data.generate.drift import generated
+from seriatim.data.read.source import Blocks, Source
 from seriatim.errors import DataError, ParameterError
 from seriatim.features import Features
 

@@ -10,7 +10,7 @@ With `bits` there are no names: column = hash mod 2^bits, the hash being that of
 from libc.stdint cimport uint32_t
 from libc.string cimport memchr
 
-from seriatim.data.text cimport (
+from seriatim.data.read.text cimport (
     BAD_IMPORTANCE, BAD_NAME, BAD_UTF8, BAD_VALUE, HIGHEST, NO_BAR, NO_LABEL, NO_MEMORY, NONE, WILD_VALUE, blank,
     is_utf8, label_between, note, number, token_end,
 )
@@ -18,8 +18,8 @@ from seriatim.features.encode cimport SEVERAL, Encoder, Plan
 from seriatim.core.murmur cimport murmur3
 from seriatim.core.workspace cimport Workspace, add_row
 
-from seriatim.data.libsvm import vectors_used
-from seriatim.data.text import PADDING
+from seriatim.data.read.libsvm import vectors_used
+from seriatim.data.read.text import PADDING
 
 cdef extern from "words.h":
     ctypedef struct Window:

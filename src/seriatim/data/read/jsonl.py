@@ -8,7 +8,7 @@ from typing import Any
 from seriatim.core.rows import LIMIT
 from seriatim.core.values import encoded
 from seriatim.core.workspace import Block
-from seriatim.data.tables import LABELS
+from seriatim.data.read.header import LABELS
 from seriatim.errors import DataError, LimitError
 from seriatim.features.encode import Encoder, Plan
 from seriatim.labels import label_of

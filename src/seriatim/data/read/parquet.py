@@ -13,7 +13,7 @@ import numpy as np
 from seriatim.core.ahead import prefetched
 from seriatim.core.rows import Rows
 from seriatim.core.workspace import recycle
-from seriatim.data.tables import check_columns, known_label, label_column
+from seriatim.data.read.header import check_columns, known_label, label_column
 from seriatim.errors import DataError
 from seriatim.features import Features
 from seriatim.features.encode import Crowd

@@ -30,9 +30,12 @@ import numpy as np
 from seriatim.core.rows import Rows
 from seriatim.core.scale import Scaler
 from seriatim.core.vocabulary import Vocabulary
-from seriatim.data import formats
 from seriatim.data.cache import Cache, sparse
-from seriatim.data.records import (
+from seriatim.data.read import formats
+from seriatim.data.read.header import shown
+from seriatim.data.read.source import Blocks, expanded
+from seriatim.data.stream import Stream
+from seriatim.data.write.records import (
     COLUMNAR,
     SPARSE,
     TABLES,
@@ -43,9 +46,6 @@ from seriatim.data.records import (
     is_generated,
     refuse_weights,
 )
-from seriatim.data.source import Blocks, expanded
-from seriatim.data.stream import Stream
-from seriatim.data.tables import shown
 from seriatim.errors import DataError, ParameterError
 from seriatim.features import Features
 from seriatim.files import whole_file

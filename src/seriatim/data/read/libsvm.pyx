@@ -13,12 +13,12 @@ from libc.string cimport memchr, memcmp
 
 from seriatim.core.rows cimport Rows
 from seriatim.core.workspace cimport Position, Workspace, add_row, finish, new_workspace
-from seriatim.data.text cimport (
+from seriatim.data.read.text cimport (
     BAD_INDEX, BAD_VALUE, HIGHEST, LARGE_INDEX, NO_COLON, NO_LABEL, NO_MEMORY, NO_PAIRS, NONE, WILD_VALUE, ZERO_INDEX,
     blank, digit, label, note, number, token_end,
 )
 
-from seriatim.data.text import PADDING
+from seriatim.data.read.text import PADDING
 
 cdef extern from "pairs.h":
     ctypedef struct Window:

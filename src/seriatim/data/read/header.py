@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from seriatim.data.delimited import Record, is_flag, is_number, means_missing
+from seriatim.data.read.delimited import Record, is_flag, is_number, means_missing
 from seriatim.errors import DataError, ParseError
 from seriatim.features import Features
 

@@ -20,13 +20,15 @@ from seriatim.core.ahead import THREADS, ahead
 from seriatim.core.names import Names
 from seriatim.core.rows import Rows
 from seriatim.core.workspace import Block
-from seriatim.data import bundled, delimited, formats, objects, tables
-from seriatim.data.libsvm import parse as parse_libsvm
-from seriatim.data.lines import MAX_LINE, InOrder, Lines, Ranges, Records, Text
-from seriatim.data.steady import SteadyFile
-from seriatim.data.text import PADDING
-from seriatim.data.unpack import Unpacked, packing, undecided
-from seriatim.data.vw import parse as parse_vw
+from seriatim.data import bundled
+from seriatim.data.read import delimited, formats, jsonl
+from seriatim.data.read.decompress import Unpacked, packing, undecided
+from seriatim.data.read.header import LOOKED_AT, Record, check_columns, column_names, kinds_of, label_column
+from seriatim.data.read.libsvm import parse as parse_libsvm
+from seriatim.data.read.lines import MAX_LINE, InOrder, Lines, Ranges, Records, Text
+from seriatim.data.read.steady import SteadyFile
+from seriatim.data.read.text import PADDING
+from seriatim.data.read.vw import parse as parse_vw
 from seriatim.errors import DataError, ParseError
 from seriatim.features import Features
 from seriatim.features.encode import Plan
@@ -62,7 +64,7 @@ class Source:
         if format is not None and format not in formats.FORMATS:
             raise DataError(f"format {format!r}; there are {', '.join(formats.FORMATS)}")
         if format == "text":
-            self.features = replace(self.features, text=(objects.TEXT,))
+            self.features = replace(self.features, text=(jsonl.TEXT,))
         self.format, self.header, self.labelled, self.skip_bad = format, header, labelled, skip_bad
         self.threads, self.block = threads, max(block, 1)
         self.files = [one for path in given for one in expanded(path)]
@@ -131,11 +133,11 @@ class Source:
             if format in ("parquet", "arrow"):
                 if packed or not seekable:
                     raise DataError(f"{name}: {format} data must be a file, not packed and not from a pipe")
-                from seriatim.data import arrow
+                from seriatim.data.read import parquet
 
                 place = file if path == "-" else path  # pyarrow reads a file faster that it has opened itself
                 crowd = self.plan_of([]).crowd
-                yield from arrow.blocks(place, format, name, self.features, self.schema, self.labelled, crowd)
+                yield from parquet.blocks(place, format, name, self.features, self.schema, self.labelled, crowd)
                 return
             kind = Records if format in ("csv", "tsv") else InOrder if packed or not seekable else Ranges
             self.lines = kind(data, name, self.block)
@@ -229,10 +231,10 @@ class Source:
         if format == "text":
             if self.labelled:
                 raise DataError(f"{self.name}: the lines of a text have no labels")
-            return lambda text, begin, end: objects.parse_text(text, begin, end, plan, self.skip_bad)
-        label = self.features.label or objects.label_key(head)
+            return lambda text, begin, end: jsonl.parse_text(text, begin, end, plan, self.skip_bad)
+        label = self.features.label or jsonl.label_key(head)
         skip_bad, labelled = self.skip_bad, self.labelled
-        return lambda text, begin, end: objects.parse(text, begin, end, plan, label, skip_bad, labelled)
+        return lambda text, begin, end: jsonl.parse(text, begin, end, plan, label, skip_bad, labelled)
 
     def plan_of(self, columns: list[tuple[str, str]]) -> Plan:
         """The plan for such columns; what names fall on hashed ones is counted over all files."""
@@ -243,11 +245,11 @@ class Source:
     def table(self, head: bytes, delimiter: str, name: str) -> tuple[Parse, bool]:
         """What the beginning of a table tells: how its blocks are parsed, and whether its first record holds names."""
         records = first_records(head, delimiter)
-        names, header = tables.column_names(name, records, self.header)
+        names, header = column_names(name, records, self.header)
         records = records[header:]
-        label = tables.label_column(name, names, self.features.label, self.labelled and bool(names))
-        tables.check_columns(name, names, self.features, self.schema)
-        kinds = tables.kinds_of(names, records, label, self.features, self.schema)
+        label = label_column(name, names, self.features.label, self.labelled and bool(names))
+        check_columns(name, names, self.features, self.schema)
+        kinds = kinds_of(names, records, label, self.features, self.schema)
         self.schema |= kinds
         plan = self.plan_of(list(kinds.items()))
         return lambda *block: delimited.parse(*block, plan, delimiter, self.skip_bad, self.labelled), header
@@ -261,12 +263,12 @@ def as_targets(y: np.ndarray) -> np.ndarray:
     return y if None in targets else np.array(targets, dtype=np.float64)
 
 
-def first_records(head: bytes, delimiter: str) -> list[tables.Record]:
+def first_records(head: bytes, delimiter: str) -> list[Record]:
     """The whole records at the beginning of a table."""
     text = head.removeprefix(b"\xef\xbb\xbf")
     end = len(text) if len(head) < formats.HEAD else delimited.cut(text, 0, len(text), delimiter) or len(text)
     text = text[:end] + b"\n" * (text[end - 1 : end] != b"\n")
-    return delimited.cells(text + bytes(PADDING), 0, len(text), delimiter, tables.LOOKED_AT)
+    return delimited.cells(text + bytes(PADDING), 0, len(text), delimiter, LOOKED_AT)
 
 
 def without_header(items: Iterator[Text | None], delimiter: str) -> tuple[list[Text], int]:

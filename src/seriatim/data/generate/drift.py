@@ -13,7 +13,7 @@ from typing import Any, ParamSpec
 import numpy as np
 
 from seriatim.core.rows import Rows
-from seriatim.data.generators import Blocks
+from seriatim.data.generate.synthetic import Blocks
 from seriatim.errors import DataError, ParameterError
 from seriatim.parameters import Number
 

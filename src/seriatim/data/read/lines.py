@@ -9,9 +9,9 @@ from mmap import PAGESIZE, mmap
 from select import select
 from typing import BinaryIO
 
-from seriatim.data.delimited import cut
-from seriatim.data.steady import SteadyFile
-from seriatim.data.text import PADDING
+from seriatim.data.read.delimited import cut
+from seriatim.data.read.steady import SteadyFile
+from seriatim.data.read.text import PADDING
 from seriatim.errors import DataError
 
 MAX_LINE = 1 << 28

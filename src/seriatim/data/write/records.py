@@ -25,16 +25,18 @@ import numpy as np
 
 from seriatim.core.flatten import DEPTH
 from seriatim.core.rows import Rows
-from seriatim.data import bundled, delimited, formats, tables
+from seriatim.data import bundled
 from seriatim.data.cache import PIECE, File, sparse, writing
-from seriatim.data.delimited import is_flag, is_number, means_missing
-from seriatim.data.drift import generated
-from seriatim.data.lines import InOrder, Ranges
-from seriatim.data.lines import Records as TableLines
-from seriatim.data.objects import json_problem, shortened, utf8_problem
-from seriatim.data.source import Source, first_records, look, look_further, opened
-from seriatim.data.steady import SteadyFile
-from seriatim.data.unpack import Unpacked, packing
+from seriatim.data.generate.drift import generated
+from seriatim.data.read import delimited, formats
+from seriatim.data.read.decompress import Unpacked, packing
+from seriatim.data.read.delimited import is_flag, is_number, means_missing
+from seriatim.data.read.header import column_names
+from seriatim.data.read.jsonl import json_problem, shortened, utf8_problem
+from seriatim.data.read.lines import InOrder, Ranges
+from seriatim.data.read.lines import Records as TableLines
+from seriatim.data.read.source import Source, first_records, look, look_further, opened
+from seriatim.data.read.steady import SteadyFile
 from seriatim.errors import DataError, ParseError
 from seriatim.features import Features
 from seriatim.features.encode import Plan
@@ -321,7 +323,7 @@ class Records(Source):
         """A table of text: its cells as the survey says; as text before it, and for another table of text."""
         lines: Any = self.lines
         lines.delimiter = formats.delimiter(format, head)
-        names, header = tables.column_names(name, first_records(head, lines.delimiter), self.header)
+        names, header = column_names(name, first_records(head, lines.delimiter), self.header)
         plan = Plan(Features(), [(one, "dropped") for one in names])
         line = seen = 0
         for buffer, begin, end in lines:
@@ -447,10 +449,10 @@ def whole(x: Any) -> Any:
 
 def arrow_batches(file: Any, format: str, name: str) -> Iterator[Batch]:
     """The batches of a Parquet or Arrow file; one of no rows if it has none."""
-    from seriatim.data import arrow
+    from seriatim.data.read import parquet
 
     seen = 0
-    for piece in arrow.batches(file, format, name):
+    for piece in parquet.batches(file, format, name):
         columns = leaves(name, piece.schema)
         numbers = range(seen + 1, seen + 1 + len(piece))
         seen += len(piece)

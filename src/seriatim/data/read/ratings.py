@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from seriatim.core.values import shown
-from seriatim.data import formats
 from seriatim.data.cache import File, writing
-from seriatim.data.source import expanded, look, opened
-from seriatim.data.unpack import Unpacked, packing
+from seriatim.data.read import formats
+from seriatim.data.read.decompress import Unpacked, packing
+from seriatim.data.read.source import expanded, look, opened
 from seriatim.errors import DataError, ParameterError, ParseError
 
 CHUNK = 1 << 20  # bytes of lines read at once

@@ -1,0 +1,1 @@
+"""Generated streams: concepts that drift, and rows for benchmarks."""

@@ -1,0 +1,1 @@
+"""Reads examples from files of every format."""

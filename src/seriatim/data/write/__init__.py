@@ -1,0 +1,1 @@
+"""Writes examples and tables: the work of `seriatim convert`."""
