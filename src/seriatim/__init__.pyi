@@ -19,7 +19,7 @@ from seriatim.recommend.estimator import Recommender
 from seriatim.sparse.groups import Grouped
 from seriatim.sparse.selector import Selector
 from seriatim.sparse.tasks import MultiTask
-from seriatim.topics.model import TopicModel
+from seriatim.topics.base import TopicModel
 from seriatim.transfer.source import Transfer
 
 __version__: str

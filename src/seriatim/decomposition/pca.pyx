@@ -7,17 +7,17 @@ from libc.math cimport exp, fmin, log, log1p, sqrt
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-from seriatim.core.arrow cimport Arrow
 from seriatim.core.memory cimport resize
 from seriatim.core.random cimport random_uniform
 from seriatim.core.representation cimport Representation
 from seriatim.core.reservoir cimport Reservoir
 from seriatim.core.row cimport Row
-from seriatim.core.subspace cimport Subspace
 from seriatim.core.table cimport Table
+from seriatim.decomposition.arrowhead cimport Arrowhead
+from seriatim.decomposition.subspace cimport Subspace
 
 from seriatim.core.rows import LIMIT
-from seriatim.core.subspace import numbers, orthogonal, orthonormal
+from seriatim.decomposition.subspace import numbers, orthogonal, orthonormal
 from seriatim.decomposition.svd import coordinates
 from seriatim.errors import DataError, LimitError, ModelError
 from seriatim.estimator import Transformer
@@ -45,13 +45,13 @@ cdef class Density(Representation):
     cdef double* w                   # r of them, ascending
     cdef double* room                # the weights of all directions; as many sums of them
     cdef int* order
-    cdef Arrow arrow
+    cdef Arrowhead arrow
     cdef object filler               # components that no row has shown, until the next row
 
     def __init__(self, n_components, eta, seed, n_features):
         self.k, self.eta, self.seed, self.given = n_components, eta, seed, n_features or 0
         self.particular = True
-        self.arrow = Arrow()
+        self.arrow = Arrowhead()
 
     def __dealloc__(self):
         free(self.w)

@@ -12,7 +12,7 @@ from libc.string cimport memcpy
 from seriatim.core.representation cimport Representation
 from seriatim.core.reservoir cimport Reservoir
 from seriatim.core.row cimport Row
-from seriatim.core.subspace cimport Subspace
+from seriatim.decomposition.subspace cimport Subspace
 
 from seriatim.core.values import plain_array
 from seriatim.errors import DataError, ModelError, ParameterError

@@ -2,6 +2,12 @@ from seriatim.core.representation cimport Representation
 from seriatim.core.row cimport Row
 
 
+cdef extern from "digamma.h" nogil:
+    double natural_log(double x) noexcept
+    double digamma(double x) noexcept
+    double exp_digamma(double x) noexcept
+    double log_gamma(double x) noexcept
+
 cdef extern from "documents.h" nogil:
     void digamma_row(Py_ssize_t n, const double* a, double* out) noexcept
     void mixture(Py_ssize_t n, double constant, double a, const double* x, double b, const double* y,

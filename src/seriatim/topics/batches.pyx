@@ -529,3 +529,18 @@ def add_up_to(rows, sums):
 cdef rows_of(double* data, Py_ssize_t n, Py_ssize_t width):
     """An array of memory in use."""
     return np.asarray(<double[:n, :width]> data) if n else np.zeros((0, width))
+
+
+def gamma_functions(const double[::1] x):
+    """psi(x), exp(psi(x)), log Gamma(x) and log x of each number above 0.
+
+    >>> [round(float(row[0]), 4) for row in gamma_functions(np.array([0.5]))]
+    [-1.9635, 0.1404, 0.5724, -0.6931]
+    """
+    cdef Py_ssize_t i, n = x.shape[0]
+    result = np.empty((4, n))
+    cdef double[:, ::1] out = result
+    for i in range(n):
+        out[0, i], out[1, i] = digamma(x[i]), exp_digamma(x[i])
+        out[2, i], out[3, i] = log_gamma(x[i]), natural_log(x[i])
+    return result

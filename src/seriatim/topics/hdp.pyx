@@ -6,16 +6,15 @@ from libc.math cimport fabs, fmax, log
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from seriatim.core.digamma cimport digamma, log_gamma
 from seriatim.core.memory cimport allocate, resize
 from seriatim.core.random cimport random_bits
 from seriatim.core.row cimport Row
-from seriatim.topics.batches cimport Memo, Topics, add_multiple_of, digamma_row
+from seriatim.topics.batches cimport Memo, Topics, add_multiple_of, digamma, digamma_row, log_gamma
 
 from seriatim.errors import ModelError
 from seriatim.parameters import Choice, Number
 from seriatim.topics.batches import LARGEST
-from seriatim.topics.model import TopicModel
+from seriatim.topics.base import TopicModel
 
 cdef extern from "documents.h" nogil:
     void weighted_rows(Py_ssize_t width, Py_ssize_t K, Py_ssize_t n, const double* share, Py_ssize_t apart,

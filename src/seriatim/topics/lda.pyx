@@ -6,13 +6,12 @@ from libc.math cimport exp, fabs, fmax, log
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-from seriatim.core.digamma cimport digamma, log_gamma
 from seriatim.core.normals cimport random_normal
 from seriatim.core.row cimport Row
-from seriatim.topics.batches cimport Topics, digamma_row
+from seriatim.topics.batches cimport Topics, digamma, digamma_row, log_gamma
 
 from seriatim.parameters import Number
-from seriatim.topics.model import Prior, TopicModel
+from seriatim.topics.base import Prior, TopicModel
 
 cdef extern from "documents.h" nogil:
     double exp_digamma_row(Py_ssize_t n, const double* a, const double* ones, double* out) noexcept

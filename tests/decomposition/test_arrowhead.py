@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seriatim.core.arrow import arrow_svd
+from seriatim.decomposition.arrowhead import arrow_svd
 
 
 def diagonal(kind, n, rng):

@@ -11,7 +11,7 @@ import numpy as np
 cdef double EPSILON = 2.220446049250313e-16
 
 
-cdef class Arrow:
+cdef class Arrowhead:
     """[diag(d), z] = left diag(sigma) right'.
 
     The squares of sigma are the roots of 1 + sum_i z_i^2 / (d_i^2 - sigma^2) = 0, one between any two d. They are
@@ -220,7 +220,7 @@ def arrow_svd(d, z):
     """left, sigma, right of [diag(d), z]; d descending and at least 0."""
     cdef double[::1] d_view = np.array(d, dtype=np.float64), z_view = np.array(z, dtype=np.float64)
     cdef Py_ssize_t i, n = d_view.shape[0]
-    cdef Arrow arrow = Arrow()
+    cdef Arrowhead arrow = Arrowhead()
     if n == 0 or z_view.shape[0] != n:
         raise ValueError("as many numbers of d as of z")
     if arrow.reserve(n) < 0:

@@ -14,11 +14,11 @@ from libc.math cimport sqrt
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from seriatim.core.arrow cimport Arrow
 from seriatim.core.memory cimport resize
 from seriatim.core.reservoir cimport Kept, Reservoir, add_kept, product
 from seriatim.core.row cimport Row
 from seriatim.core.table cimport Table
+from seriatim.decomposition.arrowhead cimport Arrowhead
 
 from seriatim.core.rows import LIMIT
 from seriatim.errors import ModelError
@@ -43,7 +43,7 @@ cdef class Subspace:
         self.stride = rank + 1
         self.basis = Table((("V", 0.0, False),), rank)
         self.pending = Reservoir(self.most + 1)
-        self.arrow = Arrow()
+        self.arrow = Arrowhead()
         # No thing of these is as large as the basis of so many directions over as many features.
         if (resize(<void**> &self.s, rank + 1, sizeof(double)) < 0
                 or resize(<void**> &self.m, rank + 1, sizeof(double)) < 0

@@ -1,4 +1,4 @@
-cdef class Arrow:
+cdef class Arrowhead:
     cdef Py_ssize_t room
     cdef double* memory
     cdef int* places

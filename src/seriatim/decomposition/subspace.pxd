@@ -1,7 +1,7 @@
-from seriatim.core.arrow cimport Arrow
 from seriatim.core.reservoir cimport Reservoir
 from seriatim.core.row cimport Row
 from seriatim.core.table cimport Table
+from seriatim.decomposition.arrowhead cimport Arrowhead
 
 
 cdef class Subspace:
@@ -15,7 +15,7 @@ cdef class Subspace:
     cdef Py_ssize_t stride
     cdef Table basis                     # B
     cdef Reservoir pending               # P
-    cdef Arrow arrow
+    cdef Arrowhead arrow
     cdef double* s
     cdef double* T                       # rows of `stride` numbers
     cdef double* m                       # V'x

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from seriatim.core.digamma import gamma_functions
+from seriatim.topics.batches import gamma_functions
 
 ROOT = 1.4616321449683622  # of psi
 X = np.concatenate(
