@@ -16,7 +16,7 @@ from seriatim.parameters import Choice, Number, powers
 UPDATES = ("sequential", "gradient")
 
 
-cdef class PairwiseRanking(Linear):
+cdef class OAMLearner(Linear):
     """Steps along y (x - z) for kept rows z of the other label; the loss of a pair is [1 - y w.(x - z)]+."""
 
     cdef double C
@@ -224,7 +224,7 @@ class OAM(Classifier):
     seed = Number(0, least=0, integer=True)
 
     def build(self):
-        return PairwiseRanking(self.C, self.buffer_size or 0, self.update, int(self.seed) % 2**64)
+        return OAMLearner(self.C, self.buffer_size or 0, self.update, int(self.seed) % 2**64)
 
     def begin(self, rows, classes=None):
         super().begin(rows, classes)

@@ -14,7 +14,7 @@ from seriatim.parameters import Choice, Costs, Flag, Number, powers
 STEPS = ("hard", "I", "II")
 
 
-cdef class CostSensitive(MarginLearner):
+cdef class CSPALearner(MarginLearner):
     """Passive-aggressive steps towards a margin of sqrt(rho(y, s)) over the rival s."""
 
     cdef double C
@@ -96,7 +96,7 @@ class CSPA(Classifier):
         costs = self.parameters["rho"].of(self.rho)
         if isinstance(costs, np.ndarray) and (self.classes is None or len(set(self.classes)) != len(costs)):
             raise ParameterError(f"CSPA: rho is a matrix of {len(costs)} labels, so classes= must tell these labels")
-        return CostSensitive(self.C, self.step, self.variant == "max_loss", self.average)
+        return CSPALearner(self.C, self.step, self.variant == "max_loss", self.average)
 
     def _expect_label(self, label):
         costs = self.parameters["rho"].of(self.rho)
@@ -118,7 +118,7 @@ class CSPA(Classifier):
         return np.ascontiguousarray(margins, dtype=np.float64)
 
 
-cdef class CostDescent(AsymmetricLearner):
+cdef class CSOGDLearner(AsymmetricLearner):
     """w += eta y x below a margin of rho_t, or eta rho_t y x below one of 1; rho_t is 1 for the lower label."""
 
     cdef double eta, ratio, rho
@@ -198,7 +198,7 @@ class CSOGD(Classifier):
     positive = Number(0.5, above=0, below=1)
 
     def build(self):
-        return CostDescent(self.eta, self.variant, self.objective, self.positive)
+        return CSOGDLearner(self.eta, self.variant, self.objective, self.positive)
 
     def _told(self, labels, codes):
         return len(labels) == 2

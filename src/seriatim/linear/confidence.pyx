@@ -68,7 +68,7 @@ cdef inline double belief(const Row* x, const double* w, Py_ssize_t width, Py_ss
     return f + f2
 
 
-cdef class Gaussian(Linear):
+cdef class GaussianLearner(Linear):
     """w += alpha y Sigma x and Sigma^-1 += c x x', with alpha and c from `step`; only diag(x^2) in the diagonal form.
 
     With several classes each has its own Sigma, the margin of y over its strongest rival s has the variance
@@ -211,12 +211,12 @@ cdef inline double sharpened(double alpha, double v, double phi) noexcept nogil:
     return alpha * phi * (z + sqrt(z * z + 4 * v)) / (2 * v)
 
 
-cdef class ConfidenceWeighted(Gaussian):
+cdef class CWLearner(GaussianLearner):
     cdef double phi
     cdef bint stdev
 
     def __init__(self, double phi, double a, bint stdev, str covariance, bint average):
-        Gaussian.__init__(self, covariance, average, a)
+        GaussianLearner.__init__(self, covariance, average, a)
         self.phi, self.stdev = phi, stdev
 
     cdef bint step(self, double m, double v) noexcept nogil:
@@ -235,11 +235,11 @@ cdef class ConfidenceWeighted(Gaussian):
         return True
 
 
-cdef class AdaptiveRegularization(Gaussian):
+cdef class AROWLearner(GaussianLearner):
     cdef double r
 
     def __init__(self, double r, str covariance, bint average):
-        Gaussian.__init__(self, covariance, average)
+        GaussianLearner.__init__(self, covariance, average)
         self.r, self.weighted = r, True
 
     cdef bint step(self, double m, double v) noexcept nogil:
@@ -248,7 +248,7 @@ cdef class AdaptiveRegularization(Gaussian):
         return m < 1 and self.weight > 0
 
 
-cdef class AdaptiveRegression(AdaptiveRegularization):
+cdef class AROWRegressorLearner(AROWLearner):
     """Every example is learned; the step is along y - f."""
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
@@ -261,12 +261,12 @@ cdef class AdaptiveRegression(AdaptiveRegularization):
         return f
 
 
-cdef class SoftConfidence(Gaussian):
+cdef class SCWLearner(GaussianLearner):
     cdef double C, phi
     cdef bint squared
 
     def __init__(self, double C, double phi, double a, bint squared, str covariance, bint average):
-        Gaussian.__init__(self, covariance, average, a)
+        GaussianLearner.__init__(self, covariance, average, a)
         self.C, self.phi, self.squared, self.weighted = C, phi, squared, True
 
     cdef bint step(self, double m, double v) noexcept nogil:
@@ -285,11 +285,11 @@ cdef class SoftConfidence(Gaussian):
         return True
 
 
-cdef class Herding(Gaussian):
+cdef class NHERDLearner(GaussianLearner):
     cdef double C
 
     def __init__(self, double C, str covariance, bint average):
-        Gaussian.__init__(self, covariance, average)
+        GaussianLearner.__init__(self, covariance, average)
         self.C, self.weighted = C, True
 
     cdef bint step(self, double m, double v) noexcept nogil:
@@ -298,13 +298,13 @@ cdef class Herding(Gaussian):
         return m < 1 and C > 0
 
 
-cdef class Ellipsoid(Gaussian):
+cdef class IELLIPLearner(GaussianLearner):
     """Sigma but for its factor 1 / (1 - c_k), which cancels: w moves by Sigma x / v, and the cut is deep as v is."""
 
     cdef double b, first
 
     def __init__(self, double b, double c, str covariance, bint average):
-        Gaussian.__init__(self, covariance, average)
+        GaussianLearner.__init__(self, covariance, average)
         self.b, self.first = b, c
 
     cdef bint step(self, double m, double v) noexcept nogil:
@@ -313,11 +313,11 @@ cdef class Ellipsoid(Gaussian):
         return m <= 0
 
 
-cdef class SecondOrderPerceptron(Gaussian):
+cdef class SOPLearner(GaussianLearner):
     """What predicts and what the mistakes are judged by is theta' (A + x x')^-1 x, the present x in A."""
 
     def __init__(self, double a, str covariance, bint average):
-        Gaussian.__init__(self, covariance, average, 1 / a, dual=True)
+        GaussianLearner.__init__(self, covariance, average, 1 / a, dual=True)
         self.alpha = self.c = 1
 
     cdef double inclusive(self, const Row* x, Py_ssize_t column) noexcept nogil:
@@ -334,13 +334,13 @@ cdef class SecondOrderPerceptron(Gaussian):
 
     cdef double score(self, const Row* x) noexcept nogil:
         cdef Row known = within(x, self.table.rows)
-        return Gaussian.score(self, x) if self.average else self.inclusive(&known, 0)
+        return GaussianLearner.score(self, x) if self.average else self.inclusive(&known, 0)
 
     cdef void scores(self, const Row* x, double* out) noexcept nogil:
         cdef Row known = within(x, self.table.rows)
         cdef Py_ssize_t k
         if self.average:
-            Gaussian.scores(self, x, out)
+            GaussianLearner.scores(self, x, out)
         else:
             for k in range(self.classes):
                 out[k] = self.inclusive(&known, k)
@@ -368,11 +368,11 @@ cdef class SecondOrderPerceptron(Gaussian):
             self.updates += 1
 
 
-cdef class NarrowAdaptive(Gaussian):
+cdef class NAROWLearner(GaussianLearner):
     cdef double b
 
     def __init__(self, double b, str covariance, bint average):
-        Gaussian.__init__(self, covariance, average, dual=True)
+        GaussianLearner.__init__(self, covariance, average, dual=True)
         self.b, self.alpha = b, 1
 
     cdef bint step(self, double m, double v) noexcept nogil:
@@ -382,11 +382,11 @@ cdef class NarrowAdaptive(Gaussian):
     cdef double score(self, const Row* x) noexcept nogil:
         cdef Row known = within(x, self.table.rows)
         if self.average:
-            return Gaussian.score(self, x)
+            return GaussianLearner.score(self, x)
         return self.look(&known, 0, 0) / fmax(1, self.b * self.v[0])
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
-        cdef double f = Gaussian.learn(self, x, y)
+        cdef double f = GaussianLearner.learn(self, x, y)
         return f / fmax(1, self.b * self.v[0])
 
 
@@ -501,7 +501,7 @@ class CW(GaussianClassifier):
 
     def build(self):
         phi = quantile(self.eta)
-        return ConfidenceWeighted(phi, self.a, self.variant == "stdev", self.covariance, self.average)
+        return CWLearner(phi, self.a, self.variant == "stdev", self.covariance, self.average)
 
 
 class AROW(GaussianClassifier):
@@ -531,7 +531,7 @@ class AROW(GaussianClassifier):
     r = Number(1.0, above=0, search=powers(-4, 4))
 
     def build(self):
-        return AdaptiveRegularization(self.r, self.covariance, self.average)
+        return AROWLearner(self.r, self.covariance, self.average)
 
 
 class AROWRegressor(Regressor):
@@ -564,7 +564,7 @@ class AROWRegressor(Regressor):
     average = Flag(False)
 
     def build(self):
-        return AdaptiveRegression(self.r, self.covariance, self.average)
+        return AROWRegressorLearner(self.r, self.covariance, self.average)
 
 
 class SCW(GaussianClassifier):
@@ -600,7 +600,7 @@ class SCW(GaussianClassifier):
 
     def build(self):
         phi = quantile(self.eta)
-        return SoftConfidence(self.C, phi, self.a, self.variant == "II", self.covariance, self.average)
+        return SCWLearner(self.C, phi, self.a, self.variant == "II", self.covariance, self.average)
 
 
 class NHERD(Classifier):
@@ -632,7 +632,7 @@ class NHERD(Classifier):
     average = Flag(False)
 
     def build(self):
-        return Herding(self.C, self.covariance, self.average)
+        return NHERDLearner(self.C, self.covariance, self.average)
 
 
 class IELLIP(Classifier):
@@ -668,7 +668,7 @@ class IELLIP(Classifier):
     average = Flag(False)
 
     def build(self):
-        return Ellipsoid(self.b, self.c, self.covariance, self.average)
+        return IELLIPLearner(self.b, self.c, self.covariance, self.average)
 
 
 class SOP(Classifier):
@@ -700,7 +700,7 @@ class SOP(Classifier):
     average = Flag(False)
 
     def build(self):
-        return SecondOrderPerceptron(self.a, self.covariance, self.average)
+        return SOPLearner(self.a, self.covariance, self.average)
 
 
 class NAROW(Classifier):
@@ -734,4 +734,4 @@ class NAROW(Classifier):
     average = Flag(False)
 
     def build(self):
-        return NarrowAdaptive(self.b, self.covariance, self.average)
+        return NAROWLearner(self.b, self.covariance, self.average)

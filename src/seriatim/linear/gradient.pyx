@@ -14,7 +14,7 @@ from seriatim.estimator import Classifier, Regressor
 from seriatim.parameters import Choice, Flag, Number, powers
 
 
-cdef class Descent(MarginLearner):
+cdef class OGDLearner(MarginLearner):
     """w <- P(w - eta_t grad), P the projection onto a ball, with a loss of the margin."""
 
     cdef Gradient gradient
@@ -32,7 +32,7 @@ cdef class Descent(MarginLearner):
         self.project(self.radius)
 
 
-cdef class RegressionDescent(ResidualLearner):
+cdef class OGDRegressorLearner(ResidualLearner):
     """The same with a loss of the residual."""
 
     cdef Gradient gradient
@@ -50,7 +50,7 @@ cdef class RegressionDescent(ResidualLearner):
         self.project(self.radius)
 
 
-cdef class Adaptive(Linear):
+cdef class AdaGradLearner(Linear):
     """w_j -= eta g_j / sqrt(G_j), G_j the sum of g_j^2 so far, the present one included."""
 
     cdef Gradient gradient
@@ -108,7 +108,7 @@ def descent(model, kind):
                 f"leave one of them out"
             )
         gradient = Gradient(model.loss, model.eta, "constant", model.epsilon)
-        return Adaptive(gradient, model.average, kind is RegressionDescent)
+        return AdaGradLearner(gradient, model.average, kind is OGDRegressorLearner)
     return kind(Gradient(model.loss, model.eta, model.schedule, model.epsilon), model.radius or inf, model.average)
 
 
@@ -150,7 +150,7 @@ class OGD(Classifier):
     epsilon = Number(0.1, least=0)
 
     def build(self):
-        return descent(self, Descent)
+        return descent(self, OGDLearner)
 
 
 class OGDRegressor(Regressor):
@@ -190,4 +190,4 @@ class OGDRegressor(Regressor):
     epsilon = Number(0.1, least=0)
 
     def build(self):
-        return descent(self, RegressionDescent)
+        return descent(self, OGDRegressorLearner)

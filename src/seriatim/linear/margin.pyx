@@ -5,7 +5,7 @@ from libc.stdlib cimport free, realloc
 
 from seriatim.core.learner cimport MarginLearner
 from seriatim.core.row cimport Row, value
-from seriatim.linear.mirror cimport PNorm
+from seriatim.linear.mirror cimport PNormLearner
 
 from seriatim.estimator import Classifier
 from seriatim.parameters import Flag, Number, steps
@@ -30,7 +30,7 @@ cdef inline double p_norm(const Row* x, double p) noexcept nogil:
     return top * pow(total, 1 / p)
 
 
-cdef class Alma(MarginLearner):
+cdef class ALMALearner(MarginLearner):
     """p = 2: the map is the identity, and the ball is that of OGD."""
 
     cdef double alpha, B, C
@@ -50,14 +50,14 @@ cdef class Alma(MarginLearner):
         self.project(1)
 
 
-cdef class AlmaP(PNorm):
+cdef class ALMAPNormLearner(PNormLearner):
     """p > 2: theta = f(w) takes the step; as |theta|_p = |w|_q, it is theta that is brought back into the ball."""
 
     cdef double alpha, B, C
     cdef bint normalize
 
     def __init__(self, double alpha, double p, double B, double C, bint normalize, bint average):
-        PNorm.__init__(self, p, average)
+        PNormLearner.__init__(self, p, average)
         self.alpha, self.B, self.C, self.normalize = alpha, B, C, normalize
 
     cdef double step(self, double margin, const Row* x, double copies) noexcept nogil:
@@ -69,7 +69,7 @@ cdef class AlmaP(PNorm):
 
     cdef void settle(self) noexcept nogil:
         cdef double length
-        PNorm.settle(self)
+        PNormLearner.settle(self)
         length = self.grain * pow(self.sum, 1 / self.p)
         if length > 2:
             self.fold()    # as in `shrink`
@@ -120,14 +120,14 @@ class ALMA(Classifier):
         B = self.B or (sqrt(8) if self.normalize else 1) / self.alpha
         C = self.C or sqrt(2)
         if self.p == 2:
-            return Alma(self.alpha, B, C, self.normalize, self.average)
-        return AlmaP(self.alpha, self.p, B, C, self.normalize, self.average)
+            return ALMALearner(self.alpha, B, C, self.normalize, self.average)
+        return ALMAPNormLearner(self.alpha, self.p, B, C, self.normalize, self.average)
 
 
 # ---- ROMMA
 
 
-cdef class Measured(MarginLearner):
+cdef class MeasuredNormLearner(MarginLearner):
     """Knows |w|^2, which on data that cannot be separated grows or falls without end.
 
     An error in it grows as |w|^2 itself changes, so it is computed anew whenever it is four times what it was, or a
@@ -183,7 +183,7 @@ cdef class Measured(MarginLearner):
         self.measured = self.norm2
 
 
-cdef class Romma(Measured):
+cdef class ROMMALearner(MeasuredNormLearner):
     """w <- c w + d x: the scale takes c. |w|^2 of the next round is c |w|^2 + d, as w' has margin 1."""
 
     cdef double least             # margins from here on take no step
@@ -235,7 +235,7 @@ class ROMMA(Classifier):
     average = Flag(False)
 
     def build(self):
-        return Romma(False, self.average)
+        return ROMMALearner(False, self.average)
 
 
 class AggressiveROMMA(Classifier):
@@ -261,13 +261,13 @@ class AggressiveROMMA(Classifier):
     average = Flag(False)
 
     def build(self):
-        return Romma(True, self.average)
+        return ROMMALearner(True, self.average)
 
 
 # ---- MIRA
 
 
-cdef class Mira(Measured):
+cdef class MIRALearner(MeasuredNormLearner):
     cdef double* tau
 
     def __init__(self, bint average):
@@ -329,7 +329,7 @@ cdef class Mira(Measured):
         if tau == NULL:
             raise MemoryError
         self.tau = tau
-        Measured.reclass(self, source, factor)
+        MeasuredNormLearner.reclass(self, source, factor)
 
 
 class MIRA(Classifier):
@@ -357,4 +357,4 @@ class MIRA(Classifier):
     average = Flag(False)
 
     def build(self):
-        return Mira(self.average)
+        return MIRALearner(self.average)

@@ -13,7 +13,7 @@ cdef extern from "link.h":
         double power, shift, floor
 
 
-cdef class Linked(Linear):
+cdef class LinkedLearner(Linear):
     cdef int map
     cdef double p
     cdef Py_ssize_t dimension    # records that share the sum, if they are told beforehand
@@ -37,5 +37,5 @@ cdef class Linked(Linear):
     cdef void add_up(self) noexcept nogil
 
 
-cdef class PNorm(Linked):
+cdef class PNormLearner(LinkedLearner):
     pass

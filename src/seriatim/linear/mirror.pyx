@@ -23,7 +23,7 @@ cdef extern from "link.h":
                             double a, double least, double* step, int* record) noexcept nogil
 
 
-cdef class Euclidean(MarginLearner):
+cdef class EuclideanLearner(MarginLearner):
     """w = theta, or w_t = eta_t theta where theta sums the bare gradients."""
 
     cdef Gradient gradient
@@ -51,7 +51,7 @@ cdef inline double larger(double a, double b) noexcept nogil:
     return a if a > b else b    # fmax would be a call
 
 
-cdef class Linked(Linear):
+cdef class LinkedLearner(Linear):
     """w = factor x h(theta): an entry of w depends on its own theta, and on all the others by one sum.
 
     The table holds h(theta) as w, and theta beside it. The sum is kept up to date entry by entry, and taken anew before
@@ -241,17 +241,17 @@ cdef class Linked(Linear):
         self.rebase()
 
 
-cdef class PNorm(Linked):
+cdef class PNormLearner(LinkedLearner):
     """w_i = sgn(theta_i) |theta_i|^(p-1) / |theta|_p^(p-2)."""
 
     def __init__(self, double p, bint average):
-        Linked.__init__(self, P_NORM, average, p)
+        LinkedLearner.__init__(self, P_NORM, average, p)
 
     cdef double factor(self) noexcept nogil:
         return fmax(self.grain * pow(self.sum, 2 / self.p - 1), DBL_MIN) if self.sum > 0 else 1
 
 
-cdef class PNormDescent(PNorm):
+cdef class PNormDescentLearner(PNormLearner):
     """As the map is linear in the length of theta, w_t = g(eta_t theta) is eta_t g(theta)."""
 
     cdef Gradient gradient
@@ -259,7 +259,7 @@ cdef class PNormDescent(PNorm):
 
     def __init__(self, double p, Gradient gradient, bint leader, bint average):
         self.gradient, self.leader, self.weighted = gradient, leader, True
-        PNorm.__init__(self, p, average)
+        PNormLearner.__init__(self, p, average)
 
     cdef double step(self, double margin, const Row* x, double copies) noexcept nogil:
         if self.leader:
@@ -268,14 +268,14 @@ cdef class PNormDescent(PNorm):
 
     cdef double factor(self) noexcept nogil:
         cdef double eta = rate(self.gradient.schedule, self.gradient.eta, self.t + 1) if self.leader else 1
-        return fmax(eta * PNorm.factor(self), DBL_MIN)
+        return fmax(eta * PNormLearner.factor(self), DBL_MIN)
 
     cdef void end_round(self) noexcept nogil:
         if self.leader and self.gradient.schedule:
             self.scale = self.factor()
 
 
-cdef class Simplex(Linked):
+cdef class SimplexLearner(LinkedLearner):
     """w = U softmax(theta); with signs U (e^theta - e^-theta) over the sum of both exponentials of all entries."""
 
     cdef Gradient gradient
@@ -283,7 +283,7 @@ cdef class Simplex(Linked):
 
     def __init__(self, Gradient gradient, bint average, n_features, double U=1, bint signs=False):
         self.gradient, self.U, self.weighted = gradient, U, True
-        Linked.__init__(self, PLUS_MINUS if signs else ENTROPY, average, n_features=n_features or 0)
+        LinkedLearner.__init__(self, PLUS_MINUS if signs else ENTROPY, average, n_features=n_features or 0)
 
     cdef double step(self, double margin, const Row* x, double copies) noexcept nogil:
         return self.U * self.gradient.step(1 - margin, self.t, self.weight)
@@ -343,15 +343,15 @@ class MirrorDescent(Classifier):
         gradient = Gradient(self.loss, self.eta, self.schedule, self.epsilon)
         leader = self.variant == "ftrl"
         if self.mirror == "euclidean":
-            return Euclidean(gradient, leader, self.average)
+            return EuclideanLearner(gradient, leader, self.average)
         if self.mirror == "pnorm":
-            return PNormDescent(self.p, gradient, leader, self.average)
+            return PNormDescentLearner(self.p, gradient, leader, self.average)
         if leader and self.schedule != "constant":
             raise ParameterError(
                 f'MirrorDescent: schedule={self.schedule!r} with mirror="entropy" changes every weight in every round; '
                 f'use schedule="constant" or variant="mirror"'
             )
-        return Simplex(gradient, self.average, self.n_features)
+        return SimplexLearner(gradient, self.average, self.n_features)
 
 
 class EG(Classifier):
@@ -391,4 +391,4 @@ class EG(Classifier):
 
     def build(self):
         gradient = Gradient(self.loss, self.eta, "constant", self.epsilon)
-        return Simplex(gradient, self.average, self.n_features, self.U, signs=True)
+        return SimplexLearner(gradient, self.average, self.n_features, self.U, signs=True)

@@ -12,7 +12,7 @@ from seriatim.parameters import Choice, Flag, Number, powers
 VARIANTS = ("hard", "I", "II")
 
 
-cdef class PassiveAggressive(MarginLearner):
+cdef class PALearner(MarginLearner):
     """w += tau y x with the smallest tau that gives x a margin of 1."""
 
     cdef double C
@@ -28,7 +28,7 @@ cdef class PassiveAggressive(MarginLearner):
         return pa_step(self.variant, self.weight * self.C, 1 - margin, norm2) if margin < 1 else 0
 
 
-cdef class PassiveAggressiveRegression(ResidualLearner):
+cdef class PARegressorLearner(ResidualLearner):
     """w += tau sgn(y - f) x with the smallest tau that brings w.x within epsilon of y."""
 
     cdef double C, epsilon
@@ -45,7 +45,7 @@ cdef class PassiveAggressiveRegression(ResidualLearner):
         return copysign(pa_step(self.variant, self.weight * self.C, loss, norm2), residual) if loss > 0 else 0
 
 
-cdef class Ball(Linear):
+cdef class OneClassPALearner(Linear):
     """A ball around w, which moves towards a point outside: w <- (1 - a) w + a x.
 
     For a radius that is learned all happens with one coordinate more, in which w starts at B and every x is 0.
@@ -130,7 +130,7 @@ class PA(Classifier):
     average = Flag(False)
 
     def build(self):
-        return PassiveAggressive(self.C, self.variant, self.average)
+        return PALearner(self.C, self.variant, self.average)
 
 
 class PARegressor(Regressor):
@@ -165,7 +165,7 @@ class PARegressor(Regressor):
     average = Flag(False)
 
     def build(self):
-        return PassiveAggressiveRegression(self.C, self.epsilon, self.variant, self.average)
+        return PARegressorLearner(self.C, self.epsilon, self.variant, self.average)
 
 
 class OneClassPA(Detector):
@@ -204,7 +204,7 @@ class OneClassPA(Detector):
     fit_intercept = Flag(False)
 
     def build(self):
-        return Ball(self.C, self.variant, self.B or self.epsilon, self.B is not None)
+        return OneClassPALearner(self.C, self.variant, self.B or self.epsilon, self.B is not None)
 
     @property
     def radius_(self):

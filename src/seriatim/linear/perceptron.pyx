@@ -21,7 +21,7 @@ cdef enum Update:
     PROPORTIONAL
 
 
-cdef class Mistakes(MarginLearner):
+cdef class PerceptronLearner(MarginLearner):
     """w += eta y x on a mistake."""
 
     cdef double eta
@@ -92,7 +92,7 @@ class Perceptron(Classifier):
     average = Flag(False)
 
     def build(self):
-        return Mistakes(self.eta, self.average, self.update)
+        return PerceptronLearner(self.eta, self.average, self.update)
 
 
 class AveragedPerceptron(Classifier):
@@ -121,7 +121,7 @@ class AveragedPerceptron(Classifier):
     eta = Number(1.0, above=0)
 
     def build(self):
-        return Mistakes(self.eta, True)
+        return PerceptronLearner(self.eta, True)
 
 
 cdef struct Vector:
@@ -130,7 +130,7 @@ cdef struct Vector:
     Py_ssize_t votes         # examples it has lived through, the one that made it included
 
 
-cdef class Votes(MarginLearner):
+cdef class VotedPerceptronLearner(MarginLearner):
     """A perceptron that remembers every w it had, as the rows that were added, and how long each lived.
 
     Each w_k is the sum of the first k rows, so the scores of all of them for one x are the prefix sums of one pass.
@@ -299,4 +299,4 @@ class VotedPerceptron(Classifier):
     eta = Number(1.0, above=0)
 
     def build(self):
-        return Votes(self.eta)
+        return VotedPerceptronLearner(self.eta)

@@ -9,7 +9,7 @@ from seriatim.estimator import Classifier
 from seriatim.parameters import Choice, Flag, Number, decades
 
 
-cdef class SubgradientSVM(MarginLearner):
+cdef class SoftSVMLearner(MarginLearner):
     """theta += y x whenever the margin is below 1; w is theta over lambda and the number of rounds."""
 
     cdef double lam
@@ -59,4 +59,4 @@ class SoftSVM(Classifier):
     variant = Choice("mirror", ("mirror", "pegasos"))
 
     def build(self):
-        return SubgradientSVM(self.lam, self.average, 1 if self.variant == "mirror" else 0)
+        return SoftSVMLearner(self.lam, self.average, 1 if self.variant == "mirror" else 0)
