@@ -9,7 +9,7 @@ from seriatim import evaluate as evaluate
 from seriatim import portfolio as portfolio
 from seriatim.catalogue import algorithms as algorithms
 from seriatim.estimator import Classifier, Detector, Regressor, Transformer
-from seriatim.experts.estimator import Experts
+from seriatim.experts.base import Experts
 from seriatim.features import Features as Features
 from seriatim.kernel.base import BudgetClassifier, KernelClassifier, OneKernel, SupportClassifier
 from seriatim.model import Model

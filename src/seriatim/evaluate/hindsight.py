@@ -15,7 +15,7 @@ from seriatim.evaluate.best import LOSSES, best_of
 from seriatim.evaluate.radius import length_asked_for, measured_loss, norm_of, own_radius
 from seriatim.evaluate.rounds import Rounds, begun, committee_rounds, rounds
 from seriatim.evaluate.theorems import hedge, holds, regret_bound, table
-from seriatim.experts.estimator import Experts
+from seriatim.experts.base import Experts
 
 
 @dataclass

@@ -11,7 +11,7 @@ import numpy as np
 from seriatim.evaluate.entrants import Entrant
 from seriatim.evaluate.examples import Examples
 from seriatim.evaluate.rounds import Rounds, matrix_of, rounds
-from seriatim.experts.estimator import Experts
+from seriatim.experts.base import Experts
 
 MOST_FEATURES = 1500  # beyond, the best in hindsight is found by slower means
 

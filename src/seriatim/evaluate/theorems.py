@@ -19,7 +19,7 @@ from seriatim.estimator import Estimator
 from seriatim.evaluate.best import best_of, loss_of
 from seriatim.evaluate.radius import length_asked_for, norm_of, own_radius
 from seriatim.evaluate.rounds import Rounds, TooManyLabels, begun, committee_rounds, expect_model, rounds
-from seriatim.experts.estimator import Experts
+from seriatim.experts.base import Experts
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 from seriatim.experts.mixture cimport Mixture
 
 from seriatim.errors import ModelError
-from seriatim.experts.estimator import Experts
+from seriatim.experts.base import Experts
 from seriatim.parameters import Number
 
 

@@ -4,7 +4,7 @@ from libc.math cimport INFINITY, exp, fmax, log, sqrt
 
 from seriatim.experts.mixture cimport Mixture
 
-from seriatim.experts.estimator import Experts
+from seriatim.experts.base import Experts
 from seriatim.errors import ModelError
 from seriatim.parameters import Number
 

@@ -5,7 +5,7 @@ from libc.math cimport log
 from seriatim.core.random cimport random_uniform
 from seriatim.experts.mixture cimport Mixture
 
-from seriatim.experts.estimator import Experts
+from seriatim.experts.base import Experts
 from seriatim.parameters import Flag, Number
 
 
