@@ -14,7 +14,7 @@ from seriatim.features import Features as Features
 from seriatim.kernel.base import BudgetClassifier, KernelClassifier, OneKernel, SupportClassifier
 from seriatim.model import Model
 from seriatim.modelfile import load as load
-from seriatim.portfolio.strategy import Strategy
+from seriatim.portfolio.base import Strategy
 from seriatim.recommend.estimator import Recommender
 from seriatim.sparse.groups import Grouped
 from seriatim.sparse.selector import Selector

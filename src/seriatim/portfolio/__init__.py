@@ -9,13 +9,13 @@ array([0., 1., 0.])
 """
 
 from seriatim.portfolio.backtest import Backtest, MarketTest, backtest
+from seriatim.portfolio.base import Strategy
 from seriatim.portfolio.benchmarks import BCRP, UCRP, BestStock, BuyAndHold
 from seriatim.portfolio.follow_the_loser import CWMR, OLMAR, PAMR, RMR, Anticor
 from seriatim.portfolio.follow_the_winner import ONS, ExponentiatedGradient, UniversalPortfolio
 from seriatim.portfolio.market import MARKETS, from_prices, load
 from seriatim.portfolio.pattern_matching import CORN, KernelPortfolio, NearestNeighbour
-from seriatim.portfolio.projection import project, project_norm
-from seriatim.portfolio.strategy import Strategy
+from seriatim.portfolio.simplex import project, project_norm
 
 Kernel = KernelPortfolio
 

@@ -14,9 +14,9 @@ import numpy as np
 from seriatim import catalogue
 from seriatim.errors import ParameterError
 from seriatim.portfolio import market
-from seriatim.portfolio.learner import market as market_returns
-from seriatim.portfolio.learner import settle
-from seriatim.portfolio.strategy import Strategy
+from seriatim.portfolio.base import Strategy
+from seriatim.portfolio.days import market as market_returns
+from seriatim.portfolio.days import settle
 
 YEAR = 252  # days of trade
 RISK_FREE = 0.04  # a year

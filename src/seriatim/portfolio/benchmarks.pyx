@@ -6,18 +6,18 @@ from libc.string cimport memcpy
 import numpy as np
 
 from seriatim.portfolio.growth cimport Growth
-from seriatim.portfolio.learner cimport Learner, pointer
+from seriatim.portfolio.days cimport StrategyLearner, pointer
 
 from seriatim.errors import ModelError
-from seriatim.portfolio.learner import LEAST, LOG_MOST, MOST, expect_range
-from seriatim.portfolio.strategy import Strategy
+from seriatim.portfolio.days import LEAST, LOG_MOST, MOST, expect_range
+from seriatim.portfolio.base import Strategy
 
 
 cdef extern from "sums.h":
     double grow(Py_ssize_t n, double* held, const double* x) noexcept nogil
 
 
-cdef class Held(Learner):
+cdef class Held(StrategyLearner):
     """b becomes b x/(b.x)."""
 
     cdef int learn(self, const double* x) except -1:
@@ -59,10 +59,10 @@ class UCRP(Strategy):
     paper = "Cover (1991)"
 
     def build(self):
-        return Learner()
+        return StrategyLearner()
 
 
-cdef class Best(Learner):
+cdef class Best(StrategyLearner):
     """All in the asset that has grown most."""
 
     cdef double* grown
@@ -71,12 +71,12 @@ cdef class Best(Learner):
         return {"b": (m,), "grown": (m,)}
 
     cdef int bind(self) except -1:
-        Learner.bind(self)
+        StrategyLearner.bind(self)
         self.grown = pointer(self.arrays["grown"])
         return 0
 
     def check(self):
-        Learner.check(self)
+        StrategyLearner.check(self)
         expect_range("grown", self.arrays["grown"], -LOG_MOST * self.t, LOG_MOST * self.t)
 
     cdef int learn(self, const double* x) except -1:
@@ -109,7 +109,7 @@ class BestStock(Strategy):
         return Best()
 
 
-cdef class History(Learner):
+cdef class History(StrategyLearner):
     """All days, in an array with room for more."""
 
     cdef double* days
@@ -118,7 +118,7 @@ cdef class History(Learner):
         return {"b": (m,), "history": (0, m)}
 
     cdef int bind(self) except -1:
-        Learner.bind(self)
+        StrategyLearner.bind(self)
         self.days = pointer(self.arrays["history"])
         return 0
 
@@ -130,7 +130,7 @@ cdef class History(Learner):
             self.bind()
 
     def state(self):
-        state = Learner.state(self)
+        state = StrategyLearner.state(self)
         state["history"] = state["history"][:self.t].copy()
         return state
 
@@ -139,7 +139,7 @@ cdef class History(Learner):
         if history.shape != (state["t"], len(state["b"])):
             raise ModelError(f"the history has shape {history.shape} after {state['t']} days")
         expect_range("the history", history, LEAST, MOST)
-        Learner.restore(self, state | {"history": history[:0]})
+        StrategyLearner.restore(self, state | {"history": history[:0]})
         self.t = 0
         self.reserve(len(history))
         self.arrays["history"][:len(history)] = history
@@ -165,7 +165,7 @@ cdef class BestRebalanced(History):
             self.arrays["b"][:] = 1.0 / self.m
             growth.optimum(self.days, NULL, self.t, self.b, 1e-14)
             self.seen = self.t
-        return Learner.weights(self)
+        return StrategyLearner.weights(self)
 
     def state(self):
         self.weights()

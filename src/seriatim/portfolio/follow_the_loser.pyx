@@ -5,13 +5,13 @@ from libc.string cimport memcpy, memmove, memset
 
 import numpy as np
 
-from seriatim.portfolio.learner cimport Learner, aligned, pointer
-from seriatim.portfolio.projection cimport project_simplex
+from seriatim.portfolio.days cimport StrategyLearner, aligned, pointer
+from seriatim.portfolio.simplex cimport project_simplex
 
 from seriatim.errors import ParameterError
 from seriatim.parameters import Choice, Flag, Number
-from seriatim.portfolio.learner import LEAST, LOG_MOST, MOST, expect_portfolios, expect_range
-from seriatim.portfolio.strategy import Strategy
+from seriatim.portfolio.days import LEAST, LOG_MOST, MOST, expect_portfolios, expect_range
+from seriatim.portfolio.base import Strategy
 
 
 cdef extern from "sums.h":
@@ -21,7 +21,7 @@ cdef extern from "sums.h":
                  double* b) noexcept nogil
 
 
-cdef class Reverting(Learner):
+cdef class Reverting(StrategyLearner):
     """A step from b, and the projection of it."""
 
     cdef object scratch
@@ -71,7 +71,7 @@ cdef class PassiveAggressive(Reverting):
 
     def __init__(self, variant, double epsilon, double C):
         self.variant, self.epsilon, self.C = ("hard", "I", "II").index(variant), epsilon, C
-        Learner.__init__(self)
+        StrategyLearner.__init__(self)
 
     cdef int learn(self, const double* x) except -1:
         cdef double loss = dot(self.m, self.b, x) - self.epsilon, spread = self.spread(x), tau
@@ -124,7 +124,7 @@ cdef class ConfidenceWeighted(Reverting):
 
     def __init__(self, variant, double phi, double epsilon):
         self.stdev, self.phi, self.epsilon = variant == "stdev", phi, epsilon
-        Learner.__init__(self)
+        StrategyLearner.__init__(self)
 
     def shapes(self, m):
         return {"b": (m,), "variance": (m,)}
@@ -138,7 +138,7 @@ cdef class ConfidenceWeighted(Reverting):
         expect_range("the variances", self.arrays["variance"], 1e-300, 1)
 
     cdef int bind(self) except -1:
-        Learner.bind(self)
+        StrategyLearner.bind(self)
         self.S = pointer(self.arrays["variance"])
         return 0
 
@@ -232,13 +232,13 @@ cdef class MovingAverage(Reverting):
 
     def __init__(self, Py_ssize_t window, double epsilon):
         self.window, self.epsilon = window, epsilon
-        Learner.__init__(self)
+        StrategyLearner.__init__(self)
 
     def shapes(self, m):
         return {"b": (m,), "last": (self.window, m)}
 
     cdef int bind(self) except -1:
-        Learner.bind(self)
+        StrategyLearner.bind(self)
         self.last = pointer(self.arrays["last"])
         return 0
 
@@ -281,7 +281,7 @@ cdef class SmoothedAverage(Reverting):
 
     def __init__(self, double alpha, double epsilon):
         self.alpha, self.epsilon = alpha, epsilon
-        Learner.__init__(self)
+        StrategyLearner.__init__(self)
 
     def shapes(self, m):
         return {"b": (m,), "average": (m,)}
@@ -295,7 +295,7 @@ cdef class SmoothedAverage(Reverting):
         expect_range("the averages", self.arrays["average"], 0, 1e100)
 
     cdef int bind(self) except -1:
-        Learner.bind(self)
+        StrategyLearner.bind(self)
         self.average = pointer(self.arrays["average"])
         return 0
 
@@ -510,7 +510,7 @@ cdef class Layer:
             out[j] /= sum
 
 
-cdef class AntiCorrelated(Learner):
+cdef class AntiCorrelated(StrategyLearner):
     cdef Py_ssize_t W, n
     cdef bint nested, drifts
     cdef Layer inner, outer
@@ -520,7 +520,7 @@ cdef class AntiCorrelated(Learner):
 
     def __init__(self, Py_ssize_t W, Py_ssize_t n, bint nested, bint drifts):
         self.W, self.n, self.nested, self.drifts = W, n, nested, drifts
-        Learner.__init__(self)
+        StrategyLearner.__init__(self)
 
     def shapes(self, m):
         experts, known = self.n, m > 0
@@ -546,7 +546,7 @@ cdef class AntiCorrelated(Learner):
             self.shares = self.returns + self.n
 
     def check(self):
-        Learner.check(self)
+        StrategyLearner.check(self)
         for name, array in self.arrays.items():
             if name.endswith("held"):
                 expect_portfolios(name, array)
@@ -556,7 +556,7 @@ cdef class AntiCorrelated(Learner):
                 expect_range(name, array, -LOG_MOST, LOG_MOST)
 
     cdef int bind(self) except -1:
-        Learner.bind(self)
+        StrategyLearner.bind(self)
         self.inner.logs, self.inner.held = pointer(self.arrays["logs"]), pointer(self.arrays["held"])
         self.inner.wealth = pointer(self.arrays["wealth"])
         if self.nested:

@@ -7,14 +7,14 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from seriatim.core.random cimport random_bits
-from seriatim.portfolio.learner cimport Learner, aligned, pointer
-from seriatim.portfolio.projection cimport quadratic
+from seriatim.portfolio.days cimport StrategyLearner, aligned, pointer
+from seriatim.portfolio.simplex cimport quadratic
 
 from seriatim.core.allowance import take
 from seriatim.errors import LimitError, ModelError
 from seriatim.parameters import Number, decades
-from seriatim.portfolio.learner import expect_portfolios, expect_range
-from seriatim.portfolio.strategy import Strategy
+from seriatim.portfolio.days import expect_portfolios, expect_range
+from seriatim.portfolio.base import Strategy
 
 MOST = 1 << 26    # numbers of the portfolios that are drawn
 
@@ -36,7 +36,7 @@ cdef void hadamard(double* v, Py_ssize_t step) noexcept nogil:
     v[0], v[step], v[2 * step], v[3 * step] = p + r, q + s, p - r, q - s
 
 
-cdef class Universal(Learner):
+cdef class Universal(StrategyLearner):
     """Sampled portfolios in orbits of four, and the wealth of each: exp(logs) times what it has grown since.
 
     Within an orbit the assets 4q + k of one portfolio are those 4q + (k xor g) of another, g = 0 ... 3, so that by sums
@@ -57,7 +57,7 @@ cdef class Universal(Learner):
     def __init__(self, Py_ssize_t samples, unsigned long long seed):
         self.samples, self.seed = samples, seed
         self.stride = (samples + 4 * LANES - 1) // (4 * LANES) * 4 * LANES
-        Learner.__init__(self)
+        StrategyLearner.__init__(self)
 
     cdef Py_ssize_t place(self, Py_ssize_t i) noexcept nogil:
         """Where the numbers of portfolio i are: the firsts of LANES orbits, their seconds, thirds and fourths."""
@@ -68,7 +68,7 @@ cdef class Universal(Learner):
 
     def start(self, Py_ssize_t m):
         cdef Py_ssize_t i
-        Learner.start(self, m)
+        StrategyLearner.start(self, m)
         if not m:
             return
         self.fours, self.rest = m // 4, m % 4
@@ -139,7 +139,7 @@ cdef class Universal(Learner):
         return 0
 
     def check(self):
-        Learner.check(self)
+        StrategyLearner.check(self)
         drawn = np.zeros(self.stride, dtype=bool)
         drawn[[self.place(i) for i in range(self.samples)]] = True
         grown, logs = self.arrays["grown"], self.arrays["logs"]
@@ -241,7 +241,7 @@ class UniversalPortfolio(Strategy):
         return Universal(self.samples, self.seed)
 
 
-cdef class Exponentiated(Learner):
+cdef class Exponentiated(StrategyLearner):
     """The logarithms are kept, less the largest: a share may be too small for a number and yet come back."""
 
     cdef double eta
@@ -249,13 +249,13 @@ cdef class Exponentiated(Learner):
 
     def __init__(self, double eta):
         self.eta = eta
-        Learner.__init__(self)
+        StrategyLearner.__init__(self)
 
     def shapes(self, m):
         return {"b": (m,), "logs": (m,)}
 
     def check(self):
-        Learner.check(self)
+        StrategyLearner.check(self)
         logs = self.arrays["logs"]
         expect_range("logs", logs, -1e300, 0)
         shares = np.exp(logs)
@@ -263,7 +263,7 @@ cdef class Exponentiated(Learner):
             raise ModelError("logs are not those of the portfolio, less the largest")
 
     cdef int bind(self) except -1:
-        Learner.bind(self)
+        StrategyLearner.bind(self)
         self.logs = pointer(self.arrays["logs"])
         return 0
 
@@ -306,7 +306,7 @@ class ExponentiatedGradient(Strategy):
         return Exponentiated(self.eta)
 
 
-cdef class Newton(Learner):
+cdef class Newton(StrategyLearner):
     cdef double eta, beta, delta
     cdef double* A
     cdef double* c
@@ -317,7 +317,7 @@ cdef class Newton(Learner):
 
     def __init__(self, double eta, double beta, double delta):
         self.eta, self.beta, self.delta = eta, beta, delta
-        Learner.__init__(self)
+        StrategyLearner.__init__(self)
 
     def shapes(self, m):
         return {"b": (m,), "p": (m,), "A": (m, m), "c": (m,)}
@@ -331,12 +331,12 @@ cdef class Newton(Learner):
         self.room, self.places = pointer(self.work), &places[0]
 
     cdef int bind(self) except -1:
-        Learner.bind(self)
+        StrategyLearner.bind(self)
         self.A, self.c, self.p = pointer(self.arrays["A"]), pointer(self.arrays["c"]), pointer(self.arrays["p"])
         return 0
 
     def check(self):
-        Learner.check(self)
+        StrategyLearner.check(self)
         A = self.arrays["A"]
         expect_portfolios("p", self.arrays["p"])
         expect_range("c", self.arrays["c"], 0, 1.01e100 * self.t)

@@ -5,7 +5,7 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
-from seriatim.portfolio.projection cimport factor, solve
+from seriatim.portfolio.simplex cimport factor, solve
 
 
 cdef extern from "sums.h":

@@ -16,7 +16,7 @@ import numpy as np
 
 from seriatim.core.values import is_absent, plain_array, real_array
 from seriatim.errors import DataError, DataTypeError, ParameterError, ParseError
-from seriatim.portfolio.learner import survey
+from seriatim.portfolio.days import survey
 
 FOLDER = Path(__file__).parent / "markets"
 

@@ -9,12 +9,12 @@ from libc.string cimport memcpy
 import numpy as np
 
 from seriatim.portfolio.growth cimport Growth
-from seriatim.portfolio.learner cimport Learner, pointer, uniform
+from seriatim.portfolio.days cimport StrategyLearner, pointer, uniform
 
 from seriatim.errors import ModelError
 from seriatim.parameters import Choice, Number
-from seriatim.portfolio.learner import LEAST, LOG_MOST, MOST, expect_portfolios, expect_range
-from seriatim.portfolio.strategy import Strategy
+from seriatim.portfolio.days import LEAST, LOG_MOST, MOST, expect_portfolios, expect_range
+from seriatim.portfolio.base import Strategy
 
 cdef double TOLERANCE = 5e-13    # of the growth a day
 
@@ -24,7 +24,7 @@ cdef extern from "sums.h":
     double squared_distance(Py_ssize_t n, const double* a, const double* x) noexcept nogil
 
 
-cdef class Matching(Learner):
+cdef class Matching(StrategyLearner):
     """Experts, each with its portfolio and the logarithm of its wealth, over one history.
 
     near[k][i] compares day i with the k-th day before the last; sums of it along the diagonal compare windows.
@@ -44,7 +44,7 @@ cdef class Matching(Learner):
 
     def __init__(self, Py_ssize_t experts, Py_ssize_t window):
         self.experts, self.window = experts, window
-        Learner.__init__(self)
+        StrategyLearner.__init__(self)
 
     def shapes(self, m):
         return {
@@ -57,7 +57,7 @@ cdef class Matching(Learner):
         self.growth = Growth()
 
     cdef int bind(self) except -1:
-        Learner.bind(self)
+        StrategyLearner.bind(self)
         self.days, self.wealth = pointer(self.arrays["history"]), pointer(self.arrays["wealth"])
         self.portfolios = pointer(self.arrays["portfolios"])
         return 0
@@ -84,7 +84,7 @@ cdef class Matching(Learner):
         self.growth.reserve(self.m, room)
 
     def state(self):
-        state = Learner.state(self)
+        state = StrategyLearner.state(self)
         state["history"] = state["history"][:self.t].copy()
         return state
 
@@ -94,7 +94,7 @@ cdef class Matching(Learner):
         if history.shape != (days, len(state["b"])):
             raise ModelError(f"the history has shape {history.shape} after {days} days")
         expect_range("the history", history, LEAST, MOST)
-        Learner.restore(self, state | {"history": history[:0]})
+        StrategyLearner.restore(self, state | {"history": history[:0]})
         if not days:
             return
         expect_portfolios("the portfolio of an expert", self.arrays["portfolios"])

@@ -40,7 +40,7 @@ cdef void uniform(double* b, Py_ssize_t m) noexcept nogil:
         b[j] = 1.0 / m
 
 
-cdef class Learner:
+cdef class StrategyLearner:
     """The portfolio `b` for the next day. The state is the arrays, by name, and the number of days."""
 
     def __init__(self):

@@ -1,4 +1,4 @@
-cdef class Learner:
+cdef class StrategyLearner:
     cdef readonly Py_ssize_t t, m
     cdef readonly dict arrays
     cdef double* b
