@@ -15,7 +15,7 @@ from seriatim.kernel.base import BudgetClassifier, KernelClassifier, OneKernel, 
 from seriatim.model import Model
 from seriatim.modelfile import load as load
 from seriatim.portfolio.base import Strategy
-from seriatim.recommend.estimator import Recommender
+from seriatim.recommend.base import Recommender
 from seriatim.sparse.groups import Grouped
 from seriatim.sparse.selector import Selector
 from seriatim.sparse.tasks import MultiTask

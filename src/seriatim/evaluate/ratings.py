@@ -11,7 +11,7 @@ import numpy as np
 from seriatim.errors import DataError, ParameterError
 from seriatim.evaluate.metrics import NDCG, RMSE, Fading, Metric, Outcome, Windowed, metric
 from seriatim.evaluate.progressive import Run, plain_parameters
-from seriatim.recommend.estimator import Recommender
+from seriatim.recommend.base import Recommender
 
 STEP = 1 << 15  # ratings of an array between two looks at the clock
 

@@ -10,7 +10,7 @@ from seriatim.recommend.ratings cimport Grid, RatingLearner, bounded
 
 from seriatim.errors import ModelError, ParameterError
 from seriatim.parameters import Choice, Flag, Number
-from seriatim.recommend.estimator import Recommender
+from seriatim.recommend.base import Recommender
 
 METHODS = ("sgd", "dual_averaging")
 

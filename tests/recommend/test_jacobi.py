@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seriatim.core.jacobi import svd
+from seriatim.recommend.svd import svd
 
 
 def compare(A):
