@@ -1,13 +1,13 @@
 """OASIS: a similarity q'W r of which a relevant answer has more than another, by a margin."""
 
 cimport cython
-from libc.math cimport fmin
+from libc.math cimport fmin, sqrt
 
 import numpy as np
 
+from seriatim.core.normals cimport random_normal
 
 from seriatim.errors import DataError, LimitError, ModelError
-
 from seriatim.model import Model
 from seriatim.parameters import Number, decades
 from seriatim.retrieval.triplets import rows_of, triplets_of, vector_of
@@ -186,3 +186,18 @@ class OASIS(Model):
         return np.argsort(-self.similarity(vector_of("query", query), rows_of(candidates)), kind="stable")
 
     order = rank
+
+
+def directions(unsigned long long seed, Py_ssize_t modality, Py_ssize_t n, Py_ssize_t rank):
+    """P of one modality, n x rank, normal of variance 1 / rank.
+
+    >>> directions(0, 0, 2, 3).shape
+    (2, 3)
+    """
+    result = np.empty((n, rank))
+    cdef double[:, ::1] P = result
+    cdef Py_ssize_t a, j
+    for a in range(n):
+        for j in range(rank):
+            P[a, j] = random_normal(seed, (modality * n + a) * rank + j) / sqrt(<double> rank)
+    return result

@@ -13,7 +13,7 @@ from seriatim.errors import DataError, LimitError, ModelError
 from seriatim.kernel.kernels import from_plain, one_of, plain_kernel
 from seriatim.model import Model, not_fitted
 from seriatim.parameters import Number, Parameter
-from seriatim.retrieval.projection import directions
+from seriatim.retrieval.oasis import directions
 from seriatim.retrieval.triplets import rows_of, triplets_of
 
 MOST = 1 << 27  # numbers in the matrices of one kind
