@@ -20,7 +20,7 @@ from seriatim.sparse.groups import Grouped
 from seriatim.sparse.selector import Selector
 from seriatim.sparse.tasks import MultiTask
 from seriatim.topics.base import TopicModel
-from seriatim.transfer.source import Transfer
+from seriatim.transfer.base import Transfer
 
 __version__: str
 

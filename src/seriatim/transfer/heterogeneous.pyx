@@ -9,7 +9,7 @@ from seriatim.core.row cimport Row, record, value
 
 from seriatim.errors import ModelError
 from seriatim.parameters import Number, powers
-from seriatim.transfer.source import Transfer
+from seriatim.transfer.base import Transfer
 
 
 cdef class CoRegularised(AsymmetricLearner):

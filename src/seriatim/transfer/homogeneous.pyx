@@ -10,7 +10,7 @@ from seriatim.core.memory cimport resize
 from seriatim.core.row cimport Row, dot, within
 
 from seriatim.parameters import Number, powers
-from seriatim.transfer.source import Transfer
+from seriatim.transfer.base import Transfer
 
 
 cdef inline double Pi(double z) noexcept nogil:
