@@ -21,7 +21,7 @@ cdef Py_ssize_t FEW = 10    # rows of a window that may well be in one box
 cdef double LARGEST = 1e200    # of a mass; that of importance beyond all bounds stops there
 
 
-cdef class Forest(Learner):
+cdef class HalfSpaceTreesLearner(Learner):
     """Trees that halve a box at random, and the rows that went through each node in this window and in the last.
 
     Node 1 is the root, 2k and 2k + 1 are the halves of k, and those from 2^depth on are leaves.
@@ -256,7 +256,7 @@ class HalfSpaceTrees(Detector):
 
     def build(self):
         seed = int(self.seed) % 2**64
-        return Forest(self.trees, self.depth, self.window, self.level, self.n_features or 0, seed)
+        return HalfSpaceTreesLearner(self.trees, self.depth, self.window, self.level, self.n_features or 0, seed)
 
     def learn_one(self, x, y=None, weight=ONE):
         """Learn one example: a dict of features by name."""

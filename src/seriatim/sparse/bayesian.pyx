@@ -62,7 +62,7 @@ cdef inline Taylor probit(double s) noexcept nogil:
     return t
 
 
-cdef class Posterior(Linear):
+cdef class BayesianSparseLearner(Linear):
     """Psi, theta and the mode w of exp(-w' Psi w / 2 + theta.w - gamma |w|_1), by shooting.
 
     Psi is kept on the active features, each of which has a slot; the constant's is slot 0. Without a bound on the
@@ -413,7 +413,7 @@ class BayesianSparse(Classifier):
 
     def build(self):
         sweeps, memory = (min(int(number or 0), 2**31) for number in (self.sweeps, self.memory))
-        return Posterior(self.gamma, self.link, sweeps, memory)
+        return BayesianSparseLearner(self.gamma, self.link, sweeps, memory)
 
     @contextmanager
     def another_pass(self):

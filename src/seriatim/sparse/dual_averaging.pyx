@@ -52,7 +52,7 @@ cdef class Dual(Lazy):
         self.table.set("G", sums)
 
 
-cdef class RegularisedDual(Dual):
+cdef class RDALearner(Dual):
     """w = -soft(G, t lambda + gamma rho sqrt(t)) / (gamma sqrt(t))."""
 
     cdef double gamma, rho
@@ -120,10 +120,10 @@ class RDA(Classifier):
     epsilon = Number(0.1, least=0)
 
     def build(self):
-        return RegularisedDual(Gradient(self.loss, 1, "constant", self.epsilon), self.lam, self.gamma, self.rho)
+        return RDALearner(Gradient(self.loss, 1, "constant", self.epsilon), self.lam, self.gamma, self.rho)
 
 
-cdef class AdaptiveDual(Dual):
+cdef class AdaRDALearner(Dual):
     """w = -eta soft(G, lambda t) / H, H_j = delta + sqrt(S_j), S_j the sum of the g_j^2.
 
     The table keeps eta / H_j, and the state does not.
@@ -209,4 +209,4 @@ class AdaRDA(Classifier):
     epsilon = Number(0.1, least=0)
 
     def build(self):
-        return AdaptiveDual(Gradient(self.loss, self.eta, "constant", self.epsilon), self.lam, self.delta)
+        return AdaRDALearner(Gradient(self.loss, self.eta, "constant", self.epsilon), self.lam, self.delta)

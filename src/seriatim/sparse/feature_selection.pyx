@@ -216,7 +216,7 @@ cdef class Selection(Linear):
         self.weigh()
 
 
-cdef class Truncated(Selection):
+cdef class OFSLearner(Selection):
     """A step at a margin up to `margin`, a ball of 1 / sqrt(lam), and then the k largest weights."""
 
     NUMBERS = (*Selection.NUMBERS, "scale", "norm2")
@@ -394,10 +394,10 @@ cdef class Truncated(Selection):
         Selection.restore(self, state)
 
 
-cdef class PartlySeen(Truncated):
+cdef class PartialOFSLearner(OFSLearner):
     """The same where a row shows k features: with probability epsilon any k, else those of w."""
 
-    NUMBERS = (*Truncated.NUMBERS, "draws")
+    NUMBERS = (*OFSLearner.NUMBERS, "draws")
 
     cdef double epsilon
     cdef unsigned long long seed
@@ -409,7 +409,7 @@ cdef class PartlySeen(Truncated):
     cdef Py_ssize_t known, space  # records of these arrays
 
     def __init__(self, Py_ssize_t k, double eta, double lam, double epsilon, unsigned long long seed):
-        Truncated.__init__(self, k, eta, lam, 1)
+        OFSLearner.__init__(self, k, eta, lam, 1)
         self.epsilon, self.seed = epsilon, seed
         self.grow(1)
 
@@ -420,7 +420,7 @@ cdef class PartlySeen(Truncated):
 
     cdef int grow(self, Py_ssize_t rows) except -1:
         cdef Py_ssize_t room = max(rows, 2 * self.space)
-        Truncated.grow(self, rows)
+        OFSLearner.grow(self, rows)
         if rows > self.space:
             if (resize(<void**> &self.met, room, 1) < 0 or resize(<void**> &self.index, room, sizeof(int)) < 0
                     or resize(<void**> &self.values, room, sizeof(double)) < 0):
@@ -477,10 +477,10 @@ cdef class PartlySeen(Truncated):
     def state(self):
         cdef Py_ssize_t i
         met = np.array([i for i in range(self.known) if self.met[i]], dtype=np.int64)
-        return {**Truncated.state(self), "met": met}
+        return {**OFSLearner.state(self), "met": met}
 
     def restore(self, state):
-        Truncated.restore(self, state)
+        OFSLearner.restore(self, state)
         cdef const long long[::1] met = np.ascontiguousarray(state["met"])
         cdef Py_ssize_t i
         for i in range(met.shape[0]):
@@ -547,8 +547,8 @@ class OFS(Selector, Classifier):
         if self.lam * self.eta > 1:
             raise ParameterError(f"OFS: lam * eta is {self.lam * self.eta:g}; it must be at most 1, or w would turn")
         if self.partial:
-            return PartlySeen(int(self.k), self.eta, self.lam, self.epsilon, int(self.seed))
-        return Truncated(int(self.k), self.eta, self.lam, 1)
+            return PartialOFSLearner(int(self.k), self.eta, self.lam, self.epsilon, int(self.seed))
+        return OFSLearner(int(self.k), self.eta, self.lam, 1)
 
 
 class PET(Selector, Classifier):
@@ -579,10 +579,10 @@ class PET(Selector, Classifier):
     eta = Number(1.0, above=0)
 
     def build(self):
-        return Truncated(int(self.k), self.eta, 0, 0)
+        return OFSLearner(int(self.k), self.eta, 0, 0)
 
 
-cdef class SecondOrder(Selection):
+cdef class SOFSLearner(Selection):
     """Diagonal AROW, and then the k features of the smallest variance."""
 
     cdef double r
@@ -723,4 +723,4 @@ class SOFS(Selector, Classifier):
     r = Number(1.0, above=0, search=powers(-4, 4))
 
     def build(self):
-        return SecondOrder(int(self.k), self.r)
+        return SOFSLearner(int(self.k), self.r)

@@ -13,7 +13,7 @@ from seriatim.estimator import Classifier
 from seriatim.parameters import Choice, Number, powers
 
 
-cdef class Soft(Shrinking):
+cdef class FOBOSL1Learner(Shrinking):
     """l1: every weight goes eta_t lambda towards 0."""
 
     cdef double lam
@@ -47,14 +47,14 @@ cdef class Proximal(MarginLearner):
         """The proximal step with eta_t lambda = by."""
 
 
-cdef class SquaredLength(Proximal):
+cdef class FOBOSSquaredL2Learner(Proximal):
     """l2_squared, r(w) = |w|^2 / 2."""
 
     cdef void proximal(self, double by) noexcept nogil:
         self.shrink(1 / (1 + by))
 
 
-cdef class Length(Proximal):
+cdef class FOBOSL2Learner(Proximal):
     """l2, r(w) = |w|: the whole vector goes towards 0. |w|^2 is kept up to date by the steps."""
 
     NUMBERS = (*Proximal.NUMBERS, "peak")
@@ -81,7 +81,7 @@ cdef class Length(Proximal):
             self.peak *= factor * factor
 
 
-cdef class LargestWeight(Proximal):
+cdef class FOBOSLinfLearner(Proximal):
     """linf, r(w) = max |w_j|: the largest weights are cut to one size, by eta_t lambda in all."""
 
     cdef void proximal(self, double by) noexcept nogil:
@@ -114,7 +114,7 @@ cdef class LargestWeight(Proximal):
                 w[i] = most if w[i] > 0 else 0 - most
 
 
-PENALTIES = {"l1": Soft, "l2": Length, "l2_squared": SquaredLength, "linf": LargestWeight}
+PENALTIES = {"l1": FOBOSL1Learner, "l2": FOBOSL2Learner, "l2_squared": FOBOSSquaredL2Learner, "linf": FOBOSLinfLearner}
 
 
 class FOBOS(Classifier):
@@ -177,7 +177,7 @@ cdef inline void several(const Row* x, const double* w, Py_ssize_t width, Py_ssi
         out[k] = sums[k]
 
 
-cdef class AdaptiveSoft(Shrinking):
+cdef class AdaFOBOSLearner(Shrinking):
     """Steps and shrinkage of each feature divided by H_j = delta + sqrt(S_j), S_j the sum of its g^2, this one's too.
 
     H_j stays what the last step of the feature has made it. The table keeps 1 / H_j, and the state does not.
@@ -276,4 +276,4 @@ class AdaFOBOS(Classifier):
     epsilon = Number(0.1, least=0)
 
     def build(self):
-        return AdaptiveSoft(Gradient(self.loss, self.eta, "constant", self.epsilon), self.lam, self.delta)
+        return AdaFOBOSLearner(Gradient(self.loss, self.eta, "constant", self.epsilon), self.lam, self.delta)

@@ -23,7 +23,7 @@ cdef extern from "steps.h":
 cdef double LEAST = 2.0 ** -537    # of less, or little more, the square is 0
 
 
-cdef class Leader(Lazy):
+cdef class FTRLLearner(Lazy):
     """z and n of the paper. As w_j changes only with them, the table keeps it and sqrt(n_j), and the state neither."""
 
     cdef double alpha, beta, l1, l2
@@ -111,4 +111,4 @@ class FTRL(Classifier):
 
     def build(self):
         gradient = Gradient(self.loss, 1, "constant", self.epsilon)
-        return Leader(gradient, self.alpha, self.beta, self.l1, self.l2)
+        return FTRLLearner(gradient, self.alpha, self.beta, self.l1, self.l2)

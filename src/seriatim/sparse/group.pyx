@@ -38,7 +38,7 @@ cdef extern from "steps.h":
                             double a, double least, double* step, int* record) noexcept nogil
 
 
-cdef inline void several(GroupDual self, const Row* x, Py_ssize_t column, double* out, int n) noexcept nogil:
+cdef inline void several(GroupRDALearner self, const Row* x, Py_ssize_t column, double* out, int n) noexcept nogil:
     """x.w of n columns."""
     cdef double sums[8]
     cdef const double* G = self.table.data + column
@@ -64,7 +64,7 @@ cdef inline void several(GroupDual self, const Row* x, Py_ssize_t column, double
         out[k] = self.factor * sums[k]
 
 
-cdef inline double unshrunk(GroupDual self, const Row* x, Py_ssize_t column) noexcept nogil:
+cdef inline double unshrunk(GroupRDALearner self, const Row* x, Py_ssize_t column) noexcept nogil:
     """x.w of a column where c = G."""
     cdef double[BATCH] w, norm2, cut2
     cdef const double* G = self.table.data + column
@@ -91,7 +91,7 @@ cdef inline double unshrunk(GroupDual self, const Row* x, Py_ssize_t column) noe
 
 
 @cython.final
-cdef class GroupDual(Lazy):
+cdef class GroupRDALearner(Lazy):
     """w^g = -[1 - t lambda sqrt(d_g) / |c^g|]+ c^g / (gamma sqrt(t)), c = soft(G, t lambda r + gamma rho sqrt(t)).
 
     A group keeps |G^g|^2 up to date with each step, which is |c^g|^2 where the threshold of c is 0. Where it is not,
@@ -341,7 +341,7 @@ class GroupRDA(Grouped):
 
     def build(self):
         gradient = Gradient(self.loss, 1, "constant", self.epsilon)
-        return self._group(GroupDual(gradient, self.lam, self.gamma, self.rho, self.within), self._vocabulary)
+        return self._group(GroupRDALearner(gradient, self.lam, self.gamma, self.rho, self.within), self._vocabulary)
 
 
 VARIANTS = ("iMTFS", "aMTFS", "MTFTS")
@@ -353,7 +353,7 @@ cdef enum Variant:
 
 
 @cython.final
-cdef class TaskDual(Lazy):
+cdef class MultiTaskRDALearner(Lazy):
     """W_j. = -[1 - t lambda / |U_j.|]+ U_j. / (gamma sqrt(t)), U = soft(G, t lambda r); a column of G a task.
 
     iMTFS is the l1 penalty instead. A record has the sums of the tasks and, for aMTFS, their squared norm and its rest.
@@ -519,4 +519,4 @@ class MultiTaskRDA(MultiTask):
 
     def build(self):
         gradient = Gradient(self.loss, 1, "constant", self.epsilon)
-        return TaskDual(gradient, self.n_tasks, self.variant, self.lam, self.gamma, self.within)
+        return MultiTaskRDALearner(gradient, self.n_tasks, self.variant, self.lam, self.gamma, self.within)

@@ -17,7 +17,7 @@ from seriatim.labels import Coded
 from seriatim.parameters import Number
 
 
-class Given(NamedTuple):
+class LabelsAndTasks(NamedTuple):
     """What a user says of some rows."""
 
     y: Any
@@ -61,7 +61,7 @@ class MultiTask(Classifier):
     def fit(self, X: Any, y: Any, tasks: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
         """Forget all and learn from these rows, in one pass; all else is as for `partial_fit`."""
         with self._lock:
-            return self._become(self.fresh()._learn_array(X, Given(y, tasks), sample_weight))
+            return self._become(self.fresh()._learn_array(X, LabelsAndTasks(y, tasks), sample_weight))
 
     def partial_fit(  # type: ignore[override]
         self, X: Any, y: Any, tasks: Any = None, classes: Any = None, sample_weight: Any = None
@@ -71,10 +71,10 @@ class MultiTask(Classifier):
         `tasks` are the numbers, from 0 on, of the tasks that the rows belong to; without them all belong to task 0.
         `classes` and `sample_weight` are as everywhere.
         """
-        return self._learn_array(X, Given(y, tasks), sample_weight, classes=classes)
+        return self._learn_array(X, LabelsAndTasks(y, tasks), sample_weight, classes=classes)
 
     def as_targets(self, y: Any, n: int) -> Coded:
-        given = y if isinstance(y, Given) else Given(y, None)
+        given = y if isinstance(y, LabelsAndTasks) else LabelsAndTasks(y, None)
         labels = super().as_targets(given.y, n)
         if given.tasks is None:
             return labels

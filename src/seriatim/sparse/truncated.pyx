@@ -118,7 +118,7 @@ cdef class Shrinking(Lazy):
         return fields | {name: np.where(zero, 0.0, fields[name]) for name in ("w", "before")}
 
 
-cdef class Truncation(Shrinking):
+cdef class TruncatedGradientLearner(Shrinking):
     """Shrinks before round t if the period divides t: what is left is what predicts."""
 
     cdef double gravity
@@ -144,7 +144,7 @@ def truncation(model, bint regression):
             f"{type(model).__name__}: rounding=True with theta=None would set every weight to 0; give a theta"
         )
     gradient = Gradient(model.loss, model.eta, model.schedule, model.epsilon)
-    return Truncation(gradient, model.gravity, model.theta, model.period, model.rounding, regression)
+    return TruncatedGradientLearner(gradient, model.gravity, model.theta, model.period, model.rounding, regression)
 
 
 class TruncatedGradient(Classifier):

@@ -35,7 +35,7 @@ def number(value: Any) -> float:
 
 
 @dataclass(frozen=True)
-class Source(Parameter):
+class SourceModel(Parameter):
     """A linear model of two labels: one that has been learned, or its weights, by themselves or with an intercept."""
 
     parts: ClassVar[tuple[str, ...]] = ("weights", "keys")
@@ -140,7 +140,7 @@ class Transfer(Classifier):
 
     binary = True
     fixed = (*Classifier.fixed, "source")
-    source: Any = Source()
+    source: Any = SourceModel()
     _votes = False  # whether `coef_` and `intercept_` are but a part of what scores
 
     def _weights_of_source(self) -> Weights:
@@ -157,7 +157,7 @@ class Transfer(Classifier):
                     f"{type(self).__name__}: the source has learned with normalize={its!r}, and here it is {own!r}; "
                     f"its weights are right for features={{'normalize': {its!r}}} only"
                 )
-        return Source().of(source)
+        return SourceModel().of(source)
 
     def _begin_with(self, learner: Any, vocabulary: Vocabulary | None) -> Any:
         """Tell a new learner what the source knows of its columns."""

@@ -12,7 +12,7 @@ from seriatim.parameters import Number, powers
 from seriatim.transfer.base import Transfer
 
 
-cdef class CoRegularised(AsymmetricLearner):
+cdef class HeterogeneousOTLLearner(AsymmetricLearner):
     """f = (w_1.x_1 + w_2.x_2) / 2, both moved as little as gives a margin of 1."""
 
     cdef double C, gamma1, gamma2
@@ -99,7 +99,7 @@ class HeterogeneousOTL(Transfer):
     gamma2 = Number(1.0, above=0)
 
     def build(self):
-        return self._begin_with(CoRegularised(self.C, self.gamma1, self.gamma2), self._vocabulary)
+        return self._begin_with(HeterogeneousOTLLearner(self.C, self.gamma1, self.gamma2), self._vocabulary)
 
     def _told(self, labels, codes):
         return len(labels) == 2

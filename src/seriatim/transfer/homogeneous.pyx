@@ -18,7 +18,7 @@ cdef inline double Pi(double z) noexcept nogil:
     return fmax(0, fmin(1, (z + 1) / 2))
 
 
-cdef class Ensemble(Linear):
+cdef class HomogeneousOTLLearner(Linear):
     """The source v, which stays as it is, and w, learned by PA-I, weighted by how well each did so far.
 
     The weights are kept as log(alpha_1 / alpha_2), which no number of rounds takes out of the range of numbers.
@@ -132,7 +132,7 @@ class HomogeneousOTL(Transfer):
     _votes = True
 
     def build(self):
-        return self._begin_with(Ensemble(self.C, self.eta), self._vocabulary)
+        return self._begin_with(HomogeneousOTLLearner(self.C, self.eta), self._vocabulary)
 
     @property
     def source_weight_(self):
