@@ -28,7 +28,7 @@ import numpy as np
 
 from seriatim.data.read.formats import HEAD
 from seriatim.data.read.libsvm import parse, use_vectors
-from seriatim.data.read.lines import PADDING, InOrder, Ranges, Records
+from seriatim.data.read.lines import PADDING, InOrder, Ranges, RecordLines
 from seriatim.data.read.source import Blocks, Source
 from seriatim.data.read.steady import SteadyFile
 from seriatim.errors import DataError, ParseError
@@ -136,7 +136,7 @@ class Bytes(Source):
             memory.write(self.data)
             memory.seek(0)
             file = SteadyFile(memory.fileno(), "input", closefd=False)
-            kind = Records if table else Ranges if self.ranges else InOrder
+            kind = RecordLines if table else Ranges if self.ranges else InOrder
             self.lines = kind(file if self.ranges else io.BytesIO(self.data), "input", self.block)  # type: ignore[arg-type]
             yield from self.texts(self.format or "libsvm", self.data[:HEAD], "input")
 

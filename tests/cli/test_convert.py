@@ -193,7 +193,7 @@ TABLES = {
 OTHERS = {
     ("svm", "# nothing\n", "vw"): "in.svm: no examples",
     ("svm", "1 1:1\n1 0:1\n", "csv"): "in.svm: line 2, column 3: feature index 0",
-    ("parquet", "a,b\n", "csv"): "its name says parquet",
+    ("parquet", "a,b\n", "csv"): "the name says parquet",
     ("vw", "1 | label:2\n", "csv"): "in.vw: a feature is called 'label'",
     ("vw", "1 | " + " ".join(f"f{i}" for i in range(10_000)), "csv"): "more than 10,000 columns .* JSON lines",
 }

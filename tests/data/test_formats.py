@@ -78,7 +78,7 @@ def test_a_name_that_promises_what_the_file_does_not_hold(tmp_path, name):
     path = tmp_path / name
     for text in (b"", b"PAR", b"a,b\n1,2\n"):
         path.write_bytes(text)
-        assert "its name says" in str(refusal(path))
+        assert "the name says" in str(refusal(path))
 
 
 # ---- several files

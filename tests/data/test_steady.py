@@ -14,7 +14,7 @@ import zstandard
 from seriatim.data import Stream
 from seriatim.data.read.ratings import Ratings
 from seriatim.data.read.steady import SteadyFile
-from seriatim.data.write.records import Records
+from seriatim.data.write.records import TypedRecords
 from seriatim.errors import DataError
 
 N = 60_000
@@ -73,7 +73,7 @@ def cases():
     for name in ("csv", "jsonl", "libsvm"):
         text = b"".join(LINES[name])
         half = text.index(b"\n", len(text) // 2) + 1
-        yield f"{name} to convert", text, lambda path: Records(path, "jsonl", block=1 << 12), half
+        yield f"{name} to convert", text, lambda path: TypedRecords(path, "jsonl", block=1 << 12), half
 
 
 def test_a_file_that_is_cut_short_while_it_is_read_is_an_error(tmp_path):
@@ -143,7 +143,7 @@ def test_a_full_temporary_folder_is_told(tmp_path, monkeypatch):
         list(Ratings(path, shuffle=1))
     (tmp_path / "pipe").symlink_to("/dev/zero")
     with (
-        closing(Records(tmp_path / "pipe", "csv")) as source,
+        closing(TypedRecords(tmp_path / "pipe", "csv")) as source,
         pytest.raises(DataError, match="no room for the examples in"),
     ):
         source.survey(lambda count: None)

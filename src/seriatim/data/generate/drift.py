@@ -21,7 +21,7 @@ Block = tuple[Rows, np.ndarray]
 P = ParamSpec("P")
 
 
-class Numbers(Number):
+class NumberList(Number):
     """One number or more; as text with / between them."""
 
     def parse(self, text: str) -> Any:
@@ -38,7 +38,7 @@ OPTIONS: dict[str, Number] = {
     **dict.fromkeys(("width", "features", "classes", "centroids", "block"), SIZE),
     **dict.fromkeys(("seed", "drifting", "irrelevant", "at"), WHOLE),
     "drift": Number(least=0, most=7, integer=True),
-    "concepts": Numbers(),
+    "concepts": NumberList(),
 }
 AT_MOST = (("drifting", "features"), ("drift", "irrelevant"))
 
@@ -269,7 +269,7 @@ def abrupt(first: Iterable[Block], second: Iterable[Block], at: int) -> Blocks:
     yield from second
 
 
-class Examples:
+class Taken:
     """The examples of a stream of dense blocks, as many at a time as are asked for."""
 
     def __init__(self, blocks: Iterable[Block]) -> None:
@@ -316,7 +316,7 @@ def gradual(
     >>> [float((part > 0).mean()) for part in (y[:4_000], y[4_500:5_500], y[6_000:])]
     [0.001, 0.492, 0.998]
     """
-    rng, sources = np.random.default_rng(seed), (Examples(first), Examples(second))
+    rng, sources = np.random.default_rng(seed), (Taken(first), Taken(second))
     one, two = (source.left[0].shape[1] for source in sources)
     if one != two:
         raise DataError(f"the first stream has {one} features and the second {two}; they must have the same")

@@ -1,54 +1,66 @@
-"""Which format data are in, told from their name and their first line."""
+"""The formats of data files, and how to detect one from a file's name and first line."""
 
 from __future__ import annotations
 
 import re
 from itertools import islice
 from pathlib import PurePath
+from typing import NamedTuple
 
 from seriatim.errors import DataError
 
-FORMATS = ("libsvm", "vw", "csv", "tsv", "jsonl", "parquet", "arrow", "text")
-ENDINGS = {
-    ".libsvm": "libsvm",
-    ".svm": "libsvm",
-    ".svmlight": "libsvm",
-    ".vw": "vw",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-}
-PACKED = (".gz", ".zst", ".bz2", ".xz")
 DELIMITERS = ",\t;|"
-HEAD = 1 << 16  # bytes of which the first line is looked at
+HEAD = 1 << 16  # bytes that are read to detect the format
 
 PAIRS = re.compile(r"\S+(\s+(qid:\S*|[0-9]+:\S+))*\s*(#.*)?")
 QUOTED = re.compile(r'(?<![^,\t;|\n])"([^"]|"")*"?')
 BAR = re.compile(r"([^|]*\s)?('\S*)?\|")
 
 
+class Format(NamedTuple):
+    """One row of the table of formats."""
+
+    kind: str  # sparse (features by number or name), table (cells of text), objects, columnar, text (a text per line)
+    endings: tuple[str, ...]
+
+
+FORMATS = {
+    "libsvm": Format("sparse", (".libsvm", ".svm", ".svmlight")),
+    "vw": Format("sparse", (".vw",)),
+    "csv": Format("table", (".csv",)),
+    "tsv": Format("table", (".tsv", ".tab")),
+    "jsonl": Format("objects", (".jsonl", ".ndjson", ".json")),
+    "parquet": Format("columnar", (".parquet", ".pq")),
+    "arrow": Format("columnar", (".arrow", ".feather", ".ipc")),
+    "text": Format("text", ()),
+}
+ENDINGS = {ending: name for name, format in FORMATS.items() for ending in format.endings}
+COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
+
+
+def of_kind(*kinds: str) -> tuple[str, ...]:
+    """The names of the formats of these kinds.
+
+    >>> of_kind("table"), of_kind("columnar")
+    (('csv', 'tsv'), ('parquet', 'arrow'))
+    """
+    return tuple(name for name, format in FORMATS.items() if format.kind in kinds)
+
+
 def by_name(name: str) -> str | None:
-    """The format that a file's name tells, if it does.
+    """The format that a file's name ends with; None for an unknown ending.
 
     >>> by_name("mail.csv.gz"), by_name("mail")
     ('csv', None)
     """
     endings = [ending.lower() for ending in PurePath(name).suffixes]
-    while endings and endings[-1] in PACKED:
+    while endings and endings[-1] in COMPRESSED:
         endings.pop()
     return ENDINGS.get(endings[-1]) if endings else None
 
 
 def guess(name: str, head: bytes, table: bool = False) -> str:
-    """The format of data of this name that begin so; with `table` a model that has learned from a table wants them.
+    """Detect the format from the name and the first bytes; `table`: the model has learned from a table.
 
     >>> guess("-", b"1 |words cheap watches"), guess("-", b"-1 3:0.5"), guess("-", b'{"label": 1}')
     ('vw', 'libsvm', 'jsonl')
@@ -59,7 +71,7 @@ def guess(name: str, head: bytes, table: bool = False) -> str:
         return "arrow"
     known = by_name(name)
     if known in ("parquet", "arrow"):
-        raise DataError(f"{name}: its name says {known}, and it does not begin as such a file does")
+        raise DataError(f"{name}: the name says {known}, but the file does not begin like one")
     if known is not None:
         return known
     line = first_line(head)
@@ -74,7 +86,7 @@ def guess(name: str, head: bytes, table: bool = False) -> str:
 
 
 def first_line(head: bytes) -> str:
-    """The first line that is neither blank nor a comment; the mark of Unicode is no part of it."""
+    """The first line that is neither blank nor a comment, without a byte order mark."""
     return first_lines(text_of(head))[0]
 
 
@@ -83,15 +95,15 @@ def text_of(head: bytes) -> str:
 
 
 def first_lines(text: str) -> list[str]:
-    """The first two such lines; at least an empty one."""
+    """The first two lines that are neither blank nor comments; an empty one if there are none."""
     lines = (line.removesuffix("\r") for line in text.split("\n"))
     return [*islice((line for line in lines if line.strip() and not line.startswith("#")), 2)] or [""]
 
 
 def delimiter(format: str, head: bytes) -> str:
-    """What stands between the cells: a tab in a TSV file, else what is most frequent in the first line.
+    """The delimiter between cells: a tab in a TSV file, else the most frequent candidate in the first line.
 
-    Whatever is as frequent in the second line goes first: a text has as many commas as it likes.
+    Candidates that are as frequent in the second line are preferred, because text contains commas of its own.
     """
     if format == "tsv":
         return "\t"

@@ -170,7 +170,7 @@ class InOrder(Lines):
             self.waiting = False
 
 
-class Records(InOrder):
+class RecordLines(InOrder):
     """Text whose lines may have newlines within quotes, cut between two records."""
 
     delimiter = ","

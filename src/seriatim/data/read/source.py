@@ -25,7 +25,7 @@ from seriatim.data.read import delimited, formats, jsonl
 from seriatim.data.read.decompress import Unpacked, packing, undecided
 from seriatim.data.read.header import LOOKED_AT, Record, check_columns, column_names, kinds_of, label_column
 from seriatim.data.read.libsvm import parse as parse_libsvm
-from seriatim.data.read.lines import MAX_LINE, InOrder, Lines, Ranges, Records, Text
+from seriatim.data.read.lines import MAX_LINE, InOrder, Lines, Ranges, RecordLines, Text
 from seriatim.data.read.steady import SteadyFile
 from seriatim.data.read.text import PADDING
 from seriatim.data.read.vw import parse as parse_vw
@@ -139,7 +139,7 @@ class Source:
                 crowd = self.plan_of([]).crowd
                 yield from parquet.blocks(place, format, name, self.features, self.schema, self.labelled, crowd)
                 return
-            kind = Records if format in ("csv", "tsv") else InOrder if packed or not seekable else Ranges
+            kind = RecordLines if format in ("csv", "tsv") else InOrder if packed or not seekable else Ranges
             self.lines = kind(data, name, self.block)
             if isinstance(self.lines, InOrder) and (packed or not seekable):
                 self.lines.head = head
@@ -153,7 +153,7 @@ class Source:
         lines: Any = self.lines
         line = 0
         items: Any = lines
-        if isinstance(lines, Records):
+        if isinstance(lines, RecordLines):
             lines.delimiter = formats.delimiter(format, head)
             parse, header = self.table(head, lines.delimiter, name)
             if header:
@@ -176,7 +176,7 @@ class Source:
 
         for block, y, named in ahead(read, items, self.threads):
             if len(y):
-                if isinstance(lines, Records):
+                if isinstance(lines, RecordLines):
                     block.rows.schema = self.schema
                 yield block.rows, y
             block.release()

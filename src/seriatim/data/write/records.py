@@ -33,15 +33,14 @@ from seriatim.data.read.decompress import Unpacked, packing
 from seriatim.data.read.delimited import is_flag, is_number, means_missing
 from seriatim.data.read.header import column_names
 from seriatim.data.read.jsonl import json_problem, shortened, utf8_problem
-from seriatim.data.read.lines import InOrder, Ranges
-from seriatim.data.read.lines import Records as TableLines
+from seriatim.data.read.lines import InOrder, Ranges, RecordLines
 from seriatim.data.read.source import Source, first_records, look, look_further, opened
 from seriatim.data.read.steady import SteadyFile
 from seriatim.errors import DataError, ParseError
 from seriatim.features import Features
 from seriatim.features.encode import Plan
 
-TABLES, COLUMNAR, SPARSE = ("csv", "tsv"), ("parquet", "arrow"), ("libsvm", "vw")
+TABLES, COLUMNAR, SPARSE = formats.of_kind("table"), formats.of_kind("columnar"), formats.of_kind("sparse")
 MOST_COLUMNS = 10_000  # of a table that is made of objects or sparse examples
 CELLS = 1 << 20  # in memory at a time, where a row may be wide
 EXACT = 1 << 53  # whole numbers up to here are doubles, too
@@ -114,7 +113,7 @@ def flat(record: Record, before: str = "", depth: int = 0) -> Record:
     return cells
 
 
-class Records(Source):
+class TypedRecords(Source):
     """The records of some files, batch after batch, for a file of the format `target`. Iterating again reads again.
 
     `survey` comes first: it tells the columns, and what the cells of text are. What can be read once only is kept in a
@@ -223,7 +222,7 @@ class Records(Source):
                     raise DataError(f"{name}: {format} data must be a file, not packed and not from a pipe")
                 yield from arrow_batches(file, format, name)
                 return
-            self.lines = (TableLines if format in TABLES else InOrder if packed else Ranges)(data, name, self.block)
+            self.lines = (RecordLines if format in TABLES else InOrder if packed else Ranges)(data, name, self.block)
             if isinstance(self.lines, InOrder) and packed:
                 self.lines.head = head
             if format in SPARSE:
