@@ -340,7 +340,7 @@ def open_stream(sources: tuple[str, ...], model: Any, **options: Any) -> Any:
     return data.stream(source, features=model.features_, schema=dict(model._schema or {}), **options)
 
 
-class Prefix(click.ParamType):
+class PrefixType(click.ParamType):
     """A fraction, or a number of examples."""
 
     name = "prefix"

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from seriatim.cli import (
-    Prefix,
+    PrefixType,
     chosen,
     data_argument,
     feature_options,
@@ -85,7 +85,7 @@ FOLDER = "seriatim-results/"
 )
 @click.option(
     "--prefix",
-    type=Prefix(),
+    type=PrefixType(),
     default="0.2",
     show_default=True,
     metavar="FRACTION|N",

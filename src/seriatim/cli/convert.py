@@ -52,7 +52,7 @@ def command(
     from seriatim.data.write.convert import convert
 
     features = features_of(options)
-    with Progress() as progress:
+    with ConvertProgress() as progress:
         done = convert(
             list(sources), output, to=to, features=features, names=names, limit=limit, watch=progress, **options
         )
@@ -67,14 +67,14 @@ def command(
         say("seriatim: some column names are numbers; give --header to read this table", err=True)
 
 
-class Progress:
+class ConvertProgress:
     """Shows the progress ten times a second if stderr is a terminal."""
 
     def __init__(self) -> None:
         self.shown = self.start = time.perf_counter()
         self.visible = on_terminal(sys.stderr)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ConvertProgress:
         return self
 
     def __exit__(self, *problem: object) -> None:

@@ -49,7 +49,7 @@ def command(sources: tuple[str, ...], as_json: bool, **options: Any) -> None:
     source = sources[0] if len(sources) == 1 else list(sources)
     features = features_of(options)
     stream = data.stream(source, features=features, labelled=False, **options)  # type: ignore[arg-type]
-    with Progress(stream) as progress:
+    with DescribeProgress(stream) as progress:
         about = describe(stream, watch=progress)
     if features is not None and features.label is not None and not (about.labels or about.targets):
         raise DataError(f"{stream.name}: no labels in the column {features.label!r}")
@@ -64,7 +64,7 @@ def command(sources: tuple[str, ...], as_json: bool, **options: Any) -> None:
         sys.exit(130)
 
 
-class Progress(Live):
+class DescribeProgress(Live):
     """Shows the number of rows read so far."""
 
     def line(self, rows: int, seconds: float) -> str:

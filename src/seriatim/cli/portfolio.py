@@ -100,7 +100,7 @@ def command(
     start = time.perf_counter()
     runs, interrupted = [], False
     try:
-        with Progress(len(chosen)) as progress:
+        with BacktestProgress(len(chosen)) as progress:
             for label, strategy in chosen:
                 runs.append((label, run_of(strategy, X, cost, progress.of(label))))
     except KeyboardInterrupt:
@@ -239,14 +239,14 @@ def show(result: dict[str, Any], seconds: float) -> None:
     say(f"{len(result['strategies'])} strategies in {seconds:.1f} s")
 
 
-class Progress:
+class BacktestProgress:
     """Shows the current strategy and its progress on a terminal."""
 
     def __init__(self, total: int) -> None:
         self.total, self.done, self.shown = total, 0, 0.0
         self.visible = on_terminal(sys.stderr)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> BacktestProgress:
         return self
 
     def __exit__(self, *error: object) -> None:

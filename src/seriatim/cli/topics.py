@@ -116,7 +116,7 @@ def command(
     if sources:
         stream: Any = open_stream(sources, model, **{**options, "labelled": False})
         if stop_words or min_length > 1:
-            stream = Kept(stream, words_of(stop_words) if stop_words else set(), min_length)
+            stream = WantedWords(stream, words_of(stop_words) if stop_words else set(), min_length)
         with interrupts.keeping(save):
             run = learn(model, stream)
             if save and run.examples:
@@ -157,7 +157,7 @@ def is_text(path: str) -> bool:
 def learn(model: Any, stream: Any) -> Any:
     from seriatim.evaluate import progressive
 
-    with Progress(stream) as live:
+    with TopicsProgress(stream) as live:
         return progressive(model, stream, watch=live)
 
 
@@ -181,7 +181,7 @@ def perplexity_of(model: Any) -> float | None:
     return math.exp(-learner.told_bound / learner.told_words) if learner.told_words else None
 
 
-class Progress(Live):
+class TopicsProgress(Live):
     """The progress line, with the perplexity so far."""
 
     def __call__(self, run: Any) -> None:
@@ -198,7 +198,7 @@ class Progress(Live):
         return rate if known is None else f"{rate}  perplexity {known:,.1f}"
 
 
-class Kept:
+class WantedWords:
     """A stream without some words. The model never sees them, and ignores them later."""
 
     def __init__(self, stream: Any, stop: set[str], least: int) -> None:

@@ -13,7 +13,7 @@ import click
 
 from seriatim.cli import (
     FEATURES,
-    Prefix,
+    PrefixType,
     algorithm_options,
     build_model,
     chosen,
@@ -52,7 +52,7 @@ SHOWN = 20  # trials in the table
 )
 @click.option(
     "--prefix",
-    type=Prefix(),
+    type=PrefixType(),
     default="0.2",
     show_default=True,
     metavar="FRACTION|N",
@@ -114,7 +114,7 @@ def command(
     stream.split(0)  # raises now if the stream cannot be read twice
     if endless(stream):
         raise click.UsageError(f"{stream.name} has no end; give --limit")
-    with Progress() as progress:
+    with SearchProgress() as progress:
         try:
             found = tune(model, stream, over=values, like_libol=like_libol, watch=progress, **how)
         except KeyboardInterrupt:
@@ -202,7 +202,7 @@ def command_for(given: list[str], algorithm: str, parameters: tuple[str, ...], f
 # ---- output
 
 
-class Progress:
+class SearchProgress:
     """Shows the search ten times a second if stderr is a terminal."""
 
     def __init__(self) -> None:
@@ -210,7 +210,7 @@ class Progress:
         self.shown = -1.0
         self.done = self.planned = 0
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> SearchProgress:
         return self
 
     def __exit__(self, *problem: object) -> None:

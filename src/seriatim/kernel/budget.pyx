@@ -21,7 +21,7 @@ cdef extern from "vector.h":
 cdef double MOST = 1e100    # no coefficient is larger, and so no sum of them times kernels of up to 1e200 overflows
 
 
-cdef class Budgeted(Machine):
+cdef class BudgetMachine(Machine):
     """A machine that has room for B support vectors, and for a second row of kernels."""
 
     NUMBERS = (*Machine.NUMBERS, "draws")
@@ -60,7 +60,7 @@ cdef class Budgeted(Machine):
             raise ModelError(f"{self.support.n} support vectors on a budget of {self.budget}")
 
 
-cdef class RandomRemoval(Budgeted):
+cdef class RBPLearner(BudgetMachine):
     """The perceptron; a random support vector goes."""
 
     cdef void update(self, const Row* x, double margin, double own) noexcept nogil:
@@ -98,16 +98,16 @@ class RBP(BudgetClassifier):
     seed = Number(0, least=0, integer=True)
 
     def build(self):
-        return RandomRemoval(self._kernel(), self.budget, int(self.seed) % 2**64)
+        return RBPLearner(self._kernel(), self.budget, int(self.seed) % 2**64)
 
 
 FORGETRONS = ("self_tuned", "basic")
 
 
-cdef class Forgetting(Budgeted):
+cdef class ForgetronLearner(BudgetMachine):
     """The perceptron; all is shrunk by phi, and the oldest support vector goes."""
 
-    NUMBERS = (*Budgeted.NUMBERS, "oldest", "mistakes", "Q", "norm2")
+    NUMBERS = (*BudgetMachine.NUMBERS, "oldest", "mistakes", "Q", "norm2")
 
     cdef bint basic
     cdef public Py_ssize_t oldest        # its slot
@@ -116,7 +116,7 @@ cdef class Forgetting(Budgeted):
     cdef public double norm2             # |f|^2, for the basic form
 
     def __init__(self, kernel, Py_ssize_t budget, str variant):
-        Budgeted.__init__(self, kernel, budget)
+        BudgetMachine.__init__(self, kernel, budget)
         self.basic = variant == "basic"
 
     cdef void update(self, const Row* x, double margin, double own) noexcept nogil:
@@ -175,12 +175,12 @@ cdef class Forgetting(Budgeted):
 
     def reclass(self, source, factor):
         cdef bint shared_out = self.classes == 1 and len(source) > 1
-        Budgeted.reclass(self, source, factor)
+        BudgetMachine.reclass(self, source, factor)
         if shared_out:
             self.norm2 /= 2
 
     def restore(self, state):
-        Budgeted.restore(self, state)
+        BudgetMachine.restore(self, state)
         if not (0 <= self.oldest < self.budget and self.support.n <= self.mistakes <= self.t and self.norm2 >= 0
                 and self.Q <= 15.0 / 32 * self.mistakes):
             raise ModelError("the counts are not those that a Forgetron can have")
@@ -218,13 +218,13 @@ class Forgetron(BudgetClassifier):
     variant = Choice("self_tuned", FORGETRONS)
 
     def build(self):
-        return Forgetting(self._kernel(), self.budget, self.variant)
+        return ForgetronLearner(self._kernel(), self.budget, self.variant)
 
 
 SAMPLINGS = ("uniform", "weighted")
 
 
-cdef class Sampling(Budgeted):
+cdef class BOGDLearner(BudgetMachine):
     """Gradient descent; a support vector drawn by p goes, and the others make up for it."""
 
     cdef double eta, lam, gamma
@@ -233,7 +233,7 @@ cdef class Sampling(Budgeted):
 
     def __init__(self, kernel, Py_ssize_t budget, double eta, double lam, double gamma, str sampling,
                  unsigned long long seed):
-        Budgeted.__init__(self, kernel, budget, seed)
+        BudgetMachine.__init__(self, kernel, budget, seed)
         self.eta, self.lam, self.gamma, self.by_weight = eta, lam, gamma, sampling == "weighted"
 
     cdef void begin_round(self) noexcept nogil:
@@ -244,7 +244,7 @@ cdef class Sampling(Budgeted):
         free(self.length)
 
     cdef int make_room(self, Py_ssize_t n) noexcept nogil:
-        if Budgeted.make_room(self, n) < 0 or resize(<void**> &self.length, self.slots, sizeof(double)) < 0:
+        if BudgetMachine.make_room(self, n) < 0 or resize(<void**> &self.length, self.slots, sizeof(double)) < 0:
             return -1
         return 0
 
@@ -310,7 +310,7 @@ cdef class Sampling(Budgeted):
     def restore(self, state):
         cdef Py_ssize_t s
         cdef Row z
-        Budgeted.restore(self, state)
+        BudgetMachine.restore(self, state)
         for s in range(self.support.n):
             z = self.support.row(s)
             self.length[s] = sqrt(fmax(0, self.support.itself(&z, 0)))
@@ -354,18 +354,18 @@ class BOGD(BudgetClassifier):
     seed = Number(0, least=0, integer=True)
 
     def build(self):
-        return Sampling(
+        return BOGDLearner(
             self._kernel(), self.budget, self.eta, self.lam, self.gamma, self.sampling, int(self.seed) % 2**64
         )
 
 
-cdef class Exchange(Budgeted):
+cdef class BudgetPALearner(BudgetMachine):
     """The passive-aggressive step; what goes is what the new example can best stand for."""
 
     cdef double C
 
     def __init__(self, kernel, Py_ssize_t budget, double C):
-        Budgeted.__init__(self, kernel, budget)
+        BudgetMachine.__init__(self, kernel, budget)
         self.C = C
         self.weighted = True
 
@@ -420,4 +420,4 @@ class BudgetPA(BudgetClassifier):
     C = Number(1.0, above=0, search=powers(-4, 6))
 
     def build(self):
-        return Exchange(self._kernel(), self.budget, self.C)
+        return BudgetPALearner(self._kernel(), self.budget, self.C)

@@ -73,7 +73,7 @@ def two_variables(double la, double lb, double ka, double kb, double wab, double
     return at.a, at.b
 
 
-cdef class Double(Machine):
+cdef class DUOLLearner(Machine):
     """f += g y k(x, .) + D y_b k(x_b, .), b being the support vector that x contradicts most.
 
     A positive example counts `cost` times, in its margin (variant I) or in the bound of its coefficient (II).
@@ -198,26 +198,26 @@ class DUOL(KernelClassifier):
     rho = Number(0.0, least=0)
 
     def build(self):
-        return Double(self._kernel(), self.C, self.rho)
+        return DUOLLearner(self._kernel(), self.C, self.rho)
 
 
-cdef class Costly(Double):
+cdef class CSDUOLLearner(DUOLLearner):
     """Double updating in which it matters which label is the higher one.
 
     As long as one label is known nobody can say whether it is. Until then there are two machines, for either case, and
     what is learned does not depend on what labels are called.
     """
 
-    NUMBERS = (*Double.NUMBERS, "turned_updates")
+    NUMBERS = (*DUOLLearner.NUMBERS, "turned_updates")
     ROWS = ("row_start", "row_index", "row_value", "alpha")
 
-    cdef Double turned           # what is learned if the label seen so far is the other one of the two
+    cdef DUOLLearner turned      # what is learned if the label seen so far is the other one of the two
     cdef bint told               # which of them is the higher is known, and the other machine is empty
     cdef object make
 
     def __init__(self, *arguments):
-        Double.__init__(self, *arguments)
-        self.make = lambda: Double(*arguments)
+        DUOLLearner.__init__(self, *arguments)
+        self.make = lambda: DUOLLearner(*arguments)
         self.turned = self.make()
 
     @property
@@ -229,15 +229,15 @@ cdef class Costly(Double):
         self.turned.updates = updates
 
     cdef int grow(self, Py_ssize_t rows) except -1:
-        Double.grow(self, rows)
+        DUOLLearner.grow(self, rows)
         return 0 if self.told else self.turned.grow(rows)
 
     def use_width(self, double width):
-        Double.use_width(self, width)
+        DUOLLearner.use_width(self, width)
         self.turned.use_width(width)
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
-        cdef double f = Double.learn(self, x, y)
+        cdef double f = DUOLLearner.learn(self, x, y)
         if not self.told and not self.failed:
             self.turned.t, self.turned.weight = self.t - 1, self.weight
             self.turned.round(x, -y, NULL)
@@ -252,7 +252,7 @@ cdef class Costly(Double):
             self.support.mended()
             self.failed = self.halted = False
             raise
-        Double.check_memory(self)
+        DUOLLearner.check_memory(self)
 
     def introduce(self, told):
         """Whether it is known which label is the higher one."""
@@ -269,13 +269,13 @@ cdef class Costly(Double):
 
     def state(self):
         turned = self.turned.state()
-        return {**Double.state(self), **{f"turned_{name}": turned[name] for name in self.ROWS}}
+        return {**DUOLLearner.state(self), **{f"turned_{name}": turned[name] for name in self.ROWS}}
 
     def restore(self, state):
         turned = {name: state[f"turned_{name}"] for name in self.ROWS}
         if self.told and (len(turned["alpha"]) or state["turned_updates"]):
             raise ModelError("what is learned of a label that is not known, where both are")
-        Double.restore(self, state)
+        DUOLLearner.restore(self, state)
         self.turned.restore({**state, **turned, "updates": state["turned_updates"]})
 
 
@@ -314,7 +314,7 @@ class CSDUOL(KernelClassifier):
     variant = Choice("I", VARIANTS)
 
     def build(self):
-        return Costly(self._kernel(), self.C, self.rho, self.cost, self.variant)
+        return CSDUOLLearner(self._kernel(), self.C, self.rho, self.cost, self.variant)
 
     def _told(self, labels, codes):
         return len(labels) == 2

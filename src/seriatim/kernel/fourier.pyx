@@ -21,7 +21,7 @@ cdef Py_ssize_t MAX_BYTES = 1 << 32
 cdef double LEAST = 1e-100    # no width is below it, so that phases are numbers
 
 
-cdef class FourierDescent(Learner):
+cdef class FOGDLearner(Learner):
     """w += eta y z(x), z(x) = (cos u_1.x, ..., sin u_1.x, ...)."""
 
     NUMBERS = (*Learner.NUMBERS, "records")
@@ -236,4 +236,4 @@ class FOGD(Classifier):
     seed = Number(0, least=0, integer=True)
 
     def build(self):
-        return FourierDescent(self.sigma, self.n_components, self.eta, int(self.seed) % 2**64)
+        return FOGDLearner(self.sigma, self.n_components, self.eta, int(self.seed) % 2**64)

@@ -11,7 +11,7 @@ from seriatim.kernel.base import KernelClassifier
 from seriatim.parameters import Choice, Number, powers
 
 
-cdef class Descent(Machine):
+cdef class KernelOGDLearner(Machine):
     """f <- (1 - eta_t lambda) f - eta_t grad."""
 
     cdef Gradient gradient
@@ -65,4 +65,4 @@ class KernelOGD(KernelClassifier):
     epsilon = Number(0.1, least=0)
 
     def build(self):
-        return Descent(self._kernel(), Gradient(self.loss, self.eta, self.schedule, self.epsilon), self.lam)
+        return KernelOGDLearner(self._kernel(), Gradient(self.loss, self.eta, self.schedule, self.epsilon), self.lam)

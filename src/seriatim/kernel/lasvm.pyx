@@ -42,7 +42,7 @@ cdef struct Extremes:            # the pair of the set that violates the optimal
     Py_ssize_t i, j
 
 
-cdef class Lasvm(Machine):
+cdef class LASVMLearner(Machine):
     """max sum alpha_s y_s - 1/2 sum alpha_s alpha_r k_sr over alpha_s between 0 and C y_s, of sum 0, step by step."""
 
     NUMBERS = (*Machine.NUMBERS, "b", "unrest", "seeded", "waiting_rows")
@@ -475,7 +475,7 @@ class LASVM(KernelClassifier):
     candidates = Number(50, least=1, below=10**9, integer=True)
 
     def build(self):
-        return Lasvm(self._kernel(), self.C, self.tau, self.beyond, self.selection, self.candidates)
+        return LASVMLearner(self._kernel(), self.C, self.tau, self.beyond, self.selection, self.candidates)
 
     def finish(self):
         """Learn what waits, and go on until no pair is further than tau from the optimum, or for a million steps."""

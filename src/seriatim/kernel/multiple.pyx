@@ -18,7 +18,7 @@ from seriatim.parameters import Choice, Number
 WAYS = ("deterministic", "stochastic")
 
 
-cdef class Hedging(Machine):
+cdef class OMKCLearner(Machine):
     """A perceptron a kernel over shared support vectors; coefficient i of a support vector is that in f_i."""
 
     NUMBERS = (*Machine.NUMBERS, "draws")
@@ -177,10 +177,10 @@ class OMKC(SeveralKernels):
 
     def build(self):
         seed = int(self.seed) % 2**64
-        return Hedging(self._forms(), self.beta, self.delta, self.update, self.combination, seed)
+        return OMKCLearner(self._forms(), self.beta, self.delta, self.update, self.combination, seed)
 
 
-cdef class GroupNorm(Machine):
+cdef class OM2Learner(Machine):
     """theta_j = the sum of alpha k_j(x_s, .), with the same alpha for all kernels; f = sum_j c_j theta_j."""
 
     cdef double q
@@ -318,4 +318,4 @@ class OM2(SeveralKernels):
     loss = "hinge"
 
     def build(self):
-        return GroupNorm(self._forms())
+        return OM2Learner(self._forms())

@@ -15,7 +15,7 @@ from seriatim.kernel.base import KernelClassifier, OneKernel
 from seriatim.parameters import Choice, Number, powers
 
 
-cdef class Norma(Machine):
+cdef class NORMAMachine(Machine):
     """f <- (1 - eta_t lambda) f + eta_t a k(x, .), a = -dl/df being -1, 0 or 1; the last `truncate` terms are kept.
 
     A subclass gives a, and what else descends: an intercept b, and the level of the loss, rho or epsilon, which is the
@@ -95,7 +95,7 @@ cdef class Norma(Machine):
             raise ModelError(f"{self.support.n} terms, of which number {self.oldest} is the oldest")
 
 
-cdef class Margins(Norma):
+cdef class NORMALearner(NORMAMachine):
     """[rho - y (f + b)]+ - nu rho."""
 
     cdef double asks(self, double f, double y) noexcept nogil:
@@ -148,7 +148,7 @@ class NORMA(KernelClassifier):
     schedule = Choice("sqrt", SCHEDULES)
 
     def build(self):
-        return Margins(self._kernel(), self.eta, self.lam, self.schedule, self.rho, self.nu, self.truncate)
+        return NORMALearner(self._kernel(), self.eta, self.lam, self.schedule, self.rho, self.nu, self.truncate)
 
     @property
     def intercept_(self):
@@ -161,7 +161,7 @@ class NORMA(KernelClassifier):
         return self._fitted().level_now()
 
 
-cdef class Tube(Norma):
+cdef class NORMARegressorLearner(NORMAMachine):
     """[|y - f| - epsilon]+ + nu epsilon."""
 
     cdef double asks(self, double f, double y) noexcept nogil:
@@ -214,7 +214,9 @@ class NORMARegressor(OneKernel, Regressor):
     schedule = Choice("sqrt", SCHEDULES)
 
     def build(self):
-        return Tube(self._kernel(), self.eta, self.lam, self.schedule, self.epsilon, self.nu, self.truncate)
+        return NORMARegressorLearner(
+            self._kernel(), self.eta, self.lam, self.schedule, self.epsilon, self.nu, self.truncate
+        )
 
     @property
     def epsilon_(self):
@@ -222,7 +224,7 @@ class NORMARegressor(OneKernel, Regressor):
         return self._fitted().level_now()
 
 
-cdef class Quantile(Norma):
+cdef class NORMANoveltyLearner(NORMAMachine):
     """[rho - f]+ - nu rho; the score is f - rho."""
 
     cdef double asks(self, double f, double y) noexcept nogil:
@@ -273,7 +275,7 @@ class NORMANovelty(OneKernel, Detector):
     schedule = Choice("sqrt", SCHEDULES)
 
     def build(self):
-        return Quantile(self._kernel(), self.eta, self.lam, self.schedule, self.rho, self.nu, self.truncate)
+        return NORMANoveltyLearner(self._kernel(), self.eta, self.lam, self.schedule, self.rho, self.nu, self.truncate)
 
     @property
     def offset_(self):

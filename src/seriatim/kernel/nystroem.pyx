@@ -15,7 +15,7 @@ from seriatim.kernel.base import BudgetClassifier
 from seriatim.parameters import Number, powers
 
 
-cdef class NystroemDescent(Machine):
+cdef class NOGDLearner(Machine):
     """Gradient descent until there are B support vectors; then w += eta y z(x), z(x) = M k.
 
     As f(x) = w.z(x) = (M'w).k, what is kept is alpha = M'w, and a step adds eta y M'M k to it.
@@ -156,4 +156,4 @@ class NOGD(BudgetClassifier):
     eta = Number(0.2, above=0, search=powers(-8, 4))
 
     def build(self):
-        return NystroemDescent(self._kernel(), self.budget, self.rank or max(1, self.budget // 5), self.eta)
+        return NOGDLearner(self._kernel(), self.budget, self.rank or max(1, self.budget // 5), self.eta)

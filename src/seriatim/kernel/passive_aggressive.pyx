@@ -10,7 +10,7 @@ from seriatim.parameters import Choice, Number, powers
 VARIANTS = ("hard", "I", "II")
 
 
-cdef class PassiveAggressive(Machine):
+cdef class KernelPALearner(Machine):
     """f += tau y k(x, .) with the smallest tau that gives x a margin of 1."""
 
     cdef double C
@@ -59,4 +59,4 @@ class KernelPA(KernelClassifier):
     variant = Choice("I", VARIANTS)
 
     def build(self):
-        return PassiveAggressive(self._kernel(), self.C, self.variant)
+        return KernelPALearner(self._kernel(), self.C, self.variant)

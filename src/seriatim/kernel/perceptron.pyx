@@ -12,7 +12,7 @@ from seriatim.errors import ModelError
 from seriatim.kernel.base import KernelClassifier
 
 
-cdef class Mistakes(Machine):
+cdef class KernelPerceptronLearner(Machine):
     """f += y k(x, .) on a mistake; by request the mean of f_1..f_T predicts.
 
     An update of f by g in round t adds t g to u, and f_1 + ... + f_T = T f - u.
@@ -74,7 +74,7 @@ class KernelPerceptron(KernelClassifier):
     loss = "perceptron"
 
     def build(self):
-        return Mistakes(self._kernel())
+        return KernelPerceptronLearner(self._kernel())
 
 
 class AveragedKernelPerceptron(KernelClassifier):
@@ -100,10 +100,10 @@ class AveragedKernelPerceptron(KernelClassifier):
     loss = "perceptron"
 
     def build(self):
-        return Mistakes(self._kernel(), True)
+        return KernelPerceptronLearner(self._kernel(), True)
 
 
-cdef class Votes(Machine):
+cdef class VotedKernelPerceptronLearner(Machine):
     """A perceptron that keeps for every f it had how long it lived; each is the sum of the first support vectors."""
 
     cdef double* votes           # of the f that a support vector made
@@ -213,4 +213,4 @@ class VotedKernelPerceptron(KernelClassifier):
     loss = "perceptron"
 
     def build(self):
-        return Votes(self._kernel())
+        return VotedKernelPerceptronLearner(self._kernel())

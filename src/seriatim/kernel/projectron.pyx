@@ -20,7 +20,7 @@ cdef Py_ssize_t MAX_BYTES = 1 << 32
 cdef double IN_THE_SPAN = 1e-10      # of k(x, x): what is nearer to the span than that is in it
 
 
-cdef class Projection(Machine):
+cdef class ProjectronLearner(Machine):
     """d = K^-1 k are the coefficients of what is nearest to k(x, .) among the functions of the support vectors.
 
     K is kept as its Cholesky factor, K = L L'. An inverse would lose what counts where support vectors lie close to one
@@ -214,7 +214,7 @@ class Projectron(KernelClassifier):
     plus_plus = False
 
     def build(self):
-        return Projection(self._kernel(), self.eta, self.budget or 0, self.plus_plus)
+        return ProjectronLearner(self._kernel(), self.eta, self.budget or 0, self.plus_plus)
 
     @property
     def inverse_(self):
