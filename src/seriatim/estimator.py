@@ -16,12 +16,12 @@ from seriatim.core.ahead import THREADS, checked_ahead
 from seriatim.core.learner import as_dict
 from seriatim.core.loop import Sink
 from seriatim.core.rows import LIMIT, Rows, Unordered, check_weights
-from seriatim.core.scale import Scaler
 from seriatim.core.targets import Codes, targets_of
 from seriatim.core.values import real_array
 from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import DataError, ParameterError, SeriatimError
 from seriatim.features import Features
+from seriatim.features.scaler import Scaler
 from seriatim.inputs import (
     as_rows,
     check_kind,
@@ -452,7 +452,7 @@ class Estimator(Model):
         """The row of a dict that takes more than a look at its names and numbers; None for the others."""
         if self.features_.plain:
             return None
-        from seriatim.features.encode import Encoder, Plan
+        from seriatim.features.encoder import Encoder, Plan
 
         if self._plan is None:
             self._plan = Plan(self.features_)

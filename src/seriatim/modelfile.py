@@ -15,7 +15,7 @@ from seriatim.core.allowance import Allowance, take
 from seriatim.core.table import ascend
 from seriatim.errors import LimitError, ModelError
 from seriatim.features import Features
-from seriatim.features.encode import KINDS
+from seriatim.features.encoder import KINDS
 from seriatim.files import whole_file
 from seriatim.labels import label_order
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from seriatim import PA
 from seriatim.core.rows import Rows
-from seriatim.core.workspace import stacked
 from seriatim.data.read.libsvm import format_rows
 from seriatim.errors import DataError
+from seriatim.features.block import stacked
 from seriatim.labels import coded
 
 

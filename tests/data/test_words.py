@@ -19,7 +19,7 @@ from seriatim.data.read.libsvm import use_vectors
 from seriatim.data.read.text import PADDING
 from seriatim.data.read.vw import parse
 from seriatim.features import Features
-from seriatim.features.encode import Plan
+from seriatim.features.encoder import Plan
 
 WINDOW = 1 << 14  # how much text is looked through at a time
 BEFORE = b"1 |f a b:2 c:3\n"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from seriatim import CSOGD, PA, Features, Perceptron, load
 from seriatim.core.flatten import flatten
 from seriatim.errors import DataError, LimitError, ParameterError
-from seriatim.features.encode import Encoder, Plan
+from seriatim.features.encoder import Encoder, Plan
 
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table}
 

@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 
 from seriatim import PA, Features, load
 from seriatim.core.rows import Rows
-from seriatim.core.scale import Scaler
+from seriatim.features.scaler import Scaler
 
 VALUES = st.one_of(st.just(1.0), st.floats(-1e6, 1e6), st.sampled_from([0.0, -1.0, 2.0, 1e-300, 1e49]))
 ROWS = st.lists(st.dictionaries(st.integers(0, 4), VALUES, max_size=5), min_size=1, max_size=12)

@@ -11,9 +11,9 @@ import numpy as np
 from seriatim.core.names import Names
 from seriatim.core.rows import Rows
 from seriatim.core.values import NO_REAL, encoded, is_absent, real, shown
-from seriatim.core.workspace import stacked
 from seriatim.errors import DataError
-from seriatim.features.encode import Crowd, Encoder, Plan
+from seriatim.features.block import stacked
+from seriatim.features.encoder import Crowd, Encoder, Plan
 from seriatim.features.spec import Features
 
 PADDING = 64  # bytes behind the strings of a column

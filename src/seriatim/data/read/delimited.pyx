@@ -10,7 +10,7 @@ from libc.string cimport memchr, memcmp
 from seriatim.data.read.text cimport (
     BAD_UTF8, BAD_VALUE, HIGHEST, NO_LABEL, NO_MEMORY, NONE, WILD_VALUE, blank, is_utf8, label_between, number,
 )
-from seriatim.features.encode cimport ANY, CATEGORY, DROPPED, FLAG, LABEL, NUMBER, TOO_MANY, TOO_WILD, Encoder, Plan
+from seriatim.features.encoder cimport ANY, CATEGORY, DROPPED, FLAG, LABEL, NUMBER, TOO_MANY, TOO_WILD, Encoder, Plan
 
 from seriatim.core.rows import LIMIT
 from seriatim.data.read.text import PADDING

@@ -7,10 +7,10 @@ from typing import Any
 
 from seriatim.core.rows import LIMIT
 from seriatim.core.values import encoded
-from seriatim.core.workspace import Block
 from seriatim.data.read.header import LABELS
 from seriatim.errors import DataError, LimitError
-from seriatim.features.encode import Encoder, Plan
+from seriatim.features.block import Block
+from seriatim.features.encoder import Encoder, Plan
 from seriatim.labels import label_of
 
 DESCRIBED = 10  # bad lines of a block that are described

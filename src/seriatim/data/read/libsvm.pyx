@@ -12,7 +12,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memcmp
 
 from seriatim.core.rows cimport Rows
-from seriatim.core.workspace cimport Position, Workspace, add_row, finish, new_workspace
+from seriatim.features.block cimport Position, Workspace, add_row, finish, new_workspace
 from seriatim.data.read.text cimport (
     BAD_INDEX, BAD_VALUE, HIGHEST, LARGE_INDEX, NO_COLON, NO_LABEL, NO_MEMORY, NO_PAIRS, NONE, WILD_VALUE, ZERO_INDEX,
     blank, digit, label, note, number, token_end,

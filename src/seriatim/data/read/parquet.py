@@ -12,11 +12,11 @@ import numpy as np
 
 from seriatim.core.ahead import prefetched
 from seriatim.core.rows import Rows
-from seriatim.core.workspace import recycle
 from seriatim.data.read.header import check_columns, known_label, label_column
 from seriatim.errors import DataError
 from seriatim.features import Features
-from seriatim.features.encode import Crowd
+from seriatim.features.block import recycle
+from seriatim.features.encoder import Crowd
 from seriatim.features.frames import (
     Dictionary,
     arrow_column,

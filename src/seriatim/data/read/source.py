@@ -19,7 +19,6 @@ import numpy as np
 from seriatim.core.ahead import THREADS, ahead
 from seriatim.core.names import Names
 from seriatim.core.rows import Rows
-from seriatim.core.workspace import Block
 from seriatim.data import bundled
 from seriatim.data.read import delimited, formats, jsonl
 from seriatim.data.read.decompress import Unpacked, packing, undecided
@@ -31,7 +30,8 @@ from seriatim.data.read.text import PADDING
 from seriatim.data.read.vw import parse as parse_vw
 from seriatim.errors import DataError, ParseError
 from seriatim.features import Features
-from seriatim.features.encode import Plan
+from seriatim.features.block import Block
+from seriatim.features.encoder import Plan
 from seriatim.labels import target_of
 
 BLOCK = 1 << 20  # bytes of text

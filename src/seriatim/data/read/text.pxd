@@ -1,6 +1,6 @@
 """What parsers of text share: numbers, labels, and what may be wrong."""
 
-from seriatim.core.workspace cimport Position, Workspace
+from seriatim.features.block cimport Position, Workspace
 
 
 cdef enum Problem:

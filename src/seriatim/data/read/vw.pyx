@@ -14,9 +14,9 @@ from seriatim.data.read.text cimport (
     BAD_IMPORTANCE, BAD_NAME, BAD_UTF8, BAD_VALUE, HIGHEST, NO_BAR, NO_LABEL, NO_MEMORY, NONE, WILD_VALUE, blank,
     is_utf8, label_between, note, number, token_end,
 )
-from seriatim.features.encode cimport SEVERAL, Encoder, Plan
+from seriatim.features.encoder cimport SEVERAL, Encoder, Plan
 from seriatim.core.murmur cimport murmur3
-from seriatim.core.workspace cimport Workspace, add_row
+from seriatim.features.block cimport Workspace, add_row
 
 from seriatim.data.read.libsvm import vectors_used
 from seriatim.data.read.text import PADDING

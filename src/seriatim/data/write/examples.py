@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seriatim.core.rows import Rows
-from seriatim.core.scale import Scaler
 from seriatim.core.vocabulary import Vocabulary
 from seriatim.data.cache import Cache, sparse
 from seriatim.data.read.source import Blocks
@@ -19,6 +18,7 @@ from seriatim.data.stream import Stream
 from seriatim.data.write.records import refuse_weights
 from seriatim.data.write.text import shortest_text
 from seriatim.errors import DataError
+from seriatim.features.scaler import Scaler
 
 if TYPE_CHECKING:
     from seriatim.data.write.convert import Conversion

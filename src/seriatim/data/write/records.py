@@ -38,7 +38,7 @@ from seriatim.data.read.source import Source, first_records, look, look_further,
 from seriatim.data.read.steady import SteadyFile
 from seriatim.errors import DataError, ParseError
 from seriatim.features import Features
-from seriatim.features.encode import Plan
+from seriatim.features.encoder import Plan
 
 TABLES, COLUMNAR, SPARSE = formats.of_kind("table"), formats.of_kind("columnar"), formats.of_kind("sparse")
 MOST_COLUMNS = 10_000  # of a table that is made of objects or sparse examples

@@ -7,7 +7,7 @@ import numpy as np
 PADDING = 64                           # readable bytes behind the strings of a column
 
 
-cdef class Table:
+cdef class Columns:
     """n rows. A column is an array of numbers, of which NaN is missing, or strings as (offsets, bytes, valid): string i
     is bytes[offsets[i]:offsets[i + 1]] where valid[i]; or strings that recur, as the same of each one and, last, codes:
     cell i is string codes[i], or missing if that is negative.

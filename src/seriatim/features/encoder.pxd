@@ -1,9 +1,9 @@
 from libc.stdint cimport uint32_t
 
-from seriatim.core.workspace cimport Block, Position, Workspace
+from seriatim.features.block cimport Block, Position, Workspace
 from seriatim.core.names cimport Names
 from seriatim.features.row_sums cimport RowSums
-from seriatim.features.table cimport Cells, Table
+from seriatim.features.columns cimport Cells, Columns
 
 cimport cython
 
@@ -105,13 +105,13 @@ cdef class Encoder:
                  uint32_t hash, double x) noexcept nogil
     cdef void put(self, int place, double x) noexcept nogil
     cdef int number(self, Py_ssize_t column, double x) noexcept nogil
-    cdef bint prepare(self, Table table) except -1
-    cdef bint take_full(self, Table table, Py_ssize_t begin, Py_ssize_t end) noexcept nogil
-    cdef bint take_places(self, Table table, Py_ssize_t i, int* index) noexcept nogil
-    cdef int take_row(self, Table table, Py_ssize_t i) noexcept nogil
+    cdef bint prepare(self, Columns table) except -1
+    cdef bint take_full(self, Columns table, Py_ssize_t begin, Py_ssize_t end) noexcept nogil
+    cdef bint take_places(self, Columns table, Py_ssize_t i, int* index) noexcept nogil
+    cdef int take_row(self, Columns table, Py_ssize_t i) noexcept nogil
     cdef int cell_string(self, const Cells* c, Py_ssize_t column, Py_ssize_t i) noexcept nogil
     cdef int category_place(self, const Cells* c, Py_ssize_t column, Py_ssize_t i) noexcept nogil
-    cdef int refuse_row(self, Table table) except -1
+    cdef int refuse_row(self, Columns table) except -1
     cdef int string(self, Py_ssize_t column, const char* text, Py_ssize_t n, bint bag=*) noexcept nogil
     cdef int category(self, const Column* c, const char* text, Py_ssize_t n) noexcept nogil
     cdef int part(self, const Column* c, const char* what, Py_ssize_t what_length, const char* text, Py_ssize_t n) \

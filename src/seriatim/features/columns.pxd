@@ -15,7 +15,7 @@ cdef struct Cells:                     # of a column, as one of three kinds
 
 
 @cython.final
-cdef class Table:
+cdef class Columns:
     cdef readonly Py_ssize_t n, m      # rows and columns
     cdef list arrays                   # which the cells point into
     cdef dict remembered               # by column: the strings of its last dictionary, and their places

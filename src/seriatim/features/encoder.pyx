@@ -14,11 +14,11 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from seriatim.core.memory cimport resize
-from seriatim.core.workspace cimport Block, add_row, finish, finished_rows, new_workspace
+from seriatim.features.block cimport Block, add_row, finish, finished_rows, new_workspace
 from seriatim.core.murmur cimport murmur3
 from seriatim.core.names cimport Names
 from seriatim.features.row_sums cimport RowSums
-from seriatim.features.table cimport FEW_ROWS, Cells, Table
+from seriatim.features.columns cimport FEW_ROWS, Cells, Columns
 
 from seriatim.core.flatten import bag_of, flatten
 from seriatim.core.rows import LIMIT as LARGEST, refuse
@@ -477,8 +477,8 @@ cdef class Encoder:
     # ---- columns
 
     def take_columns(self, list columns, Py_ssize_t n):
-        """Append n rows of a table, of which the columns are given as `Table` has them."""
-        cdef Table table = Table(columns, n, {} if self.names is None else self.names.places)
+        """Append n rows of a table, of which the columns are given as `Columns` has them."""
+        cdef Columns table = Columns(columns, n, {} if self.names is None else self.names.places)
         cdef bint simple = self.prepare(table)
         cdef Py_ssize_t i = 0, again = 0, pause = FEW_ROWS, end
         cdef int trouble = FINE
@@ -496,7 +496,7 @@ cdef class Encoder:
             self.refuse_row(table)
         expect(trouble)
 
-    cdef bint prepare(self, Table table) except -1:
+    cdef bint prepare(self, Columns table) except -1:
         """Get ready for a table; says whether its rows may be such as `take_full` takes."""
         cdef Py_ssize_t j
         cdef bint simple = self.plan.bits == 0 and self.plan.crosses == 0 and self.plan.apart and table.m > 0
@@ -511,7 +511,7 @@ cdef class Encoder:
             raise MemoryError(f"no memory for {table.n} rows")
         return simple
 
-    cdef bint take_full(self, Table table, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef bint take_full(self, Columns table, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
         """Append a few rows in which every cell is one feature; False if there is another among them, and then none.
 
         Names are numbered in the order in which `take_row` meets them.
@@ -540,7 +540,7 @@ cdef class Encoder:
         self.k, self.known, self.at.features = self.at.values, self.names.n, <int> self.names.n
         return True
 
-    cdef bint take_places(self, Table table, Py_ssize_t i, int* index) noexcept nogil:
+    cdef bint take_places(self, Columns table, Py_ssize_t i, int* index) noexcept nogil:
         """The features of the strings of row i, of which some may be new; False if a cell is not one feature."""
         cdef Py_ssize_t j
         cdef int column
@@ -551,7 +551,7 @@ cdef class Encoder:
                 return False
         return True
 
-    cdef int take_row(self, Table table, Py_ssize_t i) noexcept nogil:
+    cdef int take_row(self, Columns table, Py_ssize_t i) noexcept nogil:
         """Append row i, whatever is in it."""
         cdef Py_ssize_t j
         cdef double x
@@ -603,7 +603,7 @@ cdef class Encoder:
             c.place[i] = place + 1
         return place
 
-    cdef int refuse_row(self, Table table) except -1:
+    cdef int refuse_row(self, Columns table) except -1:
         """Say what is too wild in the row that is not whole."""
         cdef Py_ssize_t j
         cdef const double* number
