@@ -11,7 +11,7 @@ from seriatim.experts.base import Experts
 from seriatim.parameters import Number
 
 
-cdef class Sharing(Mixture):
+cdef class FixedShareLearner(Mixture):
     """v = w exp(-eta l) / Z, w = (1 - alpha) v + alpha / N. No weight falls below alpha / N, so none underflows."""
 
     cdef double alpha
@@ -83,7 +83,7 @@ class FixedShare(Experts):
     alpha = Number(0.01, above=0, below=1)
 
     def rule(self):
-        return Sharing(self.eta, self.alpha)
+        return FixedShareLearner(self.eta, self.alpha)
 
     def build(self):
         return self._committee()

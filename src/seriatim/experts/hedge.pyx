@@ -9,7 +9,7 @@ from seriatim.errors import ModelError
 from seriatim.parameters import Number
 
 
-cdef class Exponential(Mixture):
+cdef class HedgeLearner(Mixture):
     """w_i proportional to exp(-eta_t L_i)."""
 
     cdef double eta    # 0: sqrt(8 ln N / t)
@@ -75,13 +75,13 @@ class Hedge(Experts):
     eta = Number(None, above=0, optional=True)
 
     def rule(self):
-        return Exponential(self.eta)
+        return HedgeLearner(self.eta)
 
     def build(self):
         return self._committee()
 
 
-cdef class Adaptive(Mixture):
+cdef class AdaHedgeLearner(Mixture):
     """w_i proportional to exp(-eta L_i) with eta = ln N / Delta, Delta the mixability gaps so far."""
 
     cdef public double gaps    # Delta
@@ -151,7 +151,7 @@ class AdaHedge(Experts):
     paper = "de Rooij et al. (2014)"
 
     def rule(self):
-        return Adaptive()
+        return AdaHedgeLearner()
 
     def build(self):
         return self._committee()

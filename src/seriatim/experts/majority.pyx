@@ -9,7 +9,7 @@ from seriatim.experts.base import Experts
 from seriatim.parameters import Flag, Number
 
 
-cdef class Majority(Mixture):
+cdef class WeightedMajorityLearner(Mixture):
     """w_i proportional to beta^L_i. The expert of round t + 1 is drawn by the random number t + 1."""
 
     cdef double beta
@@ -70,7 +70,7 @@ class WeightedMajority(Experts):
     seed = Number(0, least=0, integer=True)
 
     def rule(self):
-        return Majority(self.beta, self.randomised, int(self.seed) % 2**64)
+        return WeightedMajorityLearner(self.beta, self.randomised, int(self.seed) % 2**64)
 
     def build(self):
         return self._committee()

@@ -17,7 +17,7 @@ cdef extern from "sums.h":
     double grow(Py_ssize_t n, double* held, const double* x) noexcept nogil
 
 
-cdef class Held(StrategyLearner):
+cdef class BuyAndHoldLearner(StrategyLearner):
     """b becomes b x/(b.x)."""
 
     cdef int learn(self, const double* x) except -1:
@@ -43,7 +43,7 @@ class BuyAndHold(Strategy):
     paper = "Li and Hoi (2014)"
 
     def build(self):
-        return Held()
+        return BuyAndHoldLearner()
 
 
 class UCRP(Strategy):
@@ -62,7 +62,7 @@ class UCRP(Strategy):
         return StrategyLearner()
 
 
-cdef class Best(StrategyLearner):
+cdef class BestStockLearner(StrategyLearner):
     """All in the asset that has grown most."""
 
     cdef double* grown
@@ -106,7 +106,7 @@ class BestStock(Strategy):
     hindsight = True
 
     def build(self):
-        return Best()
+        return BestStockLearner()
 
 
 cdef class History(StrategyLearner):
@@ -150,7 +150,7 @@ cdef class History(StrategyLearner):
         return 0
 
 
-cdef class BestRebalanced(History):
+cdef class BCRPLearner(History):
     cdef Py_ssize_t seen    # days that b is the best for
 
     def start(self, Py_ssize_t m):
@@ -196,4 +196,4 @@ class BCRP(Strategy):
     hindsight = True
 
     def build(self):
-        return BestRebalanced()
+        return BCRPLearner()

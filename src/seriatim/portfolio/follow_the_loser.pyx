@@ -65,7 +65,7 @@ cdef class Reverting(StrategyLearner):
 
 # ---- passive-aggressive mean reversion
 
-cdef class PassiveAggressive(Reverting):
+cdef class PAMRLearner(Reverting):
     cdef int variant
     cdef double epsilon, C
 
@@ -110,12 +110,12 @@ class PAMR(Strategy):
     C = Number(500.0, above=0, search=(5.0, 50.0, 500.0, 5000.0))
 
     def build(self):
-        return PassiveAggressive(self.variant, self.epsilon, self.C)
+        return PAMRLearner(self.variant, self.epsilon, self.C)
 
 
 # ---- confidence-weighted mean reversion
 
-cdef class ConfidenceWeighted(Reverting):
+cdef class CWMRLearner(Reverting):
     """The covariance begins as a multiple of the identity and stays diagonal."""
 
     cdef bint stdev
@@ -218,12 +218,12 @@ class CWMR(Strategy):
     epsilon = Number(0.5, least=0, search=(0.0, 0.25, 0.5, 0.75, 1.0))
 
     def build(self):
-        return ConfidenceWeighted(self.variant, self.phi, self.epsilon)
+        return CWMRLearner(self.variant, self.phi, self.epsilon)
 
 
 # ---- moving averages and medians
 
-cdef class MovingAverage(Reverting):
+cdef class OLMARLearner(Reverting):
     """The last relatives, the newest first; or the average that is carried on."""
 
     cdef Py_ssize_t window
@@ -275,7 +275,7 @@ cdef class MovingAverage(Reverting):
         return 0
 
 
-cdef class SmoothedAverage(Reverting):
+cdef class SmoothedOLMARLearner(Reverting):
     cdef double alpha, epsilon
     cdef double* average
 
@@ -338,11 +338,11 @@ class OLMAR(Strategy):
 
     def build(self):
         if self.variant == 2:
-            return SmoothedAverage(self.alpha, self.epsilon)
-        return MovingAverage(self.window, self.epsilon)
+            return SmoothedOLMARLearner(self.alpha, self.epsilon)
+        return OLMARLearner(self.window, self.epsilon)
 
 
-cdef class Median(MovingAverage):
+cdef class RMRLearner(OLMARLearner):
     """The last prices, the newest first, in units of the first close; all are scaled alike if they grow too large."""
 
     cdef object spare
@@ -352,7 +352,7 @@ cdef class Median(MovingAverage):
     cdef double* sorted
 
     def begin(self):
-        MovingAverage.begin(self)
+        OLMARLearner.begin(self)
         self.spare = np.zeros(3 * self.m + self.window)
         self.y = pointer(self.spare)
         self.new = self.y + self.m
@@ -452,12 +452,12 @@ class RMR(Strategy):
     fixed = ("window",)
 
     def build(self):
-        return Median(self.window, self.epsilon)
+        return RMRLearner(self.window, self.epsilon)
 
 
 # ---- anti-correlation
 
-cdef class Layer:
+cdef class AnticorLayer:
     """n experts, the last with window W, over the same assets; log-relatives of the last 2W days, the newest last."""
 
     cdef Py_ssize_t m, W, n, wide
@@ -510,10 +510,10 @@ cdef class Layer:
             out[j] /= sum
 
 
-cdef class AntiCorrelated(StrategyLearner):
+cdef class AnticorLearner(StrategyLearner):
     cdef Py_ssize_t W, n
     cdef bint nested, drifts
-    cdef Layer inner, outer
+    cdef AnticorLayer inner, outer
     cdef object spare
     cdef double* returns
     cdef double* shares
@@ -538,9 +538,9 @@ cdef class AntiCorrelated(StrategyLearner):
             self.arrays[name][:] = 1.0 / self.arrays[name].shape[1]
         for name in ("wealth", "outer_wealth") if self.nested else ("wealth",):
             self.arrays[name][:] = 1.0 / self.n
-        self.inner = Layer(self.m, self.W, self.n, self.drifts)
+        self.inner = AnticorLayer(self.m, self.W, self.n, self.drifts)
         if self.nested:
-            self.outer = Layer(self.n, self.W, self.n, self.drifts)
+            self.outer = AnticorLayer(self.n, self.W, self.n, self.drifts)
             self.spare = np.zeros(2 * self.n)
             self.returns = pointer(self.spare)
             self.shares = self.returns + self.n
@@ -629,4 +629,4 @@ class Anticor(Strategy):
         if self.shortest > self.window:
             raise ParameterError(f"Anticor: shortest={self.shortest}: must be at most the window, {self.window}")
         drifts = self.nested if self.start is None else self.start == "drifted"
-        return AntiCorrelated(self.window, self.window - self.shortest + 1, self.nested, drifts)
+        return AnticorLearner(self.window, self.window - self.shortest + 1, self.nested, drifts)

@@ -36,7 +36,7 @@ cdef void hadamard(double* v, Py_ssize_t step) noexcept nogil:
     v[0], v[step], v[2 * step], v[3 * step] = p + r, q + s, p - r, q - s
 
 
-cdef class Universal(StrategyLearner):
+cdef class UniversalPortfolioLearner(StrategyLearner):
     """Sampled portfolios in orbits of four, and the wealth of each: exp(logs) times what it has grown since.
 
     Within an orbit the assets 4q + k of one portfolio are those 4q + (k xor g) of another, g = 0 ... 3, so that by sums
@@ -238,10 +238,10 @@ class UniversalPortfolio(Strategy):
     fixed = ("samples", "seed")
 
     def build(self):
-        return Universal(self.samples, self.seed)
+        return UniversalPortfolioLearner(self.samples, self.seed)
 
 
-cdef class Exponentiated(StrategyLearner):
+cdef class ExponentiatedGradientLearner(StrategyLearner):
     """The logarithms are kept, less the largest: a share may be too small for a number and yet come back."""
 
     cdef double eta
@@ -303,10 +303,10 @@ class ExponentiatedGradient(Strategy):
     eta = Number(0.05, above=0, search=decades(-3, 0))
 
     def build(self):
-        return Exponentiated(self.eta)
+        return ExponentiatedGradientLearner(self.eta)
 
 
-cdef class Newton(StrategyLearner):
+cdef class ONSLearner(StrategyLearner):
     cdef double eta, beta, delta
     cdef double* A
     cdef double* c
@@ -389,4 +389,4 @@ class ONS(Strategy):
     delta = Number(0.125, above=0, search=decades(-3, 0))
 
     def build(self):
-        return Newton(self.eta, self.beta, self.delta)
+        return ONSLearner(self.eta, self.beta, self.delta)

@@ -178,7 +178,7 @@ cdef class Matching(StrategyLearner):
 
 # ---- correlation
 
-cdef class Correlated(Matching):
+cdef class CORNLearner(Matching):
     cdef int ensemble
     cdef Py_ssize_t levels
     cdef double rho, top
@@ -294,12 +294,12 @@ class CORN(Strategy):
     fixed = ("window", "ensemble", "levels")
 
     def build(self):
-        return Correlated(self.window, self.rho, self.ensemble, self.levels, self.top)
+        return CORNLearner(self.window, self.rho, self.ensemble, self.levels, self.top)
 
 
 # ---- distance
 
-cdef class Neighbours(Matching):
+cdef class NearestNeighbourLearner(Matching):
     """Expert 0 takes all days; the others those nearest, by windows of 1 to k days and l shares of the past."""
 
     cdef Py_ssize_t levels
@@ -353,10 +353,10 @@ class NearestNeighbour(Strategy):
     fixed = ("k", "l")
 
     def build(self):
-        return Neighbours(self.k, self.l)
+        return NearestNeighbourLearner(self.k, self.l)
 
 
-cdef class Around(Matching):
+cdef class KernelPortfolioLearner(Matching):
     """The same with all days within a distance of c/l."""
 
     cdef Py_ssize_t levels
@@ -412,4 +412,4 @@ class KernelPortfolio(Strategy):
     fixed = ("k", "l")
 
     def build(self):
-        return Around(self.k, self.l, self.c)
+        return KernelPortfolioLearner(self.k, self.l, self.c)

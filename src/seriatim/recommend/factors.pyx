@@ -139,7 +139,7 @@ cdef class FactorLearner(RatingLearner):
                 grid.put(f"{name}_counts", counts, rows, 2 * n, 2 * n + 1)
 
 
-cdef class Probabilistic(FactorLearner):
+cdef class PMFLearner(FactorLearner):
     """PMF: half the squared error of g(s), with biases and the implicit part by request."""
 
     NUMBERS = (*RatingLearner.NUMBERS, "total")
@@ -235,7 +235,7 @@ cdef class Probabilistic(FactorLearner):
             raise ModelError(f"ratings from 0 to 1 with the sum {self.total} in {self.t} rounds")
 
 
-cdef class Ranking(FactorLearner):
+cdef class RMFLearner(FactorLearner):
     """RMF: the top-one loss of a user's list. Beside an item of a list stands exp(r)."""
 
     def __init__(self, model):
@@ -311,7 +311,7 @@ class PMF(Recommender):
     seed = Number(0, least=0, most=2**63 - 1, integer=True)
 
     def build(self):
-        return Probabilistic(self)
+        return PMFLearner(self)
 
     @property
     def user_biases_(self):
@@ -375,4 +375,4 @@ class RMF(Recommender):
     seed = Number(0, least=0, most=2**63 - 1, integer=True)
 
     def build(self):
-        return Ranking(self)
+        return RMFLearner(self)

@@ -279,7 +279,7 @@ cdef class Side:
 
 @cython.boundscheck(False)
 @cython.wraparound(False)
-cdef class Revised(RatingLearner):
+cdef class SVDRecommenderLearner(RatingLearner):
     """U diag(s) V' of the residuals of all ratings, the missing ones filled by itself."""
 
     NUMBERS = (*RatingLearner.NUMBERS, "total", "steps")
@@ -457,7 +457,7 @@ class SVDRecommender(Recommender):
     damping = Number(5.0, least=0.0)
 
     def build(self):
-        return Revised(self)
+        return SVDRecommenderLearner(self)
 
     @property
     def singular_values_(self):

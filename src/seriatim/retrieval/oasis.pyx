@@ -17,7 +17,7 @@ MOST = 1 << 27    # numbers in the matrix
 
 @cython.boundscheck(False)
 @cython.wraparound(False)
-cdef class Bilinear:
+cdef class OASISLearner:
     """W += min(C, l / |V|^2) V, V = q (r - i)'."""
 
     cdef double C
@@ -118,7 +118,7 @@ class OASIS(Model):
     C = Number(0.1, above=0, search=decades(-3, 1))
 
     def build(self):
-        return Bilinear(self.C)
+        return OASISLearner(self.C)
 
     def learn_one(self, query, relevant, irrelevant):
         """Learn one triplet of vectors of the same length."""

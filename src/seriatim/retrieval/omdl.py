@@ -46,7 +46,7 @@ class Modalities(Parameter):
         return [from_plain(one) for one in plain] if isinstance(plain, list) else plain
 
 
-class Distances:
+class OMDLLearner:
     """Of each modality the columns of its kernel, W and G, and of all the weights.
 
     With p modalities, n rows and r directions, `columns` is p r x n and `W` and `G` are p r x r, one below the other.
@@ -223,8 +223,8 @@ class OMDL(Model):
     rank: Any = Number(None, least=1, integer=True, optional=True)
     seed: Any = Number(0, least=0, integer=True)
 
-    def build(self) -> Distances:
-        return Distances(float(self.C1), float(self.C2), float(self.eta))
+    def build(self) -> OMDLLearner:
+        return OMDLLearner(float(self.C1), float(self.C2), float(self.eta))
 
     # ---- learning
 
@@ -254,7 +254,7 @@ class OMDL(Model):
             rank = f", rank={self.rank}" if self.rank else ""
             raise LimitError(f"{kernels} kernels of {rows} rows{rank}; the limit is {MOST} numbers")
 
-    def _take_rows(self, X: Any) -> Distances:
+    def _take_rows(self, X: Any) -> OMDLLearner:
         """The learner, for these rows: those of the first call."""
         known = None if self._learner is None or not self._learner.rows else self._learner
         if X is None:
@@ -290,7 +290,7 @@ class OMDL(Model):
 
     # ---- what has been learned
 
-    def _known(self) -> Distances:
+    def _known(self) -> OMDLLearner:
         if self._learner is None or not self._learner.rows:
             raise not_fitted(f"this {type(self).__name__} has not been told the rows yet; call partial_fit")
         return self._learner
