@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seriatim import cli, data
-from seriatim.cli.describe import Progress
+from seriatim.cli.describe import DescribeProgress
 from seriatim.core.rows import Rows
 from seriatim.data.describe import Description, describe
 from seriatim.errors import DataError
@@ -262,7 +262,7 @@ def test_the_command(tmp_path):
 
 
 def test_progress_on_a_terminal_only(capsys):
-    with Progress(data.stream("spam")) as progress:
+    with DescribeProgress(data.stream("spam")) as progress:
         progress.shown = -1.0
         progress(1000)
         assert capsys.readouterr().err == ""
