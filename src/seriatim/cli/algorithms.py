@@ -7,7 +7,7 @@ import json
 
 import click
 
-from seriatim.cli import json_option
+from seriatim.cli.options import json_option
 from seriatim.cli.screen import say, show_table
 
 

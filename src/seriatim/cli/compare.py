@@ -13,7 +13,8 @@ from typing import Any
 
 import click
 
-from seriatim.cli import (
+from seriatim.cli.interrupts import interrupts
+from seriatim.cli.options import (
     PrefixType,
     chosen,
     data_argument,
@@ -26,7 +27,6 @@ from seriatim.cli import (
     report_skipped,
     sample_option,
 )
-from seriatim.cli.interrupts import interrupts
 from seriatim.cli.paths import Writes, paths, reads_named_in
 from seriatim.cli.screen import console, say
 from seriatim.core.text import printable

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from seriatim.cli import feature_options, features_of, format_options, on_terminal, report_skipped
+from seriatim.cli.options import feature_options, features_of, format_options, on_terminal, report_skipped
 from seriatim.cli.paths import Data, Writes
 from seriatim.cli.screen import say
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import click
 
-from seriatim.cli import json_option
+from seriatim.cli.options import json_option
 from seriatim.cli.screen import say
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from seriatim.cli import (
+from seriatim.cli.live import Live
+from seriatim.cli.options import (
     collisions_of,
     data_argument,
     feature_options,
@@ -19,7 +20,6 @@ from seriatim.cli import (
     report_skipped,
     sample_option,
 )
-from seriatim.cli.live import Live
 from seriatim.cli.screen import say
 from seriatim.errors import DataError
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
-from seriatim.cli import json_option
+from seriatim.cli.options import json_option
 from seriatim.cli.paths import Reads
 from seriatim.cli.screen import say
 from seriatim.cli.topics import topic_lines, topics_of

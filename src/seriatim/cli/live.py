@@ -7,8 +7,8 @@ import time
 from types import TracebackType
 from typing import Any
 
-from seriatim.cli import on_terminal
 from seriatim.cli.interrupts import interrupts
+from seriatim.cli.options import on_terminal
 
 
 class Live:

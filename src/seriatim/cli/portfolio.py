@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
-from seriatim.cli import json_option, on_terminal
 from seriatim.cli.interrupts import interrupts
+from seriatim.cli.options import json_option, on_terminal
 from seriatim.cli.paths import Data, Writes, reads_named_in
 from seriatim.cli.screen import console, say
 from seriatim.core.text import printable

@@ -8,7 +8,7 @@ from typing import Any, TextIO
 import click
 import numpy as np
 
-from seriatim.cli import data_argument, format_options, load_estimator, on_terminal, open_stream, report_skipped
+from seriatim.cli.options import data_argument, format_options, load_estimator, on_terminal, open_stream, report_skipped
 from seriatim.cli.paths import Reads, Writes, expect_printing
 from seriatim.cli.screen import say
 from seriatim.core.text import one_line, printable

@@ -10,8 +10,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from seriatim.cli import build_recommender, json_option, passes_option, report, shuffle_option
 from seriatim.cli.interrupts import interrupts
+from seriatim.cli.options import build_recommender, json_option, passes_option, report, shuffle_option
 from seriatim.cli.paths import Data, Reads, Writes, save_model
 from seriatim.cli.screen import say
 from seriatim.core.text import printable

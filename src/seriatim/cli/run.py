@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from seriatim.cli import (
+from seriatim.cli.interrupts import interrupts
+from seriatim.cli.options import (
     algorithm_options,
     build_model,
     collisions_of,
@@ -21,7 +22,6 @@ from seriatim.cli import (
     report,
     stream_options,
 )
-from seriatim.cli.interrupts import interrupts
 from seriatim.cli.paths import Data, Writes, save_model
 from seriatim.cli.screen import is_unicode, say
 

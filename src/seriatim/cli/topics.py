@@ -13,7 +13,9 @@ from typing import Any
 import click
 import numpy as np
 
-from seriatim.cli import (
+from seriatim.cli.interrupts import interrupts
+from seriatim.cli.live import Live
+from seriatim.cli.options import (
     build_model,
     feature_options,
     features_of,
@@ -23,8 +25,6 @@ from seriatim.cli import (
     report,
     stream_options,
 )
-from seriatim.cli.interrupts import interrupts
-from seriatim.cli.live import Live
 from seriatim.cli.paths import Data, Reads, Writes, save_model
 from seriatim.cli.screen import say
 

@@ -8,7 +8,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from seriatim.cli import (
+from seriatim.cli.interrupts import interrupts
+from seriatim.cli.options import (
     algorithm_options,
     build_model,
     data_argument,
@@ -19,7 +20,6 @@ from seriatim.cli import (
     report,
     stream_options,
 )
-from seriatim.cli.interrupts import interrupts
 from seriatim.cli.paths import Reads, Writes, save_model
 from seriatim.cli.screen import say
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from seriatim.cli import (
+from seriatim.cli.options import (
     FEATURES,
     PrefixType,
     algorithm_options,
