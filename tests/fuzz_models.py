@@ -736,7 +736,7 @@ def as_saved(model: Any) -> dict[str, Any]:
     """The state without what a file does not have: how weights are shown, and parameters in one of several forms."""
     state = {name: value for name, value in model.__getstate__().items() if name != "sparse"}
     kinds = model.parameters
-    return state | {"parameters": {name: kinds[name].plain(value) for name, value in state["parameters"].items()}}
+    return state | {"parameters": {name: kinds[name].as_json(value) for name, value in state["parameters"].items()}}
 
 
 # ---- the loop

@@ -1,5 +1,5 @@
 """Writes what is known of the catalogue without importing it: src/seriatim/__init__.pyi, for editors and type checkers,
-and src/seriatim/places.py, by which one algorithm is imported without the others.
+and src/seriatim/catalogue_index.py, by which one algorithm is imported without the others.
 
 `make stubs` after adding an algorithm; a test fails while a file is out of date.
 """
@@ -86,11 +86,11 @@ def ours() -> dict[str, type[Model]]:
     return {name: cls for name, cls in catalogue.algorithms().items() if cls.__module__.startswith("seriatim.")}
 
 
-def places() -> str:
-    """The text of the module of places."""
+def index() -> str:
+    """The text of the module that says which module defines each class."""
     lines = (f'    "{name}": "{cls.__module__.removeprefix("seriatim.")}",\n' for name, cls in ours().items())
-    about = "Where each algorithm is. Written by `make stubs`; one that is not here is found by importing them all."
-    return f'"""{about}"""\n\nPLACES = {{\n{"".join(lines)}}}\n'
+    about = "The module of each algorithm. Written by `make stubs`; all modules are imported for any other name."
+    return f'"""{about}"""\n\nMODULES = {{\n{"".join(lines)}}}\n'
 
 
 def stub() -> str:
@@ -119,7 +119,7 @@ def stub() -> str:
     return "".join([HEAD, *used, "\n__version__: str\n", *parts])
 
 
-FILES = {"__init__.pyi": stub, "places.py": places}
+FILES = {"__init__.pyi": stub, "catalogue_index.py": index}
 
 if __name__ == "__main__":
     for name, text in FILES.items():

@@ -19,7 +19,7 @@ LAYERS = [
     ["errors", "files", "locks"],
     ["core"],
     ["features"],
-    ["labels", "parameters", "places", "catalogue", "inputs", "model", "estimator", "modelfile"],
+    ["labels", "parameters", "catalogue_index", "catalogue", "inputs", "model", "estimator", "modelfile"],
     [family for family in FAMILIES if family != "retrieval"],
     ["retrieval"],  # distances by kernels
     ["data", "evaluate"],
@@ -36,7 +36,7 @@ BASE = {
     "locks",
     "labels",
     "parameters",
-    "places",
+    "catalogue_index",
     "catalogue",
     "inputs",
     "model",

@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from seriatim.catalogue_index import MODULES
 from seriatim.errors import ParameterError
-from seriatim.places import PLACES
 
 if TYPE_CHECKING:
     from seriatim.estimator import Estimator
@@ -58,12 +58,12 @@ def algorithms() -> dict[str, type[Model]]:
 
 def named(name: str) -> type[Model] | None:
     """The algorithm of this class name, if there is one."""
-    return imported(name) if name in PLACES else algorithms().get(name)
+    return imported(name) if name in MODULES else algorithms().get(name)
 
 
 def imported(name: str) -> type[Model]:
     """One of ours; only its own module is imported."""
-    return getattr(importlib.import_module(f"seriatim.{PLACES[name]}"), name)
+    return getattr(importlib.import_module(f"seriatim.{MODULES[name]}"), name)
 
 
 def command_name(cls: type[Model]) -> str:
@@ -78,12 +78,12 @@ def command_name(cls: type[Model]) -> str:
 
 def find(name: str) -> type[Model]:
     """The algorithm that a user means: `AROW`, `arow`, `soft-svm`, `SoftSVM`."""
-    if (ours := plain_names().get(plain(name))) is not None:
+    if (ours := plain_names().get(normalised_name(name))) is not None:
         return imported(ours)
-    known = {plain(cls.__name__): cls for cls in algorithms().values()}
-    if plain(name) in known:
-        return known[plain(name)]
-    close = get_close_matches(plain(name), known, n=3, cutoff=0.4)
+    known = {normalised_name(cls.__name__): cls for cls in algorithms().values()}
+    if normalised_name(name) in known:
+        return known[normalised_name(name)]
+    close = get_close_matches(normalised_name(name), known, n=3, cutoff=0.4)
     hint = f"; did you mean {' or '.join(command_name(known[c]) for c in close)}?" if close else ""
     raise ParameterError(f"no algorithm is called {name!r}{hint} (`seriatim algorithms` lists them)")
 
@@ -91,7 +91,7 @@ def find(name: str) -> type[Model]:
 @cache
 def plain_names() -> dict[str, str]:
     """Ours by what is left of their names however they are written."""
-    return {plain(name): name for name in PLACES}
+    return {normalised_name(name): name for name in MODULES}
 
 
 def find_estimator(name: str) -> type[Estimator]:
@@ -107,5 +107,5 @@ def expect_estimator(cls: type[Model]) -> Any:
     return cls
 
 
-def plain(name: str) -> str:
+def normalised_name(name: str) -> str:
     return name.replace("-", "").replace("_", "").replace(" ", "").lower()

@@ -48,7 +48,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     from safetensors.numpy import save_file
 
     tensors, manifest = parts(model)
-    text = json.dumps(manifest, default=plain)
+    text = json.dumps(manifest, default=as_json)
     with whole_file(path) as temporary:
         save_file(tensors, temporary, metadata={"seriatim": text})
         missing = proved(temporary)
@@ -63,7 +63,7 @@ def parts(model: Model) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     if "made_by" in state:
         state["made_by"] = state["made_by"].as_dict()
     given = [(name, model.parameters[name], value) for name, value in state["parameters"].items()]
-    state["parameters"] = {name: parameter.plain(value) for name, parameter, value in given}
+    state["parameters"] = {name: parameter.as_json(value) for name, parameter, value in given}
     names, learned, scaling = state.pop("names", None), state.pop("state") or {}, state.pop("scaling", None) or {}
     lists = state.pop("lists", {})
     if "columns" in state:  # it is a model of rows
@@ -144,7 +144,7 @@ def restored(shapes: Any, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarra
     return arrays
 
 
-def plain(value: Any) -> Any:
+def as_json(value: Any) -> Any:
     """A parameter as what JSON has."""
     if isinstance(value, Features):
         return value.as_dict()
@@ -308,8 +308,8 @@ def lists_of(names: Any, tensors: dict[str, np.ndarray]) -> dict[str, list[Any]]
     expect(isinstance(names, list) and all(isinstance(name, str) for name in names), "the lists have no names")
     lists = {name: json.loads(tensors.pop(f"list.{name}").tobytes()) for name in names}
     for name, values in lists.items():
-        plain = isinstance(values, list) and all(type(value) in (bool, int, str) for value in values)
-        expect(plain and len({(type(v), v) for v in values}) == len(values), f"{name} is no list of different names")
+        simple = isinstance(values, list) and all(type(value) in (bool, int, str) for value in values)
+        expect(simple and len({(type(v), v) for v in values}) == len(values), f"{name} is no list of different names")
     return lists
 
 

@@ -73,7 +73,7 @@ class Parameter:
         """What is wrong with a value, as `must be ...`; None if nothing is."""
         return None
 
-    def plain(self, value: Any) -> Any:
+    def as_json(self, value: Any) -> Any:
         """The value as what JSON has, if it is not that already."""
         return value
 
@@ -232,7 +232,7 @@ class Costs(Parameter):
         except ValueError:
             return text
 
-    def plain(self, value: Any) -> Any:
+    def as_json(self, value: Any) -> Any:
         if value is None:
             return None
         costs = self.of(value)

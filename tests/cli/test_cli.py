@@ -23,7 +23,7 @@ import pytest
 import seriatim
 from seriatim import PA, data, evaluate
 from seriatim.cli import COMMANDS, main
-from seriatim.core.ahead import THREADS
+from seriatim.core.threads import THREADS
 from seriatim.parameters import REQUIRED
 from tests.learners import of_rows
 

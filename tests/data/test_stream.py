@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from seriatim import PA, AveragedPerceptron, OGDRegressor, VotedPerceptron, data, evaluate
-from seriatim.core.ahead import ahead
+from seriatim.core.threads import ahead
 from seriatim.data.generate import synthetic
 from seriatim.data.read import lines
 from seriatim.data.read.libsvm import format_rows

@@ -1,5 +1,7 @@
 """Random numbers of which the whole state is a seed and how many have been drawn."""
 
+from libc.math cimport cos, log, pi, sqrt
+
 
 cdef inline unsigned long long scramble(unsigned long long z) noexcept nogil:
     """A permutation of the 64-bit numbers that leaves no trace of their order (Stafford's mix 13)."""
@@ -27,3 +29,11 @@ cdef inline Py_ssize_t random_below(Py_ssize_t n, unsigned long long seed, Py_ss
 cdef inline double random_uniform(unsigned long long seed, Py_ssize_t* draws) noexcept nogil:
     """A number in [0, 1): the upper 53 bits."""
     return (random_bits(seed, draws) >> 11) * (1.0 / 9007199254740992.0)
+
+
+cdef inline double random_normal(unsigned long long seed, Py_ssize_t n) noexcept nogil:
+    """The n-th standard normal number of a seed, n = 0, 1, ... (Box and Muller), computed without those before it."""
+    cdef Py_ssize_t draws = 2 * n
+    cdef double u = ((random_bits(seed, &draws) >> 11) + 1) * (1.0 / 9007199254740992.0)
+    cdef double v = random_uniform(seed, &draws)
+    return sqrt(-2 * log(u)) * cos(2 * pi * v)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seriatim import __version__
-from seriatim.core.ahead import cores
+from seriatim.core.threads import cores
 from seriatim.errors import DataError, ParameterError, SeriatimError
 from seriatim.evaluate.entrants import Entrant, entrants, plain_value
 from seriatim.evaluate.examples import Examples, short_name

@@ -74,7 +74,7 @@ class Entrant:
 def plain_value(parameter: Any, value: Any) -> Any:
     """A value as it is kept with results: 1 and 1.0 are the same number."""
     arrays = parameter.arrays(value)
-    value = parameter.plain(value)
+    value = parameter.as_json(value)
     if arrays:
         digest = hashlib.blake2b(digest_size=16)
         for name, array in sorted(arrays.items()):

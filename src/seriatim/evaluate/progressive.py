@@ -209,7 +209,7 @@ def loss_of(model: Any) -> tuple[str, float]:
 def plain_parameters(model: Any) -> dict[str, Any]:
     """The parameters of a model as what JSON has; a model within a model as it is shown."""
     given = model.get_params(deep=False)
-    plain = {name: model.parameters[name].plain(value) for name, value in given.items()}
+    plain = {name: model.parameters[name].as_json(value) for name, value in given.items()}
     if isinstance(model, Estimator) and "features" in plain:
         return {**plain, "features": model.features_.as_dict() or None}
     return {

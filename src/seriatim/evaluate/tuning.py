@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from seriatim import catalogue
-from seriatim.core.ahead import cores
 from seriatim.core.rows import LIMIT, Rows
+from seriatim.core.threads import cores
 from seriatim.data.cache import Cache
 from seriatim.data.stream import Generated, Stream, some
 from seriatim.errors import DataError, ParameterError, SeriatimError
@@ -81,7 +81,7 @@ class Tuned:
         }
 
     def plain(self, values: dict[str, Any]) -> dict[str, Any]:
-        return {name: self.model.parameters[name].plain(value) for name, value in values.items()}
+        return {name: self.model.parameters[name].as_json(value) for name, value in values.items()}
 
 
 def tune(

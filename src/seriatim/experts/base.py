@@ -59,7 +59,7 @@ class ExpertList(Parameter):
                 return f"{self.range}; {trouble}"
         return None
 
-    def plain(self, value: Any) -> Any:
+    def as_json(self, value: Any) -> Any:
         return None if value is None else [plain_expert(one) for one in value]
 
     def arrays(self, value: Any) -> dict[str, np.ndarray]:
@@ -101,7 +101,7 @@ def expert_of(text: str) -> Any:
 
 def plain_expert(expert: Any) -> dict[str, Any]:
     """The class and the parameters of a learner as what JSON has."""
-    parameters = {name: p.plain(getattr(expert, name)) for name, p in expert.parameters.items()}
+    parameters = {name: p.as_json(getattr(expert, name)) for name, p in expert.parameters.items()}
     return {"class": type(expert).__name__, "parameters": parameters}
 
 

@@ -8,7 +8,7 @@ from libc.string cimport memset
 
 from seriatim.core.learner cimport Learner
 from seriatim.core.memory cimport allocate, resize
-from seriatim.core.normals cimport random_normal
+from seriatim.core.random cimport random_normal
 from seriatim.core.row cimport Row
 from seriatim.core.vocabulary cimport Vocabulary
 from seriatim.kernel.support cimport add_multiple, weighted_sum

@@ -218,7 +218,7 @@ class KernelChoice(Parameter):
         made = callable(value) and not isinstance(value, type)  # Gaussian is a class, and no kernel until it is made
         return None if made or (isinstance(value, str) and value in NAMES) else self.range
 
-    def plain(self, value: Any) -> Any:
+    def as_json(self, value: Any) -> Any:
         return value if isinstance(value, str) else plain_kernel(value)
 
     def restored(self, plain: Any, arrays: dict[str, np.ndarray]) -> Any:
@@ -262,7 +262,7 @@ class KernelList(Parameter):
             return self.range
         return None
 
-    def plain(self, value: Any) -> Any:
+    def as_json(self, value: Any) -> Any:
         return None if value is None else [plain_kernel(one) for one in value]
 
     def restored(self, plain: Any, arrays: dict[str, np.ndarray]) -> Any:

@@ -4,7 +4,7 @@ from libc.math cimport exp, log, sqrt
 
 import numpy as np
 
-from seriatim.core.normals cimport random_normal
+from seriatim.core.random cimport random_normal
 from seriatim.recommend.lists cimport List
 from seriatim.recommend.ratings cimport Grid, RatingLearner, bounded
 

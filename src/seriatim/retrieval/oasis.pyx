@@ -5,7 +5,7 @@ from libc.math cimport fmin, sqrt
 
 import numpy as np
 
-from seriatim.core.normals cimport random_normal
+from seriatim.core.random cimport random_normal
 
 from seriatim.errors import DataError, LimitError, ModelError
 from seriatim.model import Model

@@ -39,7 +39,7 @@ class Modalities(Parameter):
         known = good and all(callable(k) and not isinstance(k, type) and not getattr(k, "waits", False) for k in value)
         return None if known else self.range
 
-    def plain(self, value: Any) -> Any:
+    def as_json(self, value: Any) -> Any:
         return value if isinstance(value, str) else [plain_kernel(one) for one in value]
 
     def restored(self, plain: Any, arrays: dict[str, np.ndarray]) -> Any:

@@ -53,11 +53,11 @@ class Groups(Parameter):
             return text
         return numbers if len(numbers) > 1 else numbers[0]
 
-    def plain(self, value: Any) -> Any:
+    def as_json(self, value: Any) -> Any:
         value = value.tolist() if hasattr(value, "tolist") else value
         if isinstance(value, str) or not hasattr(value, "__iter__"):
             return value
-        return [self.plain(one) for one in value]
+        return [self.as_json(one) for one in value]
 
     def of(self, value: Any) -> Grouping:
         """The groups; an error for what are none."""

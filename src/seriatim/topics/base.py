@@ -36,7 +36,7 @@ class Prior(Parameter):
             return text
         return numbers if len(numbers) > 1 else numbers[0]
 
-    def plain(self, value: Any) -> Any:
+    def as_json(self, value: Any) -> Any:
         return value if value is None or isinstance(value, str | int | float) else np.asarray(value).tolist()
 
     def problem(self, value: Any) -> str | None:

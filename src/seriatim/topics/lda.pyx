@@ -6,7 +6,7 @@ from libc.math cimport exp, fabs, fmax, log
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-from seriatim.core.normals cimport random_normal
+from seriatim.core.random cimport random_normal
 from seriatim.core.row cimport Row
 from seriatim.topics.batches cimport Topics, digamma, digamma_row, log_gamma
 

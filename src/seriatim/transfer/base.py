@@ -110,7 +110,7 @@ class SourceModel(Parameter):
 
     # ---- in a model file
 
-    def plain(self, value: Any) -> Any:
+    def as_json(self, value: Any) -> Any:
         weights, intercept = self.taken_apart(value)
         return {"weights": len(weights), "intercept": float(intercept), "alone": weights is value}
 

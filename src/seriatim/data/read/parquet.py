@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from seriatim.core.ahead import prefetched
 from seriatim.core.rows import Rows
+from seriatim.core.threads import prefetched
 from seriatim.data.read.header import check_columns, known_label, label_column
 from seriatim.errors import DataError
 from seriatim.features import Features

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from seriatim.core.ahead import THREADS, ahead
 from seriatim.core.names import Names
 from seriatim.core.rows import Rows
+from seriatim.core.threads import THREADS, ahead
 from seriatim.data import bundled
 from seriatim.data.read import delimited, formats, jsonl
 from seriatim.data.read.decompress import Unpacked, packing, undecided

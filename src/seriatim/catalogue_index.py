@@ -1,6 +1,6 @@
-"""Where each algorithm is. Written by `make stubs`; one that is not here is found by importing them all."""
+"""The module of each algorithm. Written by `make stubs`; all modules are imported for any other name."""
 
-PLACES = {
+MODULES = {
     "DictionaryLearning": "decomposition.dictionary",
     "IncrementalPCA": "decomposition.pca",
     "OnlinePCA": "decomposition.pca",
