@@ -22,7 +22,7 @@ bench: $(VENV)/tests .venv-peers/installed
 	$(BIN)/python -m compileall -q src    # as pip does with what it installs
 	$(BIN)/python -m bench
 
-# The tables of the literature, beside ours; needs their data sets (--data FOLDER).
+# The tables of the literature, beside ours; needs their data sets (SERIATIM_DATA, see CONTRIBUTING.md).
 published: $(VENV)/tests
 	$(BIN)/python -m bench.published
 

@@ -77,6 +77,7 @@ def arguments() -> argparse.Namespace:
         "--seriatim", type=Path, default=Path(sys.executable).with_name("seriatim"), metavar="EXECUTABLE"
     )
     parser.add_argument("--peers", type=Path, default=ROOT / ".venv-peers/bin/python", metavar="PYTHON")
+    parser.add_argument("--data", metavar="FOLDER", help="of the larger data sets (default: $SERIATIM_DATA)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
     return parser.parse_args()
 
@@ -175,6 +176,8 @@ def show(about: dict[str, Any], lines: list[Line], console: Console) -> None:
 
 def main() -> int:
     options = arguments()
+    if options.data:
+        os.environ["SERIATIM_DATA"] = str(Path(options.data).absolute())  # the workers read it, too
     try:
         about, lines = measure(options, Console(stderr=True))
     except BenchError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -28,6 +29,11 @@ NUMBERS = 20  # columns of the table
 CATEGORIES = (10, 100, 1_000, 10_000)  # of each column of the table that has some; the others are numbers
 BEGIN = (*"bdfghklmnprstvwz", *(first + second for first in "bcdfgkpt" for second in "lr"))  # of a syllable
 END = (*"aeiou", "ai", "ea", "ee", "oo", "ou")
+
+
+def real(name: str) -> Path:
+    """A file of the larger data sets, in the folder that SERIATIM_DATA names. It may be missing."""
+    return Path(os.environ.get("SERIATIM_DATA", ""), name)
 
 
 @dataclass(frozen=True)

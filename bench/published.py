@@ -23,7 +23,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Sheet
 
-from bench.measure import ROOT, BenchError
+from bench.data import real
+from bench.measure import BenchError
 from seriatim.errors import SeriatimError
 
 ALL = -1000  # all digits that a figure was printed with
@@ -871,7 +872,7 @@ def printed(folder: Path, tables: list[str]) -> list[Row]:
     """What was printed, in the order in which it was."""
     path = folder / "published.json"
     if not path.exists():
-        raise BenchError(f"there is no {path}; --data FOLDER says where the data are")
+        raise BenchError(f"there is no {path}; --data or SERIATIM_DATA names the folder of the larger data sets")
     known = {table["id"]: table for table in json.loads(path.read_text())}
     rows = [
         Row(table, row["dataset"], named(row), row["metric"], Figure(row["value"], row["std"]))
@@ -1034,7 +1035,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"of {', '.join(PROTOCOLS)} (default: all)")
     parser.add_argument("--permutations", type=int, help="orders of the rows (default: as in the table)")
     parser.add_argument("--algorithm", action="append", help="by its name in the table; may be repeated")
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared/data", metavar="FOLDER")
+    parser.add_argument("--data", type=Path, default=real(""), metavar="FOLDER", help="default: $SERIATIM_DATA")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one a core)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
     parser.add_argument("--page", type=Path, metavar="FILE", help="and a page, of which other tables are kept")

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.measure import ROOT, Bench, BenchError, Line, Worker, best, run, take_turns
+from bench.data import real
+from bench.measure import Bench, BenchError, Line, Worker, best, run, take_turns
 
-SHARED = ROOT.parent / "shared/data"
-REUTERS = SHARED / "reuters-lda/reuters.ldac"
-NEWS = SHARED / "20newsgroups/20news-bydate-{}.jsonl.gz"
+REUTERS = "reuters-lda/reuters.ldac"
+NEWS = "20newsgroups/20news-bydate-{}.jsonl.gz"
 WORD = re.compile(r"[a-z]{3,}")
 RARE, COMMON = 10, 0.5  # words in fewer documents, or in more than this share of them, are left out
 HELD_OUT = 1000  # documents of the newsgroups
@@ -33,8 +33,9 @@ HDP = (("Reuters", 150, 10, 79, 2), ("20-newsgroups, 2,000 messages", 150, 1, 64
 
 def compare(bench: Bench) -> Iterator[Line]:
     """Equal settings: first topics, batches, rounds, tolerance, rates, priors, passes. One core each."""
-    if not REUTERS.exists() or not Path(str(NEWS).format("train")).exists():
-        raise BenchError(f"no texts at {SHARED}")
+    for path in map(real, (REUTERS, NEWS.format("train"), NEWS.format("test"))):
+        if not path.exists():
+            raise BenchError(f"no texts at {path}; --data or SERIATIM_DATA names the folder of the larger data sets")
     paths = prepared(bench)
     for name, topics, passes, batch, seeds in LDA:
         bench.say("the first topics")
@@ -51,7 +52,7 @@ def prepared(bench: Bench) -> dict[str, Path]:
     paths["20-newsgroups, 2,000 messages"] = folder / "newsgroups-2000.npz"
     if not paths["Reuters"].exists():
         bench.say("counting the words of Reuters")
-        pairs = [[pair.split(":") for pair in line.split()[1:]] for line in REUTERS.read_text().splitlines()]
+        pairs = [[pair.split(":") for pair in line.split()[1:]] for line in real(REUTERS).read_text().splitlines()]
         bags = [{int(w): float(n) for w, n in pairs[d]} for d in np.random.default_rng(0).permutation(len(pairs))]
         save(paths["Reuters"], bags[:316], bags[316:])
     if not all(path.exists() for path in paths.values()):
@@ -77,7 +78,7 @@ def newsgroups() -> tuple[list[Bag], list[Bag]]:
     """Train and test messages as counts, in a random order; the words are those of the training messages."""
 
     def counted(part: str) -> Iterable[Counter[str]]:
-        with gzip.open(str(NEWS).format(part), "rt") as file:
+        with gzip.open(real(NEWS.format(part)), "rt") as file:
             return [Counter(WORD.findall(json.loads(line)["text"].lower())) for line in file]
 
     parts = [[*counted(part)] for part in ("train", "test")]

@@ -1,4 +1,4 @@
-"""What all tests share: settings of hypothesis, and the real data beside the repository."""
+"""What all tests share: settings of hypothesis, and the larger data sets."""
 
 import os
 from pathlib import Path
@@ -15,12 +15,12 @@ settings.register_profile(
 )
 settings.load_profile("suite")
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
+DATA = Path(os.environ.get("SERIATIM_DATA") or os.devnull).absolute()
 
 
-def shared(name: str) -> Path:
-    """A file of the collection of real data sets; the test is skipped where the collection is absent."""
+def data_set(name: str) -> Path:
+    """A file of the larger data sets, which CONTRIBUTING.md describes. Skips the test if the file is missing."""
     path = DATA / name
     if not path.exists():
-        pytest.skip(f"the data set {name} is not there: {DATA} does not hold it")
+        pytest.skip(f"needs {name} in the folder that SERIATIM_DATA names")
     return path

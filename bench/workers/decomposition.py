@@ -19,17 +19,17 @@ from typing import Any
 
 import numpy as np
 
+from bench.data import real
 from bench.workers.partial_fit import Csr
 from bench.workers.turns import serve
 
-DATA = Path(__file__).parents[2].parent / "shared/data"
 IMAGES = 20_000
 RARE, COMMON = 3, 0.5  # words of fewer texts, or of a larger share of them, are left out
 
 
 def images() -> np.ndarray:
     """MNIST; or as many rows of that size, of falling variances, if it is not at hand."""
-    path = DATA / "mnist/train-images-idx3-ubyte.gz"
+    path = real("mnist/train-images-idx3-ubyte.gz")
     if path.exists():
         return np.frombuffer(gzip.decompress(path.read_bytes()), np.uint8, offset=16).reshape(-1, 784)[:IMAGES] / 255.0
     rng = np.random.default_rng(1)
@@ -39,7 +39,7 @@ def images() -> np.ndarray:
 
 def texts() -> Csr:
     """The 20 newsgroups, in random order: (1 + ln tf) ln(N / df), rows of length 1; or generated rows."""
-    folder = DATA / "20newsgroups"
+    folder = real("20newsgroups")
     if not folder.exists():
         arrays = np.load(Path(__file__).parents[1] / "data/rows.npz")
         start, rows = arrays["start"], 20_000

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from bench.data import real
 from bench.workers.turns import serve
 
 QUERIES = 400  # rows of an evaluation
-COD_RNA = Path(__file__).parents[2].parent / "shared/data/cod-rna/cod-rna_scaled.libsvm.gz"
+COD_RNA = real("cod-rna/cod-rna_scaled.libsvm.gz")
 SIGMA = 2.0
 ROWS = 20_000  # of a stream with coin tosses for labels
 BLOCK = 100_000

@@ -7,12 +7,12 @@ import random
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+from bench.data import real
 from bench.workers.turns import serve
 
-MOVIELENS = Path(__file__).parents[2].parent / "shared/data/movielens-100k"
+MOVIELENS = real("movielens-100k")
 FACTORS = 10
 
 Ratings = list[tuple[int, int, float]]

@@ -25,7 +25,7 @@ from seriatim import data
 from seriatim.cli import command
 from seriatim.data.write.convert import convert
 from seriatim.errors import DataError, ParameterError
-from tests.conftest import shared
+from tests.conftest import data_set
 
 COMMAND = [sys.executable, "-c", "from seriatim.cli import main; main()", "convert"]
 
@@ -55,7 +55,7 @@ def lines_of(name: str) -> list[str]:
 
 
 def test_a_table_of_numbers():
-    path = shared("elec2/elec.csv.gz")
+    path = data_set("elec2/elec.csv.gz")
     called(path, "elec.parquet", "--limit", "20000")
     called("elec.parquet", "elec.tsv.xz")
     called("elec.tsv.xz", "elec.arrow")
@@ -68,7 +68,7 @@ def test_a_table_of_numbers():
 
 
 def test_a_table_of_texts():
-    path = shared("satimage/satimage_full.csv")
+    path = data_set("satimage/satimage_full.csv")
     called(path, "sat.jsonl.bz2")
     called("sat.jsonl.bz2", "sat.csv.zst")
     expected = pd.read_csv(path)
@@ -77,7 +77,7 @@ def test_a_table_of_texts():
 
 
 def test_sparse_files():
-    path = shared("a1a/a1a.libsvm")
+    path = data_set("a1a/a1a.libsvm")
     X, y = load_svmlight_file(str(path))
     assert "give --header" in called(path, "a1a.csv")
     frame = pd.read_csv("a1a.csv").fillna(0)
@@ -93,7 +93,7 @@ def test_sparse_files():
 
 
 def test_the_numbers_of_vowpal_wabbit_are_kept():
-    path = shared("vw-tests/rcv1_small.dat")
+    path = data_set("vw-tests/rcv1_small.dat")
     called(path, "rcv1.svm")
     X, y = load_svmlight_file("rcv1.svm")
     first = path.read_text().splitlines()[0].split()

@@ -22,7 +22,7 @@ from seriatim.cli.describe import DescribeProgress
 from seriatim.core.rows import Rows
 from seriatim.data.describe import Description, describe
 from seriatim.errors import DataError
-from tests.conftest import shared
+from tests.conftest import data_set
 
 NUMBERS = [0.0, 1.0, -1.0, 0.5, 1000.0, 1e-3, 0.1]
 
@@ -122,7 +122,7 @@ def test_dense_rows_sparse_rows_and_unnamed_blocks():
 
 @pytest.mark.parametrize("name", ["a1a/a1a.libsvm", "elec2/elec.csv.gz"])
 def test_real_files(name):
-    path = shared(name)
+    path = data_set(name)
     if name.endswith(".gz"):
         with gzip.open(path, "rt") as file:
             table = list(islice(csv.DictReader(file), 5000))

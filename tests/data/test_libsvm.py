@@ -6,7 +6,6 @@ import gzip
 import os
 import random
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,10 +16,10 @@ from seriatim import PA, data, evaluate
 from seriatim.data.read.libsvm import parse, use_vectors
 from seriatim.data.read.lines import PADDING
 from seriatim.errors import DataError, ParseError, SeriatimError
+from tests.conftest import DATA, data_set
 from tests.reference import libsvm as reference
 
 WINDOW = 1 << 14  # how much text the parser looks through at a time
-SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
 
 
 @pytest.fixture(autouse=True, scope="module", params=[2, 1, 0], ids=["wide vectors", "vectors", "plainly"])
@@ -482,16 +481,10 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path, request):
 # ---- agreement with scikit-learn on real files
 
 
-def shared_files() -> list[Path]:
-    return sorted(path for path in SHARED.glob("*/*.libsvm") if path.stat().st_size < 3_000_000)
-
-
 def test_real_files_are_read_as_scikit_learn_reads_them():
     sklearn = pytest.importorskip("sklearn.datasets")
-    files = shared_files()
-    if not files:
-        pytest.skip("the shared data sets are not there")
-    for path in files:
+    data_set("a1a/a1a.libsvm")
+    for path in sorted(path for path in DATA.glob("*/*.libsvm") if path.stat().st_size < 3_000_000):
         X, y = sklearn.load_svmlight_file(str(path), zero_based=False)
         X.sum_duplicates()
         ours, labels = data.load(path)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from seriatim import PA, data, evaluate
 from seriatim.errors import DataError, ParseError
-from tests.conftest import shared
+from tests.conftest import data_set
 from tests.data.reading import WAYS, outcome, refusal, rows_of, through_pipe
 from tests.reference.features import features_of
 from tests.reference.labels import label_of
@@ -110,7 +110,7 @@ REAL = ("spamassassin/spamassassin", "amazon-multidomain/sorted_data_acl", "20ne
 
 @pytest.mark.parametrize("name", REAL)
 def test_real_files_are_read_as_json_reads_them(name):
-    path = shared(f"{name}.jsonl.gz")
+    path = data_set(f"{name}.jsonl.gz")
     with gzip.open(path, "rt") as file:
         objects = [json.loads(line) for line in islice(file, 60)]
     label = "label" if "label" in objects[0] else "group"

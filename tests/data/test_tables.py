@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from seriatim import PA, data, evaluate
 from seriatim.errors import DataError, ParseError
-from tests.conftest import shared
+from tests.conftest import data_set
 from tests.data.reading import WAYS, outcome, refusal, rows_of, through_pipe
 from tests.reference import tables as reference
 
@@ -141,7 +141,7 @@ REAL = {  # whether the first line holds names, and the column of the label
 @pytest.mark.parametrize("name", REAL)
 def test_real_tables_are_read_as_pandas_reads_them(name):
     pandas = pytest.importorskip("pandas")
-    path, (header, label) = shared(name), REAL[name]
+    path, (header, label) = data_set(name), REAL[name]
     sep = {"u.data": "\t", "u.item": "|", "SMSSpamCollection": "\t"}.get(path.name, ",")
     options = {"sep": sep, "header": 0 if header else None, "nrows": 500}
     strings = pandas.read_csv(path, dtype=str, keep_default_na=False, **options)

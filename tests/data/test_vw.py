@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from seriatim import data
 from seriatim.errors import ParseError
-from tests.conftest import shared
+from tests.conftest import data_set
 from tests.data.reading import WAYS, outcome, refusal, rows_of, through_pipe
 from tests.reference import vw as reference
 
@@ -130,7 +130,7 @@ def test_names_columns_and_values_are_those_of_vowpal_wabbit(tmp_path):
 @pytest.mark.parametrize("name", ["0001.dat", "rcv1_small.dat", "wiki256.dat"])
 def test_real_files_are_read_as_vowpal_wabbit_reads_them(name, tmp_path):
     path = tmp_path / name
-    path.write_bytes(b"".join(shared(f"vw-tests/{name}").read_bytes().splitlines(keepends=True)[:100]))
+    path.write_bytes(b"".join(data_set(f"vw-tests/{name}").read_bytes().splitlines(keepends=True)[:100]))
     labelled = name != "wiki256.dat"
     rows = rows_of(path, labelled=labelled)
     agree(path, rows, rows_of(path, labelled=labelled, features={"bits": 18}), audited(path))

@@ -3,7 +3,7 @@
 import pytest
 
 from bench.published import measure, printed
-from tests.conftest import DATA, shared
+from tests.conftest import DATA, data_set
 
 TABLE = "libol-manual-table3"  # Hoi, Wang and Zhao, "LIBOL", JMLR 15 (2014), the manual's table 3
 
@@ -16,7 +16,7 @@ ALIKE = ("Perceptron", "ROMMA", "aROMMA", "SOP", "IELLIP")
 
 @pytest.mark.parametrize("name", [*SAME, *ALIKE])
 def test_libol_table_3(name):
-    shared("svmguide3/svmguide3.libsvm")
+    data_set("svmguide3/svmguide3.libsvm")
     figures = measure(TABLE, "svmguide3", name, 20, DATA)["figures"]
     rows = [row for row in printed(DATA, [TABLE]) if (row.dataset, row.algorithm) == ("svmguide3", name)]
     assert {row.metric for row in rows} == {"mistake_rate", "updates"}
@@ -35,7 +35,7 @@ AUC_TABLE = "lecture-oam-auc"  # Zhao, Hoi, Jin and Yang, "Online AUC maximizati
 @pytest.mark.parametrize(("dataset", "splits"), [("segment", 5), ("satimage", 2)])
 def test_auc_maximisation(dataset, splits):
     """OAM's figures are those printed; CPA's are below them by far, and the best of CPA is above the others."""
-    shared(f"{dataset}/SOURCE")
+    data_set(f"{dataset}/SOURCE")
     rows = [row for row in printed(DATA, [AUC_TABLE]) if row.dataset == dataset]
     ours = {row.algorithm: measure(AUC_TABLE, dataset, row.algorithm, splits, DATA)["figures"]["AUC"] for row in rows}
     oam = {row.algorithm: row.printed for row in rows if row.algorithm.startswith("OAM")}
@@ -52,7 +52,7 @@ KERNEL_TABLE = "lecture-omkc"  # Hoi, Jin, Zhao and Yang, Machine Learning 90 (2
 
 def test_kernel_perceptron_on_a9a():
     """The README of KOL, to the example."""
-    shared("a9a/a9a.libsvm")
+    data_set("a9a/a9a.libsvm")
     figures = measure("kol-readme-a9a", "a9a", "kernel-perceptron", 1, DATA)["figures"]
     for row in printed(DATA, ["kol-readme-a9a"]):
         assert figures[row.metric].value == pytest.approx(row.printed.value, abs=1e-5)
@@ -61,7 +61,7 @@ def test_kernel_perceptron_on_a9a():
 @pytest.mark.parametrize("dataset", ["diabetes", "fourclass", "splice"])
 def test_many_kernels(dataset):
     """OMKC's mistakes are those printed, far fewer than those of the sum, and no more than the kernel chosen early."""
-    shared(f"{dataset}/SOURCE")
+    data_set(f"{dataset}/SOURCE")
     names = ("OMKC_(D,D)", "Perceptron(u)", "Perceptron(*)")
     ours = {name: measure(KERNEL_TABLE, dataset, name, 5, DATA)["figures"]["mistake_rate_%"] for name in names}
     for row in printed(DATA, [KERNEL_TABLE]):
@@ -75,7 +75,7 @@ def test_many_kernels(dataset):
 
 def test_budgets():
     """BOGD++ is the best, the Projectrons are better than RBP and the Forgetron; more support vectors, fewer errors."""
-    shared("cod-rna/SOURCE")
+    data_set("cod-rna/SOURCE")
 
     def rate(name, budget):
         figures = measure("lecture-bogd-codrna", "cod-rna.t", f"{name}, B = {budget}", 1, DATA)["figures"]

@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 import seriatim
 from seriatim import evaluate
 from seriatim.errors import DataError, LimitError, ParameterError
-from tests.conftest import shared
+from tests.conftest import data_set
 from tests.kernel.comparison import KERNELS, WAYS, compare, dense, kernel_class, learn_dicts, ours, suited, theirs
 from tests.learners import learner, real_stream
 from tests.linear.test_reference import close, generic_streams, name_of, random_stream
@@ -737,7 +737,7 @@ def test_kernel_perceptron_on_a9a():
     a score of 0, and it seems that KOL does not count it. The share is printed in single precision.
     """
     cls = learner("KernelPerceptron")
-    X, y = seriatim.data.load(str(shared("a9a/a9a.libsvm")))
+    X, y = seriatim.data.load(str(data_set("a9a/a9a.libsvm")))
     model = cls(kernel=kernel_class("Gaussian")(sigma=np.sqrt(50.0)), classes=[-1, 1])  # exp(-0.01 |x - z|^2)
     result = evaluate.progressive(model, X, y)
     assert model.n_support_ == result.updates == result.mistakes == 6887

@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 import seriatim
 from seriatim import data, evaluate
 from seriatim.catalogue import algorithms
-from tests.conftest import shared
+from tests.conftest import data_set
 from tests.reference import confidence, linear, margin, mirror
 
 PAPERS = {name: value for module in (linear, margin, mirror, confidence) for name, value in vars(module).items()}
@@ -256,7 +256,7 @@ REAL = [
 
 def real_stream(name):
     """A real set, its columns scaled to 1 so that no step is out of proportion, thinned to what the naive can do."""
-    X, y = data.load(shared("a1a/a1a.libsvm") if name == "a1a" else name)
+    X, y = data.load(data_set("a1a/a1a.libsvm") if name == "a1a" else name)
     X, y = X.toarray()[:: len(y) // 900], y[:: len(y) // 900]
     return X / np.maximum(np.abs(X).max(axis=0), 1e-12), y
 

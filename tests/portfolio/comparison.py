@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from tests.conftest import shared
+from tests.conftest import data_set
 from tests.learners import learner
 from tests.reference import portfolio as papers
 
@@ -65,7 +65,7 @@ def loaded(path):
 
 
 def market(name, days=None):
-    return loaded(shared(f"olps/{name}.csv"))[:days]
+    return loaded(data_set(f"olps/{name}.csv"))[:days]
 
 
 def generated(seed, days=60, m=5, volatility=0.1):

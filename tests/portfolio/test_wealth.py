@@ -19,7 +19,7 @@ import json
 import numpy as np
 import pytest
 
-from tests.conftest import shared
+from tests.conftest import data_set
 from tests.learners import learner
 from tests.portfolio.comparison import PATTERNS, Ours, Paper, both, market
 from tests.reference import portfolio as papers
@@ -53,7 +53,7 @@ TABLE = [(name, where) for name in NAMES for where in ("djia", "nyse-o")]
 
 
 def published(table):
-    return next(t for t in json.loads(shared("published.json").read_text()) if t["id"] == table)["rows"]
+    return next(t for t in json.loads(data_set("published.json").read_text()) if t["id"] == table)["rows"]
 
 
 def figure(name, where):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.conftest import shared
+from tests.conftest import data_set
 from tests.learners import learner
 from tests.reference import recommend as papers
 
@@ -92,7 +92,7 @@ def range_of(case):
 
 def movielens(fold, seed=0):
     """(training ratings in a random order, test ratings) of one of the five published folds."""
-    rows = [np.loadtxt(shared(f"movielens-100k/u{fold}.{part}"), dtype=int)[:, :3] for part in ("base", "test")]
+    rows = [np.loadtxt(data_set(f"movielens-100k/u{fold}.{part}"), dtype=int)[:, :3] for part in ("base", "test")]
     return rows[0][np.random.default_rng(seed).permutation(len(rows[0]))].tolist(), rows[1].tolist()
 
 

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from seriatim import AROW, OGD, data, evaluate
 from seriatim.core.loop import Scores
 from seriatim.errors import DataError, NotFittedError, ParameterError
-from tests.conftest import shared
+from tests.conftest import data_set
 from tests.learners import by_rows, difference, has_no_signed_zero, joint, learner, real_stream
 from tests.linear.test_reference import PAPERS, WAYS, compare, generic_streams, name_of, random_stream, some_ways
 from tests.reference import sparse
@@ -308,7 +308,7 @@ AGAINST_TRUNCATION = [
 @pytest.mark.parametrize("path", AGAINST_TRUNCATION)
 def test_fewer_mistakes_than_truncation_alone(path):
     """The paper's claim, k being a tenth of the features: over 20 permutations, by three standard errors."""
-    X, y = data.load(shared(path))
+    X, y = data.load(data_set(path))
     k, scaled, gains = round(X.shape[1] / 10), {"normalize": "standard"}, []
     for seed in range(20):
         order = np.random.default_rng(seed).permutation(len(y))

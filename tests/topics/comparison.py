@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from seriatim import evaluate
-from tests.conftest import shared
+from tests.conftest import data_set
 from tests.learners import learner
 from tests.reference import topics as papers
 
@@ -142,7 +142,7 @@ def recovered(components, beta):
 
 def reuters(n=395, words=None):
     """The counts of the Reuters documents; of the `words` most used words."""
-    lines = shared("reuters-lda/reuters.ldac").read_text().splitlines()[:n]
+    lines = data_set("reuters-lda/reuters.ldac").read_text().splitlines()[:n]
     pairs = [[pair.split(":") for pair in line.split()[1:]] for line in lines]
     X = np.zeros((len(lines), 1 + max(int(w) for doc in pairs for w, _ in doc)))
     for d, doc in enumerate(pairs):

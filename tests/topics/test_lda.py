@@ -21,7 +21,7 @@ from sklearn.decomposition import LatentDirichletAllocation
 import seriatim
 from seriatim import Features
 from seriatim.errors import DataError, ModelError, ParameterError
-from tests.conftest import shared
+from tests.conftest import data_set
 from tests.learners import learner
 from tests.reference import topics as papers
 from tests.test_contract import Unchanged
@@ -425,7 +425,7 @@ def test_how_many_words_and_topics():
 
 def newsgroups(n, rare=20):
     """Counts of words in n messages, of those in `rare` of them at least and half of them at most."""
-    with gzip.open(shared("20newsgroups/20news-bydate-train.jsonl.gz"), "rt") as file:
+    with gzip.open(data_set("20newsgroups/20news-bydate-train.jsonl.gz"), "rt") as file:
         texts = [json.loads(line)["text"].lower() for line in file]
     bags = [Counter(re.findall("[a-z]{3,}", texts[d])) for d in np.random.default_rng(0).permutation(len(texts))[:n]]
     often = Counter(word for bag in bags for word in bag)

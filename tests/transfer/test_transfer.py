@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 
 from seriatim import AROW, PA, data, evaluate
 from seriatim.errors import DataError, ParameterError
-from tests.conftest import shared
+from tests.conftest import data_set
 from tests.learners import learner, real_stream
 from tests.linear.test_reference import WAYS
 from tests.reference import transfer
@@ -325,7 +325,7 @@ each_to_each = pytest.mark.parametrize(("source", "target"), list(permutations(D
 def reviews():
     """Of each kind 2,000 reviews in a random order, good ones and bad ones, as words; rows of length 1."""
     words = {"label": "label", "text": ("title", "text"), "drop": ("domain", "rating")}
-    X, y = data.load(str(shared("amazon-multidomain/sorted_data_acl.jsonl.gz")), features=words)
+    X, y = data.load(str(data_set("amazon-multidomain/sorted_data_acl.jsonl.gz")), features=words)
     X.data = np.log1p(X.data)
     X.data /= np.sqrt(np.add.reduceat(X.data**2, X.indptr[:-1]))[np.repeat(np.arange(len(y)), np.diff(X.indptr))]
     rng = np.random.default_rng(0)
