@@ -17,6 +17,7 @@ from seriatim.errors import DataError, LimitError, NotFittedError, ParameterErro
 from seriatim.estimator import as_rows
 from seriatim.model import Model
 from seriatim.parameters import REQUIRED, Choice, Flag, Labels, Number
+from tests.cases import looped
 from tests.learners import of_rows
 
 ALGORITHMS = of_rows()
@@ -117,21 +118,28 @@ classifiers = pytest.mark.parametrize("make", [pytest.param(cls, id=name) for na
 regressors = pytest.mark.parametrize("make", [pytest.param(cls, id=name) for name, cls in REGRESSORS.items()])
 
 
-def settings():
-    """(class, parameters): the default of each algorithm, and each of its choices and flags by itself."""
-    for name, cls in ALGORITHMS.items():
-        alternatives = [{}, *SETTINGS.get(name, [])]
-        for parameter, declared in cls.parameters.items():
-            if isinstance(declared, Choice):
-                alternatives += [{parameter: option} for option in declared.options if option != declared.default]
-            if isinstance(declared, Flag):
-                alternatives.append({parameter: not declared.default})
-        for chosen in alternatives:
-            shown = "-".join([name, *(f"{k}={v}" for k, v in chosen.items())])
-            yield pytest.param(cls, {**REQUIRED_ARGUMENTS.get(name, {}), **chosen}, id=shown)
+def settings(cls):
+    """The parameters to test an algorithm with: its defaults, and each of its choices and flags by itself."""
+    alternatives = [{}, *SETTINGS.get(cls.__name__, [])]
+    for parameter, declared in cls.parameters.items():
+        if isinstance(declared, Choice):
+            alternatives += [{parameter: option} for option in declared.options if option != declared.default]
+        if isinstance(declared, Flag):
+            alternatives.append({parameter: not declared.default})
+    return [{**REQUIRED_ARGUMENTS.get(cls.__name__, {}), **chosen} for chosen in alternatives]
 
 
-every_setting = pytest.mark.parametrize(("cls", "parameters"), list(settings()))
+every_class = pytest.mark.parametrize("cls", ALGORITHMS.values(), ids=list(ALGORITHMS))
+
+
+def every_setting(test):
+    """Test (cls, parameters) of every algorithm with all its settings."""
+    return every_class(looped("parameters", settings)(test))
+
+
+def numbers_of_labels(*numbers):
+    """With how many labels to test an algorithm. A binary or unlabelled one has the same stream for any number."""
+    return lambda cls: numbers if task_of(cls) == "classification" and most_labels(cls) > 2 else numbers[:1]
 
 
 def most_labels(cls):
@@ -251,7 +259,7 @@ def close(ours, theirs):
 
 
 @every_setting
-@pytest.mark.parametrize("labels", [2, 4])
+@looped("labels", numbers_of_labels(2, 4))
 def test_division_into_calls_does_not_matter(cls, parameters, labels):
     X, y = examples(cls, labels=labels)
     for rows in (X, csr_matrix(X)):
@@ -288,7 +296,7 @@ def test_large_blocks_are_learned_like_small_ones(make):
 
 
 @every_setting
-@pytest.mark.parametrize("labels", [2, 4])
+@looped("labels", numbers_of_labels(2, 4))
 def test_dense_sparse_and_dicts_agree(cls, parameters, labels):
     X, y = examples(cls, labels=labels)
     dense = cls(**parameters).partial_fit(X, y)
@@ -303,7 +311,7 @@ def test_dense_sparse_and_dicts_agree(cls, parameters, labels):
 
 
 @every
-@pytest.mark.parametrize("large", [False, True])
+@looped("large", [False, True])
 def test_unsorted_and_repeated_columns(make, large, monkeypatch):
     """A CSR matrix may hold its columns in any order, and one more than once: they are summed. In a large block, too,
     which is learned while another thread checks it."""
@@ -327,7 +335,7 @@ def test_unsorted_and_repeated_columns(make, large, monkeypatch):
 
 
 @every_setting
-@pytest.mark.parametrize("labels", [2, 4])
+@looped("labels", numbers_of_labels(2, 4))
 def test_save_and_resume(cls, parameters, labels, tmp_path):
     X, y = examples(cls, labels=labels)
     model = cls(**parameters).partial_fit(X[:40], y[:40])
@@ -346,7 +354,7 @@ def test_save_and_resume(cls, parameters, labels, tmp_path):
 
 
 @every_setting
-@pytest.mark.parametrize("labels", [2, 4])
+@looped("labels", numbers_of_labels(2, 4))
 def test_a_copy_of_a_wide_model_is_the_model(cls, parameters, labels, tmp_path):
     """What a learner has beside its table grows with the table, whoever made it grow: a copy, a file, an undone call.
 
@@ -413,7 +421,7 @@ def test_parameters_of_numpy_types_are_saved(make, tmp_path):
 
 
 @classifiers
-@pytest.mark.parametrize("labels", [["a", "b"], [False, True], [-1, 1], [1, "a", "b"]], ids=str)
+@looped("labels", [["a", "b"], [False, True], [-1, 1], [1, "a", "b"]])
 def test_labels_are_saved(make, labels, tmp_path):
     expect_labels(make, len(labels))
     X, y = examples(make, labels=len(labels))
@@ -430,7 +438,7 @@ def test_labels_are_saved(make, labels, tmp_path):
 
 
 @every_setting
-@pytest.mark.parametrize("labels", [2, 4])
+@looped("labels", numbers_of_labels(2, 4))
 def test_columns_that_come_later_were_zero_before(cls, parameters, labels):
     X, y = examples(cls, labels=labels)
     X[:50, 4:] = 0
@@ -485,7 +493,7 @@ def test_narrower_rows_are_refused(make):
 
 
 @classifiers
-@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1)], ids=str)
+@looped("order", [(0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1)])
 def test_labels_that_come_later(make, order):
     """The second, third and fourth label arrive in mid-stream, above, below and between those known."""
     rng = np.random.default_rng(1)
@@ -506,7 +514,7 @@ def test_labels_that_come_later(make, order):
 
 
 @classifiers
-@pytest.mark.parametrize("labels", [2, 4])
+@looped("labels", [2, 4])
 def test_names_of_the_labels_do_not_matter(make, labels):
     """Labels in the same order give the same model, be they numbers, names or truth values."""
     X, y = examples(make, labels=labels)
@@ -555,7 +563,7 @@ def test_a_label_beyond_the_declared(make):
 
 
 @pytest.mark.parametrize("make", [cls for cls in CLASSIFIERS.values() if cls.binary])
-@pytest.mark.parametrize("names", [(0, 1, 2), ("a", "b", "c"), (2, 0, 1), ("c", "b", "a")], ids=str)
+@looped("names", [(0, 1, 2), ("a", "b", "c"), (2, 0, 1), ("c", "b", "a")])
 def test_a_label_too_many(make, names):
     """A method for two labels refuses a third, whichever way it comes, and goes on with the two."""
     X, y = examples(make)
@@ -599,7 +607,7 @@ def refused(model, X, y, match=None):
 
 
 @every
-@pytest.mark.parametrize("bad", BAD_VALUES)
+@looped("bad", BAD_VALUES)
 def test_bad_values_are_refused(make, bad):
     for model, X, y in states_of(make):
         broken = X.copy()
@@ -623,8 +631,8 @@ def test_bad_values_with_a_new_label_and_a_new_column(make):
 
 
 @swift
-@pytest.mark.parametrize("kind", [np.asarray, csr_matrix], ids=["dense", "sparse"])
-@pytest.mark.parametrize("fresh", [True, False], ids=["new", "old"])
+@looped("kind", [np.asarray, csr_matrix])
+@looped("fresh", [True, False])
 def test_bad_value_at_the_end_of_a_large_block(make, kind, fresh):
     X, y = examples(make, n=1300, d=1000)
     X[X == 0] = 1.0
@@ -733,7 +741,7 @@ def all_finite(model):
 
 
 @every_setting
-@pytest.mark.parametrize("labels", [2, 3])
+@looped("labels", numbers_of_labels(2, 3))
 def test_always_finite(cls, parameters, labels, tmp_path):
     """Thousands of rows of very different lengths; what is not finite could not be saved either."""
     n = 1000 if cls.family == "kernel" else 4000  # there a round costs the support vectors, or their square
@@ -801,7 +809,7 @@ def test_models_do_not_share_state(make):
 
 
 @every
-@pytest.mark.parametrize("labels", [2, 4])
+@looped("labels", [2, 4])
 def test_order_of_the_keys_does_not_matter(make, labels):
     expect_no_numbers(make)
     X, y = examples(make, labels=labels)
@@ -916,19 +924,17 @@ def out_of_range(parameter):
         yield from ([], ["a"], ["a", "a"], 5, [[1], [2]], [0.5, 1.5], [None, 1], [np.nan, 1])
 
 
-CASES = [
-    pytest.param(cls, name, bad, id=f"{cls.__name__}-{name}={bad!r}")
-    for cls in ALGORITHMS.values()
-    for name, parameter in cls.parameters.items()
-    for bad in out_of_range(parameter)
-]
+def bad_parameters(cls):
+    return [{name: bad} for name, parameter in cls.parameters.items() for bad in out_of_range(parameter)]
 
 
-@pytest.mark.parametrize(("cls", "name", "bad"), CASES)
-def test_parameters_out_of_range(cls, name, bad):
+@every_class
+@looped("bad", bad_parameters)
+def test_parameters_out_of_range(cls, bad):
     """Refused before the first example, whichever way it comes, by an error that names the parameter."""
     X, y = examples(cls)
-    model = default(cls, **{name: bad})
+    (name,) = bad
+    model = default(cls, **bad)
     calls = (
         lambda: model.partial_fit(X, y),
         lambda: model.fit(X, y),
@@ -942,12 +948,14 @@ def test_parameters_out_of_range(cls, name, bad):
         assert model.__getstate__()["state"] is None
 
 
-@pytest.mark.parametrize(("cls", "name", "bad"), CASES)
-def test_set_params_out_of_range_on_a_live_model(cls, name, bad):
+@every_class
+@looped("bad", bad_parameters)
+def test_set_params_out_of_range_on_a_live_model(cls, bad):
     """A model that has learned for a month is not lost to a typing error."""
     X, y = examples(cls)
+    (name,) = bad
     with Unchanged(default(cls).partial_fit(X, y)) as model, pytest.raises(ParameterError, match=rf"\b{name}\b"):
-        model.set_params(**{name: bad})
+        model.set_params(**bad)
 
 
 @every
@@ -1014,7 +1022,7 @@ def test_parameters_are_by_keyword(make):
 
 
 @classifiers
-@pytest.mark.parametrize("bad", [["a"], 5, [0.5, 1.5], [[1], [2]]], ids=str)
+@looped("bad", [["a"], 5, [0.5, 1.5], [[1], [2]]])
 def test_bad_classes_in_the_first_call(make, bad):
     X, y = examples(make)
     with Unchanged(default(make)) as model, pytest.raises(ParameterError, match="classes"):

@@ -11,14 +11,30 @@ from sklearn.metrics import accuracy_score, r2_score
 from seriatim import OGD, PA, AveragedPerceptron, OGDRegressor, PARegressor, Perceptron, SoftSVM, evaluate
 from seriatim.errors import DataError, ParameterError
 from seriatim.estimator import as_rows
-from tests.test_contract import BY_NUMBER, Unchanged, all_finite, as_dicts, assert_same_state, close, examples, scores
+from tests.cases import looped
+from tests.test_contract import (
+    ALGORITHMS,
+    BY_NUMBER,
+    Unchanged,
+    all_finite,
+    as_dicts,
+    assert_same_state,
+    close,
+    examples,
+    numbers_of_labels,
+    scores,
+)
 from tests.test_contract import settings as all_settings
 
 
 def settings(weighted):
-    """(class, parameters) of those that take weights, or of those that do not."""
-    chosen = [one for one in all_settings() if one.values[0](**one.values[1]).build().weighted == weighted]
-    return pytest.mark.parametrize(("cls", "parameters"), chosen)
+    """Test (cls, parameters) of the algorithms that take weights, or of those that do not."""
+    chosen = {
+        cls: [one for one in all_settings(cls) if cls(**one).build().weighted == weighted]
+        for cls in ALGORITHMS.values()
+    }
+    every_class = pytest.mark.parametrize("cls", [pytest.param(cls, id=cls.__name__) for cls in chosen if chosen[cls]])
+    return lambda test: every_class(looped("parameters", chosen.get)(test))
 
 
 def learns_from_zeros(cls, parameters):
@@ -36,7 +52,7 @@ def weights_of(n, seed=5):
 
 
 @settings(weighted=True)
-@pytest.mark.parametrize("labels", [2, 4])
+@looped("labels", numbers_of_labels(2, 4))
 def test_a_weight_of_one_is_no_weight(cls, parameters, labels):
     X, y = examples(cls, labels=labels)
     plain = cls(**parameters).partial_fit(X, y)
@@ -49,7 +65,7 @@ def test_a_weight_of_one_is_no_weight(cls, parameters, labels):
 
 
 @settings(weighted=True)
-@pytest.mark.parametrize("labels", [2, 4])
+@looped("labels", numbers_of_labels(2, 4))
 def test_division_into_calls_does_not_matter(cls, parameters, labels):
     X, y = examples(cls, labels=labels)
     g = weights_of(90)
@@ -74,7 +90,7 @@ def test_division_into_calls_does_not_matter(cls, parameters, labels):
 
 
 @settings(weighted=True)
-@pytest.mark.parametrize("labels", [2, 4])
+@looped("labels", numbers_of_labels(2, 4))
 def test_a_weight_of_zero_is_a_round_without_a_step(cls, parameters, labels):
     """As a row of zeros is one."""
     if not {"kernel", "fit_intercept"} & cls.parameters.keys():
