@@ -288,6 +288,8 @@ def progressive(
             raise ParameterError("sample_weight, delay and held_out are of no use for ratings")
         judging: dict[str, Any] = {"warm_up": warm_up, "every": every, "at": at, "metrics": metrics}
         return progressive_ratings(model, X, y, **judging, window=window, fade=fade, watch=watch)  # type: ignore[arg-type]
+    if isinstance(model, Estimator):
+        model.check()  # the judge takes the model's epsilon
     run = Run(model, followed_metrics(model, metrics, window, fade), warm_up, every, at)
     if y is not None and any(one.name == "auc" for one in run.followed):
         labels = {*model.codes, *coded(check_targets(y, np.size(y))).labels}  # type: ignore[attr-defined]
