@@ -1,10 +1,14 @@
 """What all tests share: settings of hypothesis, and the larger data sets."""
 
 import os
+import signal
 from pathlib import Path
 
 # Tests run on all cores already; threads of BLAS that wait for one another make small matrices ten times as slow.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# A shell script starts its background jobs with SIGINT ignored. Tests of interrupts would then wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import pytest
 from hypothesis import HealthCheck, settings
