@@ -3,6 +3,7 @@
 import copy
 import pickle
 from collections import Counter, OrderedDict
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -169,12 +170,19 @@ def default(cls, **parameters):
 
 def examples(cls, n=90, d=6, labels=2, seed=0):
     """A noisy stream for a learner of this kind; the labels arrive one after another."""
-    rng = np.random.default_rng(seed)
     labels = min(labels, most_labels(cls))
+    X, y = stream(n, d, labels, seed, cls.nonnegative, task_of(cls) == "regression")
+    return X.copy(), y.copy()
+
+
+@lru_cache(maxsize=8)
+def stream(n, d, labels, seed, nonnegative, regression):
+    """The rows and targets of `examples`, made once: those of a million values take as long as what is tested."""
+    rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.7)
-    if cls.nonnegative:
+    if nonnegative:
         X = np.ceil(np.abs(X))
-    if task_of(cls) == "regression":
+    if regression:
         return X, X @ rng.standard_normal(d) + 0.1 * rng.standard_normal(n)
     y = np.argmax(X @ rng.standard_normal((d, labels)) + 0.3 * rng.standard_normal((n, labels)), axis=1)
     for k in range(labels):
