@@ -40,7 +40,7 @@ cdef void spread(double* lines, Py_ssize_t n, Py_ssize_t columns, Py_ssize_t bef
         memset(lines + k * now + columns, 0, (now - columns) * sizeof(double))
 
 
-cdef class Dictionary(Representation):
+cdef class DictionaryLearningLearner(Representation):
     """D, an atom a line; A = sum a a' and B = sum a x' over the codes a of rows x so far, the past counting less."""
 
     NUMBERS = (*Representation.NUMBERS, "batches", "draws", "known")
@@ -310,12 +310,12 @@ cdef class Dictionary(Representation):
 
     def settled(self, Py_ssize_t rows=0):
         """The learner as if the open batch ended here; it is kept until there is another row."""
-        cdef Dictionary copy
+        cdef DictionaryLearningLearner copy
         if self.waiting.n == 0:
             return self
         if self.stale:
-            copy = Dictionary(self.atoms, self.lam, self.batch, self.lasso.lars, self.lasso.tolerance,
-                              self.lasso.iterations, self.seed)
+            copy = DictionaryLearningLearner(self.atoms, self.lam, self.batch, self.lasso.lars, self.lasso.tolerance,
+                                             self.lasso.iterations, self.seed)
             copy.constant = self.constant
             copy.restore(self.state())
             with nogil:
@@ -418,8 +418,8 @@ class DictionaryLearning(Transformer):
     seed = Number(0, least=0, integer=True)
 
     def build(self):
-        return Dictionary(self.n_atoms, self.lam or 0.0, self.batch, self.coding == "lars", self.tolerance,
-                          self.iterations, self.seed & (1 << 64) - 1)
+        return DictionaryLearningLearner(self.n_atoms, self.lam or 0.0, self.batch, self.coding == "lars",
+                                         self.tolerance, self.iterations, self.seed & (1 << 64) - 1)
 
     @property
     def components_(self):

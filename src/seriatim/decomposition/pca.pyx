@@ -26,7 +26,7 @@ from seriatim.parameters import REQUIRED, Number
 MAX_FEATURES = 20_000
 
 
-cdef class Density(Representation):
+cdef class OnlinePCALearner(Representation):
     """W = Q diag(exp w) Q' + exp(w_rest) (I - Q Q').
 
     Q has the directions in which there have been rows; all others have lost nothing and have one weight. So a row costs
@@ -368,7 +368,7 @@ class OnlinePCA(Transformer):
     n_features = Number(None, least=2, most=MAX_FEATURES, integer=True, optional=True)
 
     def build(self):
-        return Density(self.n_components, self.eta, self.seed, self.n_features)
+        return OnlinePCALearner(self.n_components, self.eta, self.seed, self.n_features)
 
     @property
     def components_(self):
@@ -412,7 +412,7 @@ class OnlinePCA(Transformer):
         return coordinates(Z, self.n_components) @ self.components_
 
 
-cdef class Centred(Representation):
+cdef class IncrementalPCALearner(Representation):
     """The subspace of rows less their mean, which moves."""
 
     cdef Subspace space
@@ -568,7 +568,7 @@ cdef class Centred(Representation):
     # ---- what users see
 
     def settled(self, Py_ssize_t rows=0):
-        cdef Centred twin
+        cdef IncrementalPCALearner twin
         if not self.cached:
             twin = type(self)(*self.given)
             twin.constant = self.constant
@@ -658,7 +658,7 @@ class IncrementalPCA(Transformer):
     block = Number(None, least=1, below=10**6, integer=True, optional=True)
 
     def build(self):
-        return Centred(self.n_components, self.block)
+        return IncrementalPCALearner(self.n_components, self.block)
 
     @property
     def components_(self):

@@ -21,7 +21,7 @@ from seriatim.inputs import as_rows
 from seriatim.parameters import REQUIRED, Flag, Number
 
 
-cdef class Brand(Representation):
+cdef class OnlineSVDLearner(Representation):
     """Rows go into a subspace one at a time, or wait until they are a block."""
 
     cdef Subspace space
@@ -167,7 +167,7 @@ cdef class Brand(Representation):
     def settled(self, Py_ssize_t rows=0):
         """With the waiting rows taken in. Without any it is this, however many rows are looked at: the same directions
         in another form would give other last bits."""
-        cdef Brand twin
+        cdef OnlineSVDLearner twin
         if self.waiting.n == 0:
             return self
         if not self.cached:
@@ -317,7 +317,7 @@ class OnlineSVD(Transformer):
     keep_left = Flag(False)
 
     def build(self):
-        return Brand(self.rank, self.threshold, self.forgetting, self.block, self.missing, self.keep_left)
+        return OnlineSVDLearner(self.rank, self.threshold, self.forgetting, self.block, self.missing, self.keep_left)
 
     def as_rows(self, X):
         rows = super().as_rows(X)

@@ -24,7 +24,7 @@ cdef struct Memo:                # what has been made of the rows of some words
     double* sums                 # of the open batch, as long as data; NULL where nothing is summed
 
 
-cdef class Topics(Representation):
+cdef class TopicLearner(Representation):
     cdef Py_ssize_t K, width             # topics, and the numbers of a row: those and zeros, a multiple of four
     cdef Py_ssize_t n_features, batch
     cdef double eta, kappa, tau, step, total

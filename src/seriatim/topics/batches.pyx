@@ -62,7 +62,7 @@ cdef void release(Memo* memo) noexcept nogil:
     free(memo.sums)
 
 
-cdef class Topics(Representation):
+cdef class TopicLearner(Representation):
     """Words, batches, and lambda. A subclass says where lambda begins, and what a document is by it."""
 
     NUMBERS = (*Representation.NUMBERS, "open", "closed", "scale", "left")

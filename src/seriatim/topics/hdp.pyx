@@ -9,7 +9,7 @@ from libc.string cimport memcpy, memset
 from seriatim.core.memory cimport allocate, resize
 from seriatim.core.random cimport random_bits
 from seriatim.core.row cimport Row
-from seriatim.topics.batches cimport Memo, Topics, add_multiple_of, digamma, digamma_row, log_gamma
+from seriatim.topics.batches cimport Memo, TopicLearner, add_multiple_of, digamma, digamma_row, log_gamma
 
 from seriatim.errors import ModelError
 from seriatim.parameters import Choice, Number
@@ -51,7 +51,7 @@ cdef void stick_logs(Py_ssize_t n, const double* a, const double* b, double* out
     out[n - 1] = rest
 
 
-cdef class VariationalHDP(Topics):
+cdef class HDPLearner(TopicLearner):
     """The row of a word is psi(eta + lambda_kw). Topics keep the number that they began with; `order` has places."""
 
     cdef Py_ssize_t D, Dw, iterations    # topics of a document, the same to a multiple of four, and rounds at most
@@ -79,7 +79,7 @@ cdef class VariationalHDP(Topics):
                  double scale, Py_ssize_t batch, total, Py_ssize_t iterations, double tolerance, n_features, double c,
                  bint best, unsigned long long seed):
         cdef Py_ssize_t k
-        Topics.__init__(self, T, eta, kappa, tau, scale, batch, total, n_features, seed)
+        TopicLearner.__init__(self, T, eta, kappa, tau, scale, batch, total, n_features, seed)
         self.D, self.Dw, self.alpha, self.gamma, self.c, self.best = D, (D + 3) // 4 * 4, alpha, gamma, c, best
         self.iterations, self.tolerance = iterations, tolerance
         self.make_sticks(&self.now)
@@ -191,7 +191,7 @@ cdef class VariationalHDP(Topics):
     cdef void look(self) noexcept nogil:
         cdef Py_ssize_t k
         cdef size_t row = self.width * sizeof(double)
-        Topics.look(self)
+        TopicLearner.look(self)
         memcpy(self.shown_sticks.order, self.now.order, self.width * sizeof(int))
         memcpy(self.shown_sticks.a, self.now.a, row)
         memcpy(self.shown_sticks.b, self.now.b, row)
@@ -214,7 +214,7 @@ cdef class VariationalHDP(Topics):
                     or resize(<void**> &self.likely, room * self.Dw, sizeof(double)) < 0):
                 return -1
             self.beta_room = room
-        return Topics.ready(self, n, memo, learning)
+        return TopicLearner.ready(self, n, memo, learning)
 
     cdef double study(self, bint learning) noexcept nogil:
         cdef Py_ssize_t i, j, k
@@ -380,7 +380,7 @@ cdef class VariationalHDP(Topics):
 
     def state(self):
         return {
-            **Topics.state(self),
+            **TopicLearner.state(self),
             "used": np.array(<double[:self.K]> self.now.used),
             "used_now": np.array(<double[:self.K]> self.used_now),
             "order": np.array(<int[:self.K]> self.now.order),
@@ -396,7 +396,7 @@ cdef class VariationalHDP(Topics):
         both = np.concatenate([used, used_now])
         if not 0 <= both.min() <= both.max() <= LARGEST:
             raise ModelError(f"the uses of topics are not numbers from 0 to {LARGEST:g}")
-        Topics.restore(self, state)
+        TopicLearner.restore(self, state)
         for k in range(self.K):
             self.now.used[k], self.used_now[k], self.now.order[k] = used[k], used_now[k], order[k]
         if self.closed:
@@ -469,7 +469,7 @@ class HDP(TopicModel):
     def build(self):
         both = self.total is not None and self.n_features is not None
         usual = 100 / self.max_topics * (self.total / self.n_features if both else 1)
-        return VariationalHDP(
+        return HDPLearner(
             self.max_topics, min(self.doc_topics, self.max_topics), self.alpha, self.gamma, self.eta, self.kappa,
             self.tau, self.scale, self.batch, self.total, self.iterations, self.tolerance, self.n_features,
             usual if self.initial is None else self.initial, self.start == "best", self.seed

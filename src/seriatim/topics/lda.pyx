@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 
 from seriatim.core.random cimport random_normal
 from seriatim.core.row cimport Row
-from seriatim.topics.batches cimport Topics, digamma, digamma_row, log_gamma
+from seriatim.topics.batches cimport TopicLearner, digamma, digamma_row, log_gamma
 
 from seriatim.parameters import Number
 from seriatim.topics.base import Prior, TopicModel
@@ -24,7 +24,7 @@ cdef extern from "documents.h" nogil:
     double dirichlet_terms(Py_ssize_t n, const double* alpha, const double* gamma, double whole) noexcept
 
 
-cdef class VariationalLDA(Topics):
+cdef class LDALearner(TopicLearner):
     """The row of a word is exp(psi(lambda_kw)), and base_k = exp(-psi(sum_w lambda_kw)), over its largest.
 
     phi_wk = theta_k row_wk / norm_w with theta_k = exp(psi(gamma_k)) base_k; gamma_k = alpha_k + sum_w n_w phi_wk.
@@ -44,7 +44,7 @@ cdef class VariationalLDA(Topics):
     def __init__(self, alpha, double eta, double kappa, double tau0, Py_ssize_t batch, total, Py_ssize_t iterations,
                  double tolerance, n_features, unsigned long long seed):
         cdef Py_ssize_t k
-        Topics.__init__(self, len(alpha), eta, kappa, tau0, 1, batch, total, n_features, seed)
+        TopicLearner.__init__(self, len(alpha), eta, kappa, tau0, 1, batch, total, n_features, seed)
         self.iterations, self.tolerance = iterations, tolerance
         self.alpha, self.base, self.gamma = self.new_row(), self.new_row(), self.new_row()
         self.theta, self.sum, self.logs = self.new_row(), self.new_row(), self.new_row()
@@ -232,7 +232,7 @@ class LDA(TopicModel):
 
     def build(self):
         eta = 1 / self.n_topics if self.eta is None else self.eta
-        return VariationalLDA(
+        return LDALearner(
             Prior.of(self.alpha, self.n_topics), eta, self.kappa, self.tau0, self.batch, self.total, self.iterations,
             self.tolerance, self.n_features, self.seed
         )
