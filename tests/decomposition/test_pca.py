@@ -413,6 +413,13 @@ def test_cut_it_is_scikit_learns_row_by_row(make, k):
     same_pca(make(8, n_components=k).learn_all(X).read(), read_sklearn(peer))
 
 
+@pytest.mark.parametrize("k", [1, 3, 6])
+def test_blocks_are_scikit_learns(k):
+    X = stream(13, n=120) + 1
+    peer = sklearn.IncrementalPCA(k, batch_size=24).fit(X)
+    same_pca(OursIncremental(8, n_components=k, block=24).learn_all(X).read(), read_sklearn(peer))
+
+
 @incremental
 def test_cut_it_is_near_the_best(make):
     X = real_matrix("digits", scaled=False)[::3]

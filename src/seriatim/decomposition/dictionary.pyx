@@ -14,7 +14,7 @@ from seriatim.core.reservoir cimport Kept, Reservoir, add_kept
 from seriatim.core.row cimport Row, within
 from seriatim.decomposition.lasso cimport Lasso
 
-from seriatim.decomposition.svd import coordinates
+from seriatim.decomposition.base import Decomposition
 from seriatim.errors import LimitError, ModelError
 from seriatim.estimator import Transformer
 from seriatim.parameters import Choice, Number
@@ -371,7 +371,7 @@ cdef class DictionaryLearningLearner(Representation):
         self.choose()
 
 
-class DictionaryLearning(Transformer):
+class DictionaryLearning(Decomposition):
     """Online dictionary learning: atoms of which a few, each times a number, make up a row.
 
     The code of a row x is the a with the least |x - D a|^2 / 2 + lam |a|_1, which is also its loss. After each batch of
@@ -406,7 +406,6 @@ class DictionaryLearning(Transformer):
     Mairal, Bach, Ponce and Sapiro, "Online learning for matrix factorization and sparse coding", JMLR 11 (2010).
     """
 
-    family = "decomposition"
     paper = "Mairal et al. (2010)"
     fixed = (*Transformer.fixed, "n_atoms", "batch")
     n_atoms = Number(least=1, most=10_000, integer=True)
@@ -425,7 +424,3 @@ class DictionaryLearning(Transformer):
     def components_(self):
         """The atoms, a row each, of length at most 1."""
         return self._seen().lines()
-
-    def inverse_transform(self, Z):
-        """The rows that codes stand for: Z D."""
-        return coordinates(Z, self.n_atoms) @ self.components_

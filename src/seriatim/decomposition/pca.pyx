@@ -1,4 +1,4 @@
-"""Principal components of a stream of rows: online PCA with its bound, and incremental PCA for everyday use."""
+"""Principal components of a stream of rows: online PCA with a regret bound, and incremental PCA for everyday use."""
 
 import numpy as np
 
@@ -10,15 +10,14 @@ from libc.string cimport memcpy
 from seriatim.core.memory cimport resize
 from seriatim.core.random cimport random_uniform
 from seriatim.core.representation cimport Representation
-from seriatim.core.reservoir cimport Reservoir
 from seriatim.core.row cimport Row
 from seriatim.core.table cimport Table
 from seriatim.decomposition.arrowhead cimport Arrowhead
-from seriatim.decomposition.subspace cimport Subspace
+from seriatim.decomposition.components cimport ComponentsLearner
 
 from seriatim.core.rows import LIMIT
+from seriatim.decomposition.base import Decomposition, SubspaceModel
 from seriatim.decomposition.subspace import numbers, orthogonal, orthonormal
-from seriatim.decomposition.svd import coordinates
 from seriatim.errors import DataError, LimitError, ModelError
 from seriatim.estimator import Transformer
 from seriatim.parameters import REQUIRED, Number
@@ -27,44 +26,48 @@ MAX_FEATURES = 20_000
 
 
 cdef class OnlinePCALearner(Representation):
-    """W = Q diag(exp w) Q' + exp(w_rest) (I - Q Q').
+    """The density matrix W = Q diag(exp w) Q' + exp(w_rest) (I - Q Q').
 
-    Q has the directions in which there have been rows; all others have lost nothing and have one weight. So a row costs
-    the features times the square of those directions. Weights are logarithms: what a stream has often shown falls below
-    the smallest number.
+    The columns of Q span the rows so far. All directions orthogonal to them have one weight. So a row costs the number
+    of features times the square of the number of columns. Weights are logarithms, because the weight of a frequent
+    direction would underflow.
     """
 
     NUMBERS = (*Representation.NUMBERS, "draws", "expected", "sampled", "rest")
 
-    cdef Py_ssize_t given, k, n, known, r
+    cdef Py_ssize_t given            # n_features, or 0
+    cdef Py_ssize_t known            # the number of features seen
+    cdef Py_ssize_t k                # n_components
+    cdef Py_ssize_t n                # the number of features; 0 before the first row
+    cdef Py_ssize_t r                # the number of columns of Q
     cdef public Py_ssize_t draws
     cdef public double expected, sampled, rest
     cdef double eta
     cdef unsigned long long seed
-    cdef object Q                    # (n, r)
-    cdef double* w                   # r of them, ascending
-    cdef double* room                # the weights of all directions; as many sums of them
-    cdef int* order
-    cdef Arrowhead arrow
-    cdef object filler               # components that no row has shown, until the next row
+    cdef object Q                    # of shape (n, r)
+    cdef double* w                   # r logarithms, ascending
+    cdef double* all_w               # the logarithms of all n weights, and n numbers of scratch memory
+    cdef int* order                  # scratch memory for 2 n positions
+    cdef Arrowhead arrowhead
+    cdef object components           # what users see, until the next row
 
     def __init__(self, n_components, eta, seed, n_features):
         self.k, self.eta, self.seed, self.given = n_components, eta, seed, n_features or 0
         self.particular = True
-        self.arrow = Arrowhead()
+        self.arrowhead = Arrowhead()
 
     def __dealloc__(self):
         free(self.w)
-        free(self.room)
+        free(self.all_w)
         free(self.order)
 
     cdef int grow(self, Py_ssize_t rows) except -1:
         cdef Py_ssize_t most = self.n or self.given or MAX_FEATURES
         if rows - 1 > most:
             if most == MAX_FEATURES:
-                raise LimitError(f"{rows - 1} features; the limit of a density matrix is {MAX_FEATURES}")
+                raise LimitError(f"{rows - 1} features; a density matrix has at most {MAX_FEATURES}")
             raise DataError(
-                f"feature {rows - 1} of a density matrix of {most} features; n_features says how many there will be"
+                f"feature {rows - 1} of a density matrix of {most} features; set n_features to the final number"
             )
         self.known = max(self.known, rows - 1)
         return 0
@@ -74,8 +77,8 @@ cdef class OnlinePCALearner(Representation):
         row = "this example" if where is None else f"row {where}"
         if x.norm2 > 1 + 1e-9:
             raise DataError(
-                f"{row} has the length {sqrt(x.norm2):g}, and the bound of online PCA is for lengths up to 1; "
-                f'divide all rows by the largest length, or say features={{"normalize": "unit"}}, on the command line '
+                f"{row} has norm {sqrt(x.norm2):g}; the bound of online PCA holds for norms up to 1. "
+                f'Divide all rows by the largest norm, or use features={{"normalize": "unit"}}, on the command line '
                 f"--normalize unit"
             )
         if self.n == 0 and self.given == 0:
@@ -83,23 +86,23 @@ cdef class OnlinePCALearner(Representation):
                 n = max(n, (i if x.index == NULL else x.index[i]) + 1)
         if self.t == 0 and n <= self.k:
             raise DataError(
-                f"{self.k} components of {n} features leave nothing to give up; "
-                f"n_features says how many there will be"
+                f"{self.k} components of {n} features; n_components must be smaller than the number of features. "
+                f"Set n_features if more features will come"
             )
         return 0
 
     cdef int begin(self) except -1:
-        """The number of features is what it is."""
+        """Fix the number of features; W = I / n."""
         cdef Py_ssize_t n = self.given or self.known
         if (resize(<void**> &self.w, n, sizeof(double)) < 0
-                or resize(<void**> &self.room, 2 * n, sizeof(double)) < 0
+                or resize(<void**> &self.all_w, 2 * n, sizeof(double)) < 0
                 or resize(<void**> &self.order, 2 * n, sizeof(int)) < 0):
             raise MemoryError(f"no memory for {n} features")
         self.n, self.Q, self.rest = n, np.zeros((n, 0)), -log(n)
         return 0
 
-    cdef double[::1] laid(self, const Row* x):
-        """A row as an array of all features; what is not known has no place in it."""
+    cdef double[::1] dense(self, const Row* x):
+        """A row as an array of n features; unknown features are left out."""
         cdef double[::1] out = np.zeros(self.n)
         cdef Py_ssize_t i, column
         for i in range(x.n):
@@ -111,7 +114,7 @@ cdef class OnlinePCALearner(Representation):
     cdef double score(self, const Row* x) noexcept nogil:
         with gil:
             try:
-                return self.loss(self.laid(x), x.norm2)
+                return self.loss(self.dense(x), x.norm2)
             except BaseException as error:
                 self.keep(error)
         return 0
@@ -134,7 +137,7 @@ cdef class OnlinePCALearner(Representation):
         cdef double[::1] y
         with gil:
             try:
-                y = self.projection() @ np.asarray(self.laid(x))
+                y = self.projection() @ np.asarray(self.dense(x))
                 for i in range(self.k):
                     out[i] = y[i]
             except BaseException as error:
@@ -152,66 +155,80 @@ cdef class OnlinePCALearner(Representation):
         return 0
 
     cdef double step(self, const Row* x) except? -1:
-        cdef Py_ssize_t i, n, r
-        cdef double expected, norm2 = x.norm2
+        """Returns the expected loss of the row; then W is the capped exp(log W - eta x x') / trace."""
+        cdef Py_ssize_t i, r, draws = self.draws
+        cdef double expected = 0, sampled = 0
+        cdef double[::1] y
         if self.n == 0:
             self.begin()
-        row = np.asarray(self.laid(x))
-        y = row @ self.Q
-        p = row - self.Q @ y
-        again = p @ self.Q
-        p -= self.Q @ again
-        rho = np.linalg.norm(p)
-        Q, r = self.Q, self.r
-        if r < self.n and rho > 1e-12 * sqrt(norm2) and rho > 1e-100:    # a direction that no row has shown
-            Q, y = np.column_stack([Q, p / rho]), np.append(y, rho)
-            r += 1
-        cdef double[::1] y_view = y
-        n = self.n
-        if self.arrow.reserve(max(r, 1)) < 0:
+        Q, y = self.extended(np.asarray(self.dense(x)), sqrt(x.norm2))
+        r = y.shape[0]
+        if self.arrowhead.reserve(max(r, 1)) < 0:
             raise MemoryError(f"no memory for {r} directions")
-        # No failure from here on but that of a product.
+        # From here on only the matrix product can fail.
+        self.expand()
         for i in range(r):
-            self.room[i] = self.w[i] if i < self.r else self.rest
-        for i in range(r, n):
-            self.room[i] = self.rest
-        expected = 0
-        for i in range(r):
-            expected += exp(self.room[i]) * y_view[i] * y_view[i]
-        expected *= n - self.k
-        sampled, draws = 0.0, self.draws
+            expected += exp(self.all_w[i]) * y[i] * y[i]
+        expected *= self.n - self.k
         for i in self.give_up():
             if i < r:
-                sampled += y_view[i] * y_view[i]
-        # diag(w) - eta y y', whose eigenvalues are top - sigma^2 of [diag sqrt(top - w), sqrt(eta) y]
-        cdef double top = self.room[r - 1] if r else 0
-        for i in range(r):
-            self.arrow.d[i] = sqrt(max(top - self.room[i], 0))
-            self.arrow.z[i] = sqrt(self.eta) * y_view[i]
-        self.arrow.solve(r, False)
+                sampled += y[i] * y[i]
+        self.downdate(r, y)
         if r:
             try:
-                Q = Q @ np.asarray(<double[:r, :r]> self.arrow.left)
+                Q = Q @ np.asarray(<double[:r, :r]> self.arrowhead.left)
                 self.Q = orthogonal(Q) if self.t & 63 == 0 else Q
             except BaseException:
                 self.draws = draws
                 raise
-        for i in range(r):
-            self.room[i] = top - self.arrow.sigma[i] * self.arrow.sigma[i]
         self.cap(r)
         self.expected += expected
         self.sampled += sampled
-        self.r, self.filler = r, None
+        self.r, self.components = r, None
         self.updates = self.t
         return expected
 
+    def extended(self, x, double norm):
+        """Q with the direction that x adds, if any, and the coordinates of x."""
+        Q = self.Q
+        y = x @ Q
+        p = x - Q @ y
+        again = p @ Q    # a second pass, for rounding
+        p -= Q @ again
+        rho = np.linalg.norm(p)
+        if self.r < self.n and rho > 1e-12 * norm and rho > 1e-100:
+            return np.column_stack([Q, p / rho]), np.append(y, rho)
+        return Q, y
+
+    cdef void expand(self) noexcept:
+        """Write the logarithms of all n weights to all_w."""
+        cdef Py_ssize_t i
+        for i in range(self.n):
+            self.all_w[i] = self.w[i] if i < self.r else self.rest
+
+    cdef void downdate(self, Py_ssize_t r, const double[::1] y) noexcept:
+        """The eigenvalues of diag(all_w) - eta y y', and their vectors in arrowhead.left.
+
+        They are top - sigma^2 of the arrowhead matrix [diag sqrt(top - all_w), sqrt(eta) y].
+        """
+        cdef Py_ssize_t i
+        cdef double top = self.all_w[r - 1] if r else 0
+        for i in range(r):
+            self.arrowhead.d[i] = sqrt(max(top - self.all_w[i], 0))
+            self.arrowhead.z[i] = sqrt(self.eta) * y[i]
+        self.arrowhead.solve(r, False)
+        for i in range(r):
+            self.all_w[i] = top - self.arrowhead.sigma[i] * self.arrowhead.sigma[i]
+
     cdef void cap(self, Py_ssize_t r) noexcept:
-        """The weights in `room`, ascending, become those of W: their sum 1, and none above 1/d."""
+        """Scale and cap the weights in all_w, which ascend: the sum is 1 and the largest at most 1/d.
+
+        Capping is algorithm 4 of Warmuth and Kuzmin: the i largest weights, which stand last, become 1/d.
+        """
         cdef Py_ssize_t i, n = self.n, d = self.n - self.k
-        cdef double* w = self.room
-        cdef double* sums = self.room + n
+        cdef double* w = self.all_w
+        cdef double* sums = self.all_w + n
         cdef double shift
-        # The capping of Warmuth and Kuzmin, algorithm 4: the i largest, which stand last, become 1/d.
         for i in range(n):
             sums[i] = w[i] if i == 0 else add_logarithms(sums[i - 1], w[i])
         for i in range(d):
@@ -225,17 +242,18 @@ cdef class OnlinePCALearner(Representation):
             self.rest = w[n - 1]
 
     def give_up(self):
-        """The d directions of a corner, drawn by its chance (algorithm 1).
+        """Draw the d directions that the next projection omits (algorithm 1).
 
-        w = sum_c p_c r_c, r_c being 1/d at d places: the d largest of what is left of w, until there is nothing left.
+        w is a mixture sum_c p_c r_c of corners; r_c is 1/d at the d largest weights of what the corners before it have
+        left of w. The corner c is drawn with probability p_c.
         """
         cdef Py_ssize_t i, a, b, c, n = self.n, d = self.n - self.k, corners = 0
-        cdef double* w = self.room + n
+        cdef double* w = self.all_w + n
         cdef int* order = self.order
         cdef int* merged = self.order + n
         cdef double u = random_uniform(self.seed, &self.draws), total = 0, p
         for i in range(n):
-            w[i] = exp(self.room[i])
+            w[i] = exp(self.all_w[i])
             order[i] = <int> (n - 1 - i)
         while True:
             total = 0
@@ -262,28 +280,27 @@ cdef class OnlinePCALearner(Representation):
 
     def projection(self):
         """The k directions of least weight, the least first, as rows."""
-        if self.filler is None:
-            shown = self.Q[:, :self.k].T
-            if len(shown) < self.k:
-                shown = np.vstack([shown, self.unseen()[:self.k - len(shown)]])
-            self.filler = np.ascontiguousarray(shown)
-        return self.filler
+        if self.components is None:
+            seen = self.Q[:, :self.k].T
+            if len(seen) < self.k:
+                seen = np.vstack([seen, self.unseen()[:self.k - len(seen)]])
+            self.components = np.ascontiguousarray(seen)
+        return self.components
 
     def unseen(self):
-        """Directions that are orthogonal to those that rows have shown, and to one another, as rows."""
+        """An orthonormal basis of the directions that are orthogonal to all rows so far, as rows."""
         whole = np.linalg.qr(self.Q, mode="complete")[0] if self.r else np.eye(self.n)
         return whole[:, self.r:].T
 
     def drawn(self):
-        """The k directions that the draw of the next round leaves, as rows; the draw itself is still to come."""
-        cdef Py_ssize_t i, draws = self.draws
-        for i in range(self.n):
-            self.room[i] = self.w[i] if i < self.r else self.rest
+        """The k directions of the next draw, as rows. The draw is not used up."""
+        cdef Py_ssize_t draws = self.draws
+        self.expand()
         given_up = self.give_up()
         self.draws = draws
-        kept = sorted(set(range(self.n)) - set(given_up))
-        directions = self.Q.T if kept[-1] < self.r else np.vstack([self.Q.T, self.unseen()])
-        return directions[kept]
+        selected = sorted(set(range(self.n)) - set(given_up))
+        directions = self.Q.T if selected[-1] < self.r else np.vstack([self.Q.T, self.unseen()])
+        return directions[selected]
 
     def density(self):
         cdef Py_ssize_t i
@@ -302,24 +319,24 @@ cdef class OnlinePCALearner(Representation):
         Q, w = numbers(state["Q"]), numbers(state["weights"])
         n, r = Q.shape
         if r != len(w) or r > n or n > MAX_FEATURES:
-            raise ModelError("the directions and weights of a density matrix do not fit together")
+            raise ModelError("a density matrix has other numbers of directions and of weights")
         if (n == 0) != (self.t == 0) or (n and not max(self.k + 1, self.given) <= n <= (self.given or n)):
             raise ModelError(f"a density matrix of {n} features after {self.t} rows")
         if not (0 <= self.draws <= self.t and 0 <= min(self.expected, self.sampled)
                 and max(self.expected, self.sampled) <= 1.001 * self.t):
-            raise ModelError("the draws or losses of a density matrix are more than its rows")
+            raise ModelError("the draws or losses of a density matrix exceed the number of rows")
         if n:
             heaviest, total = max(w.max(initial=-np.inf), self.rest if r < n else -np.inf), np.exp(w).sum()
             if (np.diff(w) < 0).any() or heaviest > 1e-6 - log(n - self.k):
-                raise ModelError("the weights of a density matrix do not ascend, or are too heavy")
-            slack = 1e-6 + 1e-15 * n * np.abs(w).max(initial=0)    # weights of 1 may have been as small as the others
+                raise ModelError("the weights of a density matrix do not ascend, or exceed 1/d")
+            slack = 1e-6 + 1e-15 * n * np.abs(w).max(initial=0)    # a logarithm w is exact to 1e-16 |w|
             if abs(total + (n - r) * exp(min(self.rest, 0)) - 1) > slack or not orthonormal(Q):
                 raise ModelError("the trace of a density matrix is not 1, or its directions are not orthonormal")
             self.known = max(self.known, len(Q))
             rest, given, self.given = self.rest, self.given, len(Q)
             self.begin()
             self.rest, self.given = rest, given
-        self.Q, self.r, self.filler = Q, len(w), None
+        self.Q, self.r, self.components = Q, len(w), None
         for i in range(self.r):
             self.w[i] = w[i]
 
@@ -328,26 +345,27 @@ cdef double add_logarithms(double a, double b) noexcept nogil:
     return a + log1p(exp(b - a)) if a > b else b + log1p(exp(a - b))
 
 
-class OnlinePCA(Transformer):
-    """Online PCA: a density matrix over directions, of which the heaviest are given up, with a bound on its loss.
+class OnlinePCA(Decomposition):
+    """Online PCA: a density matrix over directions, whose heaviest directions are omitted, with a regret bound.
 
-    W over n features has trace 1 and no eigenvalue above 1/d, d = n - n_components. In each round W is split into
-    corners, each d eigenvectors with a chance; one is drawn and its directions are given up: the loss is what x has in
-    them, |x - P x|^2, and on average d x'W x. Then W = exp(log W - eta x x') / trace, and its eigenvalues are capped at
-    1/d. For any rows of length at most 1 the expected loss is at most (eta L + d ln(n/d)) / (1 - e^-eta), L being that
-    of the best projection in hindsight; eta = ln(1 + sqrt(2 d ln(n/d) / L)) makes the regret at most
-    sqrt(2 L d ln(n/d)) + d ln(n/d). The loss of given rows is the expected one.
+    W over n features has trace 1 and eigenvalues of at most 1/d, d = n - n_components. In each round W is written as a
+    mixture of corners, sets of d eigenvectors; one corner is drawn, and the projection P omits its directions. The loss
+    is |x - P x|^2, on average d x'W x. Then W = exp(log W - eta x x') / trace, and eigenvalues above 1/d are capped.
 
-    The components, for use, are the eigenvectors of the least eigenvalues: no draw is needed for them; those of the
-    next draw are `drawn_components_`. A row costs the features times the square of the directions that rows have shown.
-    The last bits may change with the number of threads of NumPy's library.
+    For rows of norm at most 1 the expected loss is at most (eta L + d ln(n/d)) / (1 - e^-eta), where L is the loss of
+    the best projection in hindsight. With eta = ln(1 + sqrt(2 d ln(n/d) / L)) the regret is at most
+    sqrt(2 L d ln(n/d)) + d ln(n/d). The loss of a row, as the model reports it, is the expected loss.
+
+    `components_` are the eigenvectors of the smallest eigenvalues and need no draw; `drawn_components_` are those of
+    the next draw. A row costs the number of features times the square of the number of directions that the rows span.
+    The last bits may change with the number of threads of NumPy's BLAS.
 
     Parameters
     ----------
-    n_components : directions that are kept, at least 1 and fewer than the features.
-    eta : the step, above 0.
+    n_components : the number of components, at least 1 and smaller than the number of features.
+    eta : the learning rate, above 0.
     seed : of the draws.
-    n_features : how many there will be; None: as many as the first rows have.
+    n_features : the final number of features; None: the number in the first call.
 
     >>> from seriatim import OnlinePCA, data
     >>> X, _ = data.load("digits")
@@ -359,7 +377,6 @@ class OnlinePCA(Transformer):
     JMLR 9 (2008).
     """
 
-    family = "decomposition"
     paper = "Warmuth and Kuzmin (2008)"
     fixed = (*Transformer.fixed, "n_components", "n_features")
     n_components = Number(REQUIRED, least=1, below=MAX_FEATURES, integer=True)
@@ -372,15 +389,15 @@ class OnlinePCA(Transformer):
 
     @property
     def components_(self):
-        """The directions that are kept, of shape (n_components, features)."""
+        """The directions of least weight, of shape (n_components, features)."""
         with self._lock:
             return self._fitted().projection()[:, :self.n_columns].copy()
 
     @property
     def drawn_components_(self):
-        """The directions that the next round keeps, as it will draw them; what a row has beyond them it loses.
+        """The directions of the next draw; the next round loses what its row has outside of them.
 
-        Where a row shows a new direction the loss that counts is by one that is drawn with it.
+        If that row has a new direction, the draw of the round includes it and may differ.
         """
         with self._lock:
             return self._fitted().drawn()[:, :self.n_columns].copy()
@@ -393,81 +410,68 @@ class OnlinePCA(Transformer):
 
     @property
     def expected_loss_(self):
-        """The sum of the expected losses of all rows, each before it was learned."""
+        """The sum of the expected losses of all rows, each before the model learned it."""
         return self._fitted().expected
 
     @property
     def loss_(self):
-        """The sum of the losses by the projections that were drawn."""
+        """The sum of the losses of the drawn projections."""
         return self._fitted().sampled
 
     def bound(self, best):
-        """What the expected loss cannot exceed where the best projection of all rows in hindsight loses `best`."""
+        """The upper bound of the expected loss if the best projection in hindsight has the loss `best`."""
         n = len(self.density_)
         d = n - self.n_components
         return (self.eta * best + d * np.log(n / d)) / -np.expm1(-self.eta)
 
-    def inverse_transform(self, Z):
-        """Rows with these coordinates."""
-        return coordinates(Z, self.n_components) @ self.components_
 
+cdef class IncrementalPCALearner(ComponentsLearner):
+    """The subspace of the rows less their running mean."""
 
-cdef class IncrementalPCALearner(Representation):
-    """The subspace of rows less their mean, which moves."""
-
-    cdef Subspace space
-    cdef Reservoir waiting
-    cdef Table sums                  # the mean, and the squares of what differs from it
-    cdef double* c
-    cdef Py_ssize_t room_of_c, block, merged, columns
-    cdef tuple given
-    cdef object seen_by_users
-    cdef bint cached
+    cdef Table moments               # for each column: the mean, and the sum of squared deviations from it
+    cdef double* c                   # the row less the mean
+    cdef Py_ssize_t c_room
+    cdef Py_ssize_t columns          # columns from here on have mean 0
 
     def __init__(self, n_components, block):
-        self.given = n_components, block
-        self.block = block or 0
-        self.space = Subspace(n_components, 1e-10, self.block)
-        self.waiting = Reservoir(self.block)
-        self.sums = Table((("mean", 0.0, False), ("squares", 0.0, False)), 1)
-        self.apart = True
+        ComponentsLearner.__init__(self, n_components, 1e-10, block)
+        self.arguments = n_components, block
+        self.collapsed = True    # centred rows are dense, and so are the pending rows of the space
+        self.moments = Table((("mean", 0.0, False), ("squares", 0.0, False)), 1)
 
     def __dealloc__(self):
         free(self.c)
 
     cdef int grow(self, Py_ssize_t rows) except -1:
-        self.space.grow(rows)
-        self.sums.grow(rows)
-        if self.sums.capacity > self.room_of_c:
-            if resize(<void**> &self.c, self.sums.capacity, sizeof(double)) < 0:
+        ComponentsLearner.grow(self, rows)
+        self.moments.grow(rows)
+        if self.moments.capacity > self.c_room:
+            if resize(<void**> &self.c, self.moments.capacity, sizeof(double)) < 0:
                 raise MemoryError(f"no memory for {rows} features")
-            self.room_of_c = self.sums.capacity
+            self.c_room = self.moments.capacity
         return 0
 
     cdef double centre(self, const Row* x, Row* c) noexcept nogil:
-        """c = x - mean; and the squares of columns that are not known."""
-        cdef Py_ssize_t i, column, known = self.sums.rows - 1, n = max(self.columns, min(self.space.width(x), known))
-        cdef double beyond = 0
+        """c = x - mean over the known columns. Returns the sum of squares of the unknown columns."""
+        cdef Py_ssize_t i, column, known = self.moments.rows - 1, n = max(self.columns, min(self.space.width(x), known))
+        cdef double unknown = 0
         for i in range(n):
-            self.c[i] = -self.sums.data[2 * (i + 1)]
+            self.c[i] = -self.moments.data[2 * (i + 1)]
         for i in range(x.n):
             column = i if x.index == NULL else x.index[i]
             if column < n:
                 self.c[column] += x.value[i]
             elif column >= known:
-                beyond += x.value[i] * x.value[i]
+                unknown += x.value[i] * x.value[i]
         c.index, c.value, c.n, c.constant, c.norm2 = NULL, self.c, n, 0, 0
         for i in range(n):
             c.norm2 += self.c[i] * self.c[i]
-        return beyond
+        return unknown
 
     cdef double score(self, const Row* x) noexcept nogil:
         cdef Row c
-        cdef double beyond = self.centre(x, &c)
-        return self.space.loss(&c) + beyond
-
-    cdef Py_ssize_t outputs(self) noexcept nogil:
-        return self.space.rank
+        cdef double unknown = self.centre(x, &c)
+        return self.space.loss(&c) + unknown
 
     cdef void code(self, const Row* x, double* out) noexcept nogil:
         cdef Row c
@@ -475,23 +479,12 @@ cdef class IncrementalPCALearner(Representation):
         self.space.project(&c)
         memcpy(out, self.space.m, self.space.k * sizeof(double))
 
-    cdef double learn(self, const Row* x, double y) noexcept nogil:
+    cdef int update(self, const Row* x) noexcept nogil:
+        """Add the row sqrt(n / (n + 1)) (x - mean) to the space; then move the mean."""
         cdef Row c
         cdef Py_ssize_t i
         cdef double n = self.t - 1, scale = sqrt(n / (n + 1)), change
-        cdef double* sums
-        if self.cached or self.t & 255 == 0:
-            if self.interrupted():
-                return 0
-        if self.block:
-            if self.waiting.put(self.waiting.n, x) < 0:
-                self.undo()
-                return 0
-            self.waiting.n += 1
-            if self.waiting.n == self.block:
-                self.close()
-            self.updates = self.t
-            return 0
+        cdef double* moments
         self.centre(x, &c)
         for i in range(c.n):
             self.c[i] *= scale
@@ -499,148 +492,83 @@ cdef class IncrementalPCALearner(Representation):
         if c.norm2 < 1e-150:
             c.norm2 = 0
         if self.space.append(&c, 1) < 0:
-            self.undo()
-            return 0
+            return -1
         self.columns = max(self.columns, c.n)
         self.centre(x, &c)
         for i in range(c.n):
-            sums = self.sums.data + 2 * (i + 1)
+            moments = self.moments.data + 2 * (i + 1)
             change = self.c[i]
-            sums[0] += change / self.t
-            sums[1] += change * (change - change / self.t)
-        self.updates = self.t
+            moments[0] += change / self.t
+            moments[1] += change * (change - change / self.t)
         return 0
 
-    # ---- where the interpreter is needed
-
-    cdef void undo(self) noexcept with gil:
-        self.t -= 1
-        try:
-            self.space.raise_error()
-        except BaseException as error:
-            self.keep(error)
-
-    cdef bint interrupted(self) noexcept with gil:
-        self.seen_by_users, self.cached = None, False
-        try:
-            PyErr_CheckSignals()
-        except BaseException as error:
-            self.t -= 1
-            self.keep(error)
-            return True
-        return False
-
-    cdef void close(self) noexcept with gil:
-        try:
-            PyErr_CheckSignals()
-            self.merge()
-        except BaseException as error:
-            self.waiting.n -= 1
-            self.t -= 1
-            self.keep(error)
-
-    def merge(self):
-        """A block (Ross et al.): its rows less their own mean, and a row for the way from the old mean to that."""
-        cdef Py_ssize_t i, n = self.waiting.n
-        if n == 0:
+    def end_block(self):
+        """Ross et al.: add the rows of the block less their mean, and one row for the change between the means."""
+        cdef Py_ssize_t i, j
+        cdef double m = self.waiting.n, n = self.t - m
+        if m == 0:
             return
-        for i in range(n):
+        for i in range(self.waiting.n):
             for j in range(self.waiting.rows[i].n):
                 self.space.used = max(self.space.used, self.waiting.rows[i].index[j] + 1)
         self.space.collapse()
         C = self.space.dense(self.waiting)
-        sums = np.asarray(<double[:self.sums.rows, :2]> self.sums.data)[1:self.space.used + 1]
-        before = self.t - n if self.t - n == self.merged else self.merged
+        moments = np.asarray(<double[:self.moments.rows, :2]> self.moments.data)[1:self.space.used + 1]
         mean = C.mean(axis=0)
-        way = mean - sums[:, 0]
+        change = mean - moments[:, 0]
         C -= mean
-        share = before * n / (before + n)
-        squares = np.einsum("ij,ij->j", C, C) + share * way * way
-        if before:
-            C = np.vstack([C, np.sqrt(share) * way])
+        weight = n * m / (n + m)
+        squares = np.einsum("ij,ij->j", C, C) + weight * change * change
+        if n:
+            C = np.vstack([C, np.sqrt(weight) * change])
         self.space.merge_dense(C, self.space.values(), np.ones(len(C)))
-        sums[:, 1] += squares
-        sums[:, 0] += way * (n / (before + n))
+        moments[:, 1] += squares
+        moments[:, 0] += change * (m / (n + m))
         self.columns = self.space.used
-        self.merged = before + n
         self.waiting.n = 0
 
     # ---- what users see
 
-    def settled(self, Py_ssize_t rows=0):
-        cdef IncrementalPCALearner twin
-        if not self.cached:
-            twin = type(self)(*self.given)
-            twin.constant = self.constant
-            twin.restore(self.state())
-            twin.merge()
-            twin.space.collapse()
-            self.seen_by_users, self.cached = twin, True
-        return self.seen_by_users
-
-    def values(self):
-        values = np.zeros(self.space.rank)
-        values[:self.space.k] = self.space.values()
-        return values
-
-    def directions(self, Py_ssize_t features):
-        result = np.zeros((self.space.rank, features))
-        V = self.space.directions()
-        result[:V.shape[1], :len(V)] = V.T
-        return result
-
     def mean(self, Py_ssize_t features):
-        return self.sums.get("mean")[1:features + 1, 0]
+        return self.moments.get("mean")[1:features + 1, 0]
 
     def squares(self, Py_ssize_t features):
-        return self.sums.get("squares")[1:features + 1, 0]
+        return self.moments.get("squares")[1:features + 1, 0]
 
     def state(self):
-        state = {**Representation.state(self), **self.space.state(), "mean": self.sums.get("mean"),
-                 "squares": self.sums.get("squares"), "columns": self.columns, "records": self.sums.rows}
-        if self.block:
-            state |= {f"waiting_{name}": array for name, array in self.waiting.state().items()}
-        return state
+        return {**ComponentsLearner.state(self), "mean": self.moments.get("mean"),
+                "squares": self.moments.get("squares"), "columns": self.columns}
 
     def restore(self, state):
-        Representation.restore(self, state)
-        if self.block:
-            waiting = Reservoir(self.block)
-            waiting.restore({name: state[f"waiting_{name}"] for name in ("start", "index", "value")}, len(state["B"]))
-            if waiting.n >= self.block or waiting.n > self.t:
-                raise ModelError(f"{waiting.n} rows wait for a block of {self.block}")
-            self.waiting = waiting
-            self.merged = self.t - waiting.n
+        ComponentsLearner.restore(self, state)
         learned = self.t - self.waiting.n
-        self.space.restore(state, learned)
         mean, squares, columns = numbers(state["mean"]), numbers(state["squares"]), state["columns"]
-        if not mean.shape == squares.shape == (state["records"], 1) or len(mean) != len(state["B"]) + 1:
-            raise ModelError("means, squares and the basis are not of as many features")
+        if not mean.shape == squares.shape == (state["records"], 1):
+            raise ModelError("the means, the squares and the basis differ in their number of features")
         if not state["used"] <= columns < len(mean) or mean[columns + 1:].any() or squares[columns + 1:].any():
-            raise ModelError("there are means or squares of features that have not been seen")
+            raise ModelError("there are means or squares of features that no row has had")
         if np.abs(mean).max() > 2 * LIMIT or squares.min() < 0 or squares.max() > 8 * LIMIT * LIMIT * learned:
-            raise ModelError("means or squares are not those of rows within the limit")
+            raise ModelError("means or squares are out of the range of rows within the limit")
         self.grow(len(mean))
-        self.sums.set("mean", mean)
-        self.sums.set("squares", squares)
+        self.moments.set("mean", mean)
+        self.moments.set("squares", squares)
         self.columns = columns
-        self.seen_by_users, self.cached = None, False
 
 
-class IncrementalPCA(Transformer):
-    """Principal components of rows less their mean, brought up to date by every row, or every block of rows.
+class IncrementalPCA(SubspaceModel):
+    """Principal components of rows less their mean, updated by every row or every block of rows.
 
-    With n rows before it and their mean, x adds the row sqrt(n / (n + 1)) (x - mean) to the SVD of all centred rows, as
-    in `OnlineSVD`; a block of m rows adds these less their own mean, and sqrt(n m / (n + m)) times the way between the
-    means. The `n_components` largest values are kept. Mean and variance of every column are exact; so is all else where
-    nothing is cut off. Variances are over n - 1, as in scikit-learn. The loss of a row is |c - V V'c|^2, c = x - mean.
-    As the mean has no zeros, a row costs the features times n_components.
+    With n rows and their mean before it, x adds the row sqrt(n / (n + 1)) (x - mean) to the SVD of all centred rows, as
+    in `OnlineSVD`. A block of m rows adds its rows less their own mean, and sqrt(n m / (n + m)) times the difference of
+    the means. The `n_components` largest values are kept. Mean and variance of every column are exact; the components
+    are exact while nothing is cut off. Variances divide by n - 1, as in scikit-learn. The loss of a row is
+    |c - V V'c|^2, c = x - mean. The mean is dense, so a row costs the number of features times n_components.
 
     Parameters
     ----------
-    n_components : the most components, at least 1; those not found yet are shown as 0.
-    block : rows that are taken in at once, counted from the first; None: one at a time. Blocks are several times as
-        fast; the last bits may change with the number of threads of NumPy's library.
+    n_components : the largest number of components, at least 1; components not found yet are 0.
+    block : the number of rows in a block, counted from the first row; None: each row is learned when it arrives. Blocks
+        are several times as fast; the last bits may change with the number of threads of NumPy's BLAS.
 
     >>> from seriatim import IncrementalPCA, data
     >>> X, _ = data.load("digits")
@@ -651,7 +579,6 @@ class IncrementalPCA(Transformer):
     Ross, Lim, Lin and Yang, "Incremental learning for robust visual tracking", IJCV 77 (2008).
     """
 
-    family = "decomposition"
     paper = "Ross et al. (2008)"
     fixed = (*Transformer.fixed, "n_components", "block")
     n_components = Number(REQUIRED, least=1, below=100_000, integer=True)
@@ -661,20 +588,14 @@ class IncrementalPCA(Transformer):
         return IncrementalPCALearner(self.n_components, self.block)
 
     @property
-    def components_(self):
-        """The directions of most variance, of shape (n_components, features)."""
-        with self._lock:
-            return self._seen().directions(self.n_columns)
-
-    @property
     def mean_(self):
-        """Of each column."""
+        """The mean of each column."""
         with self._lock:
             return self._seen().mean(self.n_columns)
 
     @property
     def var_(self):
-        """Of each column, over n."""
+        """The variance of each column, divided by n."""
         with self._lock:
             return self._seen().squares(self.n_columns) / self.t_
 
@@ -683,30 +604,24 @@ class IncrementalPCA(Transformer):
         return self.t_
 
     @property
-    def singular_values_(self):
-        """Of the centred rows."""
-        with self._lock:
-            return self._seen().values()
-
-    @property
     def explained_variance_(self):
-        """Along each component, over n - 1; 0 of a single row."""
+        """The variance along each component, divided by n - 1; 0 for a single row."""
         return self.singular_values_ ** 2 / max(self.t_ - 1, 1)
 
     @property
     def explained_variance_ratio_(self):
-        """The same over the variance of all columns; 0 where there is none."""
+        """The variance along each component as a fraction of the variance of all columns; 0 if all are constant."""
         with self._lock:
             total = self._seen().squares(self.n_columns).sum()
             return self.singular_values_ ** 2 / (total if total > 0 else 1)
 
     @property
     def noise_variance_(self):
-        """The mean variance along the directions that are not kept (Tipping and Bishop, 1999)."""
+        """The mean variance along the directions that are cut off (Tipping and Bishop, 1999)."""
         with self._lock:
             left = self._seen().squares(self.n_columns).sum() / max(self.t_ - 1, 1) - self.explained_variance_.sum()
             return max(float(left), 0.0) / max(self.n_columns - np.count_nonzero(self.singular_values_), 1)
 
     def inverse_transform(self, Z):
-        """Rows with these coordinates: Z V' + mean."""
-        return coordinates(Z, self.n_components) @ self.components_ + self.mean_
+        """The rows that have these coordinates: Z V' + mean."""
+        return super().inverse_transform(Z) + self.mean_
