@@ -19,7 +19,7 @@ LAYERS = [
     ["errors", "files", "locks"],
     ["core"],
     ["features"],
-    ["labels", "parameters", "catalogue_index", "catalogue", "inputs", "model", "estimator", "modelfile"],
+    ["labels", "parameters", "catalogue_index", "catalogue", "inputs", "model", "estimator", "wrapper", "modelfile"],
     [family for family in FAMILIES if family != "retrieval"],
     ["retrieval"],  # distances by kernels
     ["data", "evaluate"],
@@ -41,6 +41,7 @@ BASE = {
     "inputs",
     "model",
     "estimator",
+    "wrapper",
     "modelfile",
 }
 

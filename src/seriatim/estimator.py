@@ -112,6 +112,19 @@ class Estimator(Model):
             held["_vocabulary"] = self._first_names(learner)
         return held
 
+    def successor(self) -> Self:
+        """An untrained model with the same parameters that knows the names and labels which this one has seen."""
+        with self._lock:
+            fresh = self.fresh()
+            fresh._schema, fresh._columns, fresh._made_by = self._schema, self._columns, self._made_by
+            if self._vocabulary is not None:
+                fresh._vocabulary = Vocabulary(list(self._vocabulary.names))
+            fresh._start(classes=self._labels if len(self._labels) > 1 else None)
+            fresh._learner.reserve(self.n_columns)
+            if getattr(self._learner, "width", 0):  # of a kernel: it comes from the first rows of the stream
+                fresh._learner.use_width(self._learner.width)
+        return fresh
+
     def _first_names(self, learner: Any) -> Vocabulary:
         """The names that an untrained learner has columns for."""
         return Vocabulary()
@@ -411,11 +424,14 @@ class Estimator(Model):
         """The targets as the learner sees them, in segments: first row, targets, whether the first is a new label."""
         yield 0, y, False
 
+    def _begun(self) -> Any:
+        """The learner, which has scores before it has seen an example: a successor, or one with late labels."""
+        return self._fitted() if self._learner is None else self._learner
+
     def score_rows(self, rows: Rows) -> np.ndarray:
         """The scores of checked rows, a column a class (or one)."""
         with self._lock:
-            learner = self._learner if rows.encoded else self._fitted()  # which may be waiting for the first label
-            return loop.score(learner, self._own(rows, learning=False))
+            return loop.score(self._begun(), self._own(rows, learning=False))
 
     def decide(self, scores: np.ndarray) -> np.ndarray:
         """The predictions that scores stand for."""
@@ -527,6 +543,13 @@ class Classifier(Estimator):
     _codes = Codes()
 
     # ---- labels that come with the stream
+
+    def successor(self) -> Self:
+        fresh = super().successor()
+        for label in self._codes:
+            if label not in fresh._codes:
+                fresh._meet(label)
+        return fresh
 
     def _untrained(self, columns: int, named: bool, classes: Any = None) -> dict[str, Any]:
         held = super()._untrained(columns, named)
@@ -666,7 +689,7 @@ class Classifier(Estimator):
     @property
     def classes_(self) -> np.ndarray:
         """The labels, ascending: declared or seen."""
-        self._fitted()
+        self._begun()
         return label_array(self._labels)
 
     @property

@@ -156,10 +156,25 @@ class Model:
         return type(self)(**self.get_params())
 
     def restored(self, state: dict[str, Any]) -> Self:
-        """Another model of this class, in a state that `__getstate__` gave."""
+        """Another model of this class, in the state of a snapshot."""
         other = type(self).__new__(type(self))
         other.__setstate__(state)
         return other
+
+    def snapshot(self) -> dict[str, Any]:
+        """Everything the model is now, for `restored` and `rewind`."""
+        return self.__getstate__()
+
+    def rewind(self, state: dict[str, Any]) -> None:
+        """Go back to a snapshot."""
+        self._become(self.restored(state))
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the state of the learner takes, in bytes."""
+        return (
+            0 if self._learner is None else sum(getattr(part, "nbytes", 8) for part in self._learner.state().values())
+        )
 
     def _become(self, other: Self) -> Self:
         """Take over all that another model of this class is; what others have hung on this one stays.

@@ -47,7 +47,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     """
     from safetensors.numpy import save_file
 
-    tensors, manifest = parts(model)
+    tensors, manifest = parts(type(model), model.__getstate__())
     text = json.dumps(manifest, default=as_json)
     with whole_file(path) as temporary:
         save_file(tensors, temporary, metadata={"seriatim": text})
@@ -56,13 +56,13 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
             save_file(tensors | {ROOM: np.zeros(missing, np.uint8)}, temporary, metadata={"seriatim": text})
 
 
-def parts(model: Model) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """What a file has of a model: arrays, and a manifest of the rest."""
-    state = model.__getstate__()
+def parts(cls: type[Model], state: dict[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """What a file has of a model in this state: arrays, and a manifest of the rest."""
     state.pop("sparse", None)  # how the weights are shown
     if "made_by" in state:
         state["made_by"] = state["made_by"].as_dict()
-    given = [(name, model.parameters[name], value) for name, value in state["parameters"].items()]
+    within = [parts(*one) for one in state.pop("models", ())]  # the models of a wrapper
+    given = [(name, cls.parameters[name], value) for name, value in state["parameters"].items()]
     state["parameters"] = {name: parameter.as_json(value) for name, parameter, value in given}
     names, learned, scaling = state.pop("names", None), state.pop("state") or {}, state.pop("scaling", None) or {}
     lists = state.pop("lists", {})
@@ -72,7 +72,7 @@ def parts(model: Model) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         state["lists"] = list(lists)
     manifest = {
         "version": VERSION,
-        "class": type(model).__name__,
+        "class": cls.__name__,
         **state,
         "numbers": {name: value for name, value in learned.items() if not isinstance(value, np.ndarray)},
     }
@@ -88,6 +88,10 @@ def parts(model: Model) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     if names is not None:
         tensors["feature_names"] = as_bytes(names)
     tensors |= {f"list.{name}": as_bytes(values) for name, values in lists.items()}
+    if within:
+        manifest["models"] = [one for _, one in within]
+    for k, (arrays, _) in enumerate(within):
+        tensors |= {f"models.{k}.{name}": array for name, array in arrays.items()}
     return tensors, manifest
 
 
@@ -200,6 +204,8 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Model:
     version = manifest["version"]
     expect(type(version) is int, "the version is not a number")
     expect(version == VERSION, f"format version {version!r}; this program reads version {VERSION}")
+    if "models" in manifest:
+        return rebuild_wrapper(manifest, tensors)
     cls = catalogue.named(manifest["class"])
     if cls is None:
         raise ModelError(f"no algorithm is called {manifest['class']!r}")
@@ -221,26 +227,20 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Model:
     )
     expect(set(manifest["parameters"]) == set(model.parameters), "the parameters are not those of the algorithm")
     numbers = manifest["numbers"]
-    for name, number in numbers.items():
-        expect(
-            type(number) in (int, float) and math.isfinite(number), f"{name} is {number!r}; expected a finite number"
-        )
-        expect(type(number) is float or 0 <= number < 2**62, f"{name} is {number!r}; expected a count")
+    expect_numbers(numbers)
     if not of_rows:
         lists = lists_of(manifest["lists"], tensors)
     names = json.loads(tensors.pop("feature_names").tobytes()) if manifest.get("named") else None
     if names is not None:
         expect(isinstance(names, list) and all(isinstance(n, str) for n in names), "feature names are not strings")
-    for name, tensor in tensors.items():
-        expect(tensor.dtype.kind in "fi" and tensor.dtype.itemsize in (4, 8), f"{name} has type {tensor.dtype}")
-        expect(np.isfinite(tensor).all(), f"{name} holds a value that is not finite")
+    expect_arrays(tensors)
     tensors |= restored(manifest.get("sparse", {}), tensors)
     expect(numbers or not tensors, "arrays without numbers")
     if not of_rows:
         expect(numbers or not any(lists.values()), "names without numbers")
         learned = {**numbers, **tensors}
         if learned:
-            check_kinds(learned, model)
+            check_kinds(learned, template(model))
         model.__setstate__({"parameters": model.get_params(), "lists": lists, "state": learned or None})
         return model
     columns = manifest["columns"]
@@ -287,12 +287,59 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Model:
             expect(columns <= records - 1 <= known_columns, f"{records} records for {known_columns} columns")
     if numbers:
         state["state"] = {**numbers, **tensors}
-        check_kinds(state["state"], model)
+        check_kinds(state["state"], template(model))
     model.__setstate__(state)
     if numbers and model.task == "classification":
         expect(
             model._learner.classes == (1 if len(labels) <= 2 else len(labels)), "the labels and the classes disagree"
         )
+    return model
+
+
+def expect_numbers(numbers: Any) -> None:
+    """Refuse a number that is not finite, and a count below 0 or too large."""
+    for name, number in numbers.items():
+        expect(
+            type(number) in (int, float) and math.isfinite(number), f"{name} is {number!r}; expected a finite number"
+        )
+        expect(type(number) is float or 0 <= number < 2**62, f"{name} is {number!r}; expected a count")
+
+
+def expect_arrays(tensors: dict[str, np.ndarray]) -> None:
+    """Refuse an array of another type than a learner has, and values that are not finite."""
+    for name, tensor in tensors.items():
+        expect(tensor.dtype.kind in "fi" and tensor.dtype.itemsize in (4, 8), f"{name} has type {tensor.dtype}")
+        expect(np.isfinite(tensor).all(), f"{name} holds a value that is not finite")
+
+
+def rebuild_wrapper(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Model:
+    """A model around models: each of these has its own manifest, and arrays whose names begin with its number."""
+    from seriatim.wrapper import wrapper_named
+
+    cls = wrapper_named(manifest["class"])
+    if cls is None:
+        raise ModelError(f"no model around models is called {manifest['class']!r}")
+    keys = {"version", "class", "parameters", "numbers", "lists", "models"} | ({"sparse"} & set(manifest))
+    expect(set(manifest) == keys, f"expected {', '.join(sorted(keys))}, found {', '.join(sorted(manifest))}")
+    within, models = manifest["models"], []
+    expect(isinstance(within, list) and 1 <= len(within) <= cls.most, f"expected 1 to {cls.most} models")
+    for k, one in enumerate(within):
+        expect(isinstance(one, dict) and "models" not in one, "a model around models is itself in one")
+        start = f"models.{k}."
+        own = {name.removeprefix(start): tensors.pop(name) for name in [*tensors] if name.startswith(start)}
+        models.append(rebuild(one, own))
+    parameters, names = manifest["parameters"], set(cls.parameters) - {cls.around}
+    expect(isinstance(parameters, dict) and set(parameters) == names, "the parameters are not those of the class")
+    given = {name: cls.parameters[name].restored(parameters[name], {}) for name in names}
+    model = cls(**{cls.around: models[0]}, **given)
+    expect_numbers(manifest["numbers"])
+    lists = lists_of(manifest["lists"], tensors)
+    expect_arrays(tensors)
+    tensors |= restored(manifest.get("sparse", {}), tensors)
+    state = {**manifest["numbers"], **tensors}
+    check_kinds(state, model.template(state))
+    expect(set(lists) == set(model.lists()), "the lists are not those of the class")
+    model.restore(models, state, lists)
     return model
 
 
@@ -313,11 +360,15 @@ def lists_of(names: Any, tensors: dict[str, np.ndarray]) -> dict[str, list[Any]]
     return lists
 
 
-def check_kinds(state: dict[str, Any], model: Model) -> None:
-    """Names, types and dimensions are those that a new learner of the kind has."""
+def template(model: Model) -> dict[str, Any]:
+    """The state of a new learner with the parameters of this model."""
     fresh = type(model)(**model.get_params())
     fresh._start()
-    template = fresh._learner.state()
+    return fresh._learner.state()
+
+
+def check_kinds(state: dict[str, Any], template: dict[str, Any]) -> None:
+    """Refuse a state whose names, types or dimensions are not those of the template."""
     expect(set(state) == set(template), f"expected {', '.join(sorted(template))}, found {', '.join(sorted(state))}")
     for name, value in template.items():
         expect(type(state[name]) is type(value), f"{name} is not a {type(value).__name__}")

@@ -8,11 +8,17 @@ from libc.string cimport memmove, memset
 import numpy as np
 
 from seriatim.core.rows import LIMIT, refuse
-from seriatim.errors import DataError, ParameterError
+from seriatim.errors import DataError, ModelError, ParameterError
 from seriatim.evaluate.change import Change
 from seriatim.parameters import Choice, Number
 
 cdef double LARGEST = LIMIT
+
+
+cdef inline void expect(bint condition) except *:
+    """Refuse numbers of a file that no detector has."""
+    if not condition:
+        raise ModelError("the numbers of the detector are not those that a detector has")
 
 
 cdef class DriftDetector:
@@ -99,17 +105,27 @@ cdef class DriftDetector:
     def get_params(self, deep=True):
         return dict(self.given)
 
+    def state(self):
+        """Everything that the values so far have left, as numbers and arrays."""
+        return {"t": self.t}
+
+    def restore(self, state):
+        """Resume from a state; a ModelError for numbers that no detector has. The names and types are checked."""
+        self.t = state["t"]
+
     def __reduce__(self):
-        if self.t:
-            raise TypeError(f"a {type(self).__name__} that has been told values is not copied; `fresh` makes another")
-        return type(self), (*self.given.values(),)
+        return type(self), (*self.given.values(),), self.state()
+
+    def __setstate__(self, state):
+        self.restore(state)
 
     def __repr__(self):
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.given.items())})"
 
 
 cdef enum:
-    LEVELS = 60    # for 2^60 values
+    LEVELS = 60       # for 2^60 values
+    MOST_ROWS = 50    # of a file, so that those of the values that follow fit
 
 
 cdef struct Bucket:
@@ -173,6 +189,45 @@ cdef class ADWIN(DriftDetector):
 
     def __dealloc__(self):
         free(self.room)
+
+    def state(self):
+        """The buckets, the newest row first, a row of numbers each; how many each row of buckets has; the totals."""
+        cdef Bucket bucket
+        cdef int row, i
+        buckets = []
+        for row in range(self.rows):
+            for i in range(self.count[row]):
+                bucket = self.row(row)[i]
+                buckets.append((bucket.mean, bucket.spread, bucket.least, bucket.most))
+        return {
+            **super().state(), "origin": self.origin, "centre": self.centre, "spread": self.spread,
+            "least": self.least if self.n else 0.0, "most": self.most if self.n else 0.0,
+            "buckets": np.array(buckets, dtype=np.float64).reshape(-1, 4),
+            "count": np.array(<int[:self.rows]> self.count, dtype=np.int64),
+        }
+
+    def restore(self, state):
+        cdef const double[:, ::1] buckets = np.ascontiguousarray(state["buckets"])
+        cdef const long long[::1] count = np.ascontiguousarray(state["count"])
+        cdef Py_ssize_t row, i, k = 0
+        cdef long long n = 0
+        expect(1 <= count.shape[0] <= MOST_ROWS and buckets.shape[1] == 4)
+        for row in range(count.shape[0]):
+            expect(0 <= count[row] <= self.M)
+            k += count[row]
+            n += count[row] << row
+        expect(k == buckets.shape[0] and n <= state["t"])
+        super().restore(state)
+        memset(self.count, 0, sizeof(self.count))
+        k = 0
+        for row in range(count.shape[0]):
+            self.count[row] = <int> count[row]
+            for i in range(count[row]):
+                self.row(<int> row)[i] = Bucket(buckets[k, 0], buckets[k, 1], buckets[k, 2], buckets[k, 3])
+                k += 1
+        self.rows, self.n = <int> count.shape[0], n
+        self.origin, self.centre, self.spread = state["origin"], state["centre"], state["spread"]
+        self.least, self.most = state["least"], state["most"]
 
     @property
     def width(self):
@@ -329,6 +384,23 @@ cdef class DDM(DriftDetector):
     cdef void begin(self) noexcept nogil:
         self.n, self.mistakes, self.p_min, self.s_min = 0, 0, INFINITY, INFINITY
 
+    def state(self):
+        known = self.p_min < INFINITY
+        return {
+            **super().state(), "n": self.n, "mistakes": self.mistakes, "warned": int(self.warned),
+            "p_min": self.p_min if known else -1.0, "s_min": self.s_min if known else -1.0,
+            "n_min": self.n_min if known else 0, "mistakes_min": self.mistakes_min if known else 0,
+        }
+
+    def restore(self, state):
+        expect(state["mistakes"] <= state["n"] <= state["t"] and state["n_min"] <= state["n"])
+        expect(state["mistakes_min"] <= state["mistakes"])
+        super().restore(state)
+        self.n, self.mistakes, self.warned = state["n"], state["mistakes"], state["warned"] != 0
+        self.n_min, self.mistakes_min = state["n_min"], state["mistakes_min"]
+        known = state["p_min"] >= 0
+        self.p_min, self.s_min = (state["p_min"], state["s_min"]) if known else (INFINITY, INFINITY)
+
     cdef bint takes(self, double x) noexcept nogil:
         return x == 0 or x == 1
 
@@ -402,6 +474,25 @@ cdef class PageHinkley(DriftDetector):
     def __init__(self, delta=0.005, threshold=50.0, direction="up"):
         super().__init__(delta=delta, threshold=threshold, direction=direction)
         self.delta, self.threshold, self.up, self.down = delta, threshold, direction != "down", direction != "up"
+
+    def state(self):
+        rise = self.rise.sum, self.rise.lowest, self.rise.total
+        fall = self.fall.sum, self.fall.lowest, self.fall.total
+        return {
+            **super().state(), "n": self.n, "mean": self.mean, "total": self.total, "sides": np.array([rise, fall]),
+            "rise": self.rise.n, "fall": self.fall.n,
+        }
+
+    def restore(self, state):
+        cdef const double[:, ::1] sides = np.ascontiguousarray(state["sides"])
+        n = state["n"]
+        expect(sides.shape[0] == 2 and sides.shape[1] == 3 and n <= state["t"])
+        for used, least in ((self.up, state["rise"]), (self.down, state["fall"])):
+            expect(1 <= least <= n if used and n else least == 0)
+        super().restore(state)
+        self.n, self.mean, self.total = n, state["mean"], state["total"]
+        self.rise = Side(sides[0, 0], sides[0, 1], sides[0, 2], state["rise"])
+        self.fall = Side(sides[1, 0], sides[1, 1], sides[1, 2], state["fall"])
 
     cdef void begin(self) noexcept nogil:
         self.n, self.mean, self.total = 0, 0, 0
@@ -488,6 +579,25 @@ cdef class KSWIN(DriftDetector):
             raise ParameterError(f"KSWIN: n={n!r}: must be at least 2 r = {2 * r}")
         self.n, self.r, self.random = n, r, seed
         self.limit = sqrt(-log(<double> alpha) / r)
+
+    def state(self):
+        """The window, the oldest value first, and the generator of the draws."""
+        slots = (self.oldest - self.held + np.arange(self.held)) % self.n
+        return {
+            **super().state(), "oldest": self.oldest, "random": np.array([self.random], np.uint64).view(np.int64),
+            "window": np.array(<double[:self.n]> self.window)[slots],
+        }
+
+    def restore(self, state):
+        cdef const double[::1] window = np.ascontiguousarray(state["window"])
+        cdef Py_ssize_t i
+        expect(window.shape[0] <= self.n and window.shape[0] <= state["t"] and state["random"].shape[0] == 1)
+        expect(state["oldest"] < self.n)
+        super().restore(state)
+        self.random = state["random"].view(np.uint64)[0]
+        self.held, self.oldest = 0, (state["oldest"] - window.shape[0] + self.n) % self.n
+        for i in range(window.shape[0]):
+            self.insert(window[i])
 
     cdef int below(self, int n) noexcept nogil:
         """A random number in 0..n-1 (SplitMix64: Steele, Lea and Flood, 2014)."""

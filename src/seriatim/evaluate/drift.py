@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from seriatim.core.loop import Sink
+from seriatim.errors import ModelError
 from seriatim.evaluate.change import Change
 from seriatim.evaluate.detectors import ADWIN, DDM, KSWIN, PageHinkley
 from seriatim.evaluate.metrics import Metric, Outcome
-from seriatim.evaluate.watched import Learned, Watched, checked_detector, cost_of, successor
-from seriatim.parameters import Number, Parameter
+from seriatim.evaluate.watched import DETECTORS, Learned, Watched, checked_detector, cost_of
+from seriatim.parameters import Number
 
-__all__ = ["ADWIN", "DDM", "KSWIN", "Blend", "Change", "PageHinkley", "Restart", "changes"]
+__all__ = ["ADWIN", "DDM", "DETECTORS", "KSWIN", "Blend", "Change", "PageHinkley", "Restart", "changes"]
 
 
 def changes(values: Any, detector: Any = None) -> list[Change]:
@@ -42,9 +43,6 @@ def distinct(found: list[Change]) -> list[Change]:
 def goes_on(last: Change, change: Change) -> bool:
     """Whether a finding is of the same change as the one before."""
     return change.since <= last.at and (change.after > change.before) == (last.after > last.before)
-
-
-DETECTORS = {"adwin": ADWIN, "ddm": DDM, "page-hinkley": PageHinkley, "kswin": KSWIN}
 
 
 class Changes(Metric):
@@ -116,7 +114,7 @@ class Restart(Watched):
             if change is not None:
                 self._gone += part.updates()
                 self.changes_.append(change)
-                self.model = successor(self.model)
+                self.model = self.model.successor()
                 if not len(part):
                     break
                 parts[0] = part.rest_by(self.model)
@@ -150,24 +148,34 @@ class Blend(Watched):
     Boosting, JCSS 55. A. Wald (1945), Sequential Tests of Statistical Hypotheses, Ann. Math. Statist. 16.
     """
 
-    parameters: ClassVar[dict[str, Parameter]] = {
-        **Watched.parameters,
-        "eta": Number(0.5, above=0),
-        "least": Number(0.01, above=0, below=0.5),
-    }
-
-    def __init__(self, model: Any, detector: Any = None, eta: float = 0.5, least: float = 0.01) -> None:
-        super().__init__(model, detector)
-        self.eta, self.least = eta, least
-        self._check(eta=eta, least=least)
+    most = 2
+    eta: Any = Number(0.5, above=0, positional=True)
+    least: Any = Number(0.01, above=0, below=0.5, positional=True)
 
     def _forget(self) -> None:
         super()._forget()
         self.beside: Any = None
         self._lead = 0.0  # by how much the shares of the old one exceed those of the fresh one
 
-    def _models(self) -> list[Any]:
+    def models(self) -> list[Any]:
+        """The old model, and the new one beside it."""
         return [self.model] if self.beside is None else [self.model, self.beside]
+
+    def numbers(self) -> dict[str, Any]:
+        """The same as of `Restart`, and the lead."""
+        return {**super().numbers(), "lead": self._lead}
+
+    def restore(self, models: list[Any], numbers: dict[str, Any], lists: dict[str, list[Any]]) -> None:
+        """The same as of `Restart`, and the model beside."""
+        super().restore(models, numbers, lists)
+        if len(models) == 2:
+            old, new = models
+            if type(old) is not type(new) or old.known_labels() != new.known_labels():
+                raise ModelError("the two models of a blend differ in class or labels")
+            self.beside = new
+        elif numbers["lead"]:
+            raise ModelError("a lead of one model over none")
+        self._lead = numbers["lead"]
 
     def _follow(self, parts: list[Learned], sink: Sink | None) -> None:
         while len(parts[0]):
@@ -185,7 +193,7 @@ class Blend(Watched):
                 parts[:] = [self._better(*parts)]
             if change is not None:
                 self.changes_.append(change)
-                self.beside = successor(self.model)
+                self.beside = self.model.successor()
                 if len(parts[0]):
                     parts.append(parts[0].rest_by(self.beside))
 
@@ -218,7 +226,7 @@ class Blend(Watched):
 
     def _one(self, ask: Callable[[Any], Any]) -> Any:
         with self._lock:
-            answers = [ask(model) for model in self._models()]
+            answers = [ask(model) for model in self.models()]
             if self.task == "classification" or len(answers) == 1:
                 return answers[-1] if self._lead > 0 else answers[0]
             return float(self._joint([np.array([[answer]]) for answer in answers])[0, 0])

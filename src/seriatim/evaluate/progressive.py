@@ -16,6 +16,7 @@ from seriatim.evaluate.judge import Judge, judge_rows
 from seriatim.evaluate.metrics import Fading, MeanLoss, Metric, MistakeRate, Outcome, Windowed, metric
 from seriatim.inputs import check_targets, is_frame
 from seriatim.labels import coded, label_order
+from seriatim.wrapper import Wrapper
 
 STEP = 1 << 19  # values of an array between two looks at the clock
 
@@ -101,8 +102,7 @@ class Run:
     @property
     def bytes(self) -> int:
         """The size of what the model has learned."""
-        learner = getattr(self.model, "_learner", None)
-        return 0 if learner is None else sum(getattr(part, "nbytes", 8) for part in learner.state().values())
+        return self.model.nbytes
 
     @property
     def confusion(self) -> np.ndarray | None:
@@ -209,7 +209,8 @@ def loss_of(model: Any) -> tuple[str, float]:
 def plain_parameters(model: Any) -> dict[str, Any]:
     """The parameters of a model as what JSON has; a model within a model as it is shown."""
     given = model.get_params(deep=False)
-    plain = {name: model.parameters[name].as_json(value) for name, value in given.items()}
+    wrapped = isinstance(model, Wrapper)
+    plain = given if wrapped else {name: model.parameters[name].as_json(value) for name, value in given.items()}
     if isinstance(model, Estimator) and "features" in plain:
         return {**plain, "features": model.features_.as_dict() or None}
     return {
@@ -267,7 +268,7 @@ def progressive(
     rates = not isinstance(model, type) and getattr(model, "task", None) == "recommendation"
     if isinstance(model, type) or not (rates or hasattr(model, "learn_rows")):
         raise ParameterError(f"{model!r} is not a model, such as PA()")
-    if not (rates or hasattr(model, "as_targets")):  # a Threshold, which has no loss
+    if isinstance(model, Wrapper) and not model.labelled:  # a Threshold
         raise ParameterError(f"{model!r} has no loss to be judged by; evaluate.detect(model, X, anomalous) runs it")
     if np.ndim(delay) == 0 and delay is not None and (not isinstance(delay, int | np.integer) or delay < 0):
         raise ParameterError(f"delay={delay!r}: must be a whole number from 0 on, or one for each example")

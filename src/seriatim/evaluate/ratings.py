@@ -93,14 +93,14 @@ class RatingRun(Run):
     def learn_block(self, users: Any, items: Any, ratings: Any) -> None:
         """Let the model learn some ratings, and judge what it predicted of each before."""
         model = self.model
-        told = model._ratings(ratings)
+        told = model.as_ratings(ratings)
         before, predicted = known(model), np.empty(len(told))
         try:
             model.learn_ratings(users, items, told, predicted)
         finally:  # Ctrl-C comes between two ratings
             n = known(model) - before
             if n:
-                codes = model._learner.user_labels.find(users[:n])
+                codes = model.user_numbers(users[:n])
                 losses = np.full(n, np.nan) if model.ranks else (told[:n] - predicted[:n]) ** 2
                 self.take(Outcome(told[:n], predicted[:n], losses=losses, users=codes))
 
@@ -170,8 +170,8 @@ def blocks(model: Recommender, X: Any, y: Any) -> Iterator[Block]:
     if not (isinstance(X, tuple | list) and len(X) == 2):
         raise DataError("for a recommender X is (users, items), beside which y is their ratings")
     users, items = (part if isinstance(part, list) else np.asarray(part) for part in X)
-    told = model._ratings(y)
-    model._expect_pairs(users, items, len(told))
+    told = model.as_ratings(y)
+    model.expect_pairs(users, items, len(told))
     for begin in range(0, len(told), STEP):
         end = begin + STEP
         yield users[begin:end], items[begin:end], told[begin:end]

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
-from seriatim.core import loop
 from seriatim.core.loop import Scores, Sink
 from seriatim.core.rows import LIMIT, Rows
-from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import ModelError, ParameterError
-from seriatim.estimator import ONE, Classifier, Estimator
+from seriatim.estimator import ONE, Classifier
 from seriatim.evaluate.change import Change
-from seriatim.evaluate.detectors import ADWIN, DDM, DriftDetector
+from seriatim.evaluate.detectors import ADWIN, DDM, KSWIN, DriftDetector, PageHinkley
 from seriatim.evaluate.metrics import Outcome
-from seriatim.evaluate.progressive import outcome_of
-from seriatim.labels import label_array, plain_label
-from seriatim.locks import give_lock
-from seriatim.model import not_fitted
+from seriatim.evaluate.progressive import outcome_of, updates
+from seriatim.labels import plain_label
 from seriatim.parameters import Parameter
+from seriatim.wrapper import ModelParameter, Wrapper
 
+DETECTORS = {"adwin": ADWIN, "ddm": DDM, "page-hinkley": PageHinkley, "kswin": KSWIN}
 FEW, MANY = 1 << 8, 1 << 13  # rows that are learned at once, soon after a change and later
 
 
@@ -43,31 +40,6 @@ def cost_of(outcome: Outcome) -> np.ndarray:
     return (outcome.truth != outcome.predicted).astype(np.float64)
 
 
-def successor(model: Any) -> Any:
-    """A new model with the same parameters, which knows the names and labels that this one has met, but no more."""
-    fresh = type(model)(**model.get_params())
-    fresh._schema, fresh._columns, fresh._made_by = model._schema, model._columns, model._made_by
-    if model._vocabulary is not None:
-        fresh._vocabulary = Vocabulary(list(model._vocabulary.names))
-    fresh._start(**({"classes": model._labels} if isinstance(model, Classifier) and len(model._labels) > 1 else {}))
-    fresh._learner.reserve(model.n_columns)
-    if getattr(model._learner, "width", 0):  # of a kernel: it comes from the first rows of the stream
-        fresh._learner.use_width(model._learner.width)
-    if isinstance(model, Classifier):
-        for label in model._codes:
-            if label not in fresh._codes:
-                fresh._meet(label)
-    return fresh
-
-
-def restored(model: Any, state: dict[str, Any]) -> Any:
-    """A model like this one in an earlier state."""
-    cls: Any = type(model)
-    earlier = cls.__new__(cls)
-    earlier.__setstate__(state)
-    return earlier
-
-
 class Learned:
     """Some rows that a model has learned, with the scores before each; gone through from the first to the last.
 
@@ -75,34 +47,29 @@ class Learned:
     that the count does not depend on where blocks end, is found by learning the rows up to there once more.
     """
 
-    def __init__(self, model: Any, rows: Rows, y: Any) -> None:
+    def __init__(self, model: Any, rows: Rows, y: Any, before: Any = None) -> None:
         self.model, self.rows, self.y, self.done = model, rows, y, 0
-        self.before = model.__getstate__() if rows.n > 1 else None
+        self.before = model.snapshot() if before is None and rows.n > 1 else before
         sink = Scores()
-        try:
-            model.learn_rows(rows, y, sink)
-        except BaseException:  # Ctrl-C, too
-            self.rewind()
-            raise
+        model.learn_rows(rows, y, sink)
         ((self.labels, self.seen, self.fresh, self.targets, self.scores),) = sink.segments
 
     @classmethod
     def one(cls, model: Any, x: Any, y: Any, weight: float) -> Learned:
-        """The same of one example by name."""
+        """Learn one example by name."""
         self = cls.__new__(cls)
         classification = isinstance(model, Classifier)
         y = plain_label(y) if classification else y
         self.model, self.before, self.done = model, None, 0
-        fresh = classification and y not in model._codes
-        scores = model._score_one(x)
+        fresh = classification and y not in model.codes
+        scores = model.score_one(x)
         model.learn_one(x, y, weight)
         self.labels, self.seen, self.fresh = model.known_labels(fresh)
-        self.targets = np.array([model._codes[y] if classification else float(y)])
-        self.scores = np.zeros((1, model._learner.classes))
-        if isinstance(scores, float):
-            scores = [scores]
-        if len(scores) == self.scores.shape[1]:  # else a third label has come, and the scores are of two
-            self.scores[0] = scores
+        self.targets = np.array([model.codes[y] if classification else float(y)])
+        self.scores = np.zeros((1, 1 if self.labels is None or len(self.labels) <= 2 else len(self.labels)))
+        before = [*scores.values()] if isinstance(scores, dict) else [scores]
+        if len(before) == self.scores.shape[1]:  # else this is the third label, and the scores are of two
+            self.scores[0] = before
         return self
 
     def __len__(self) -> int:
@@ -132,37 +99,51 @@ class Learned:
         """The model as it was when it had learned what has been gone through, and no more."""
         if self.before is None or self.done == self.rows.n:
             return self.model
-        earlier = restored(self.model, self.before)
+        earlier = self.model.restored(self.before)
         if self.done:
             earlier.learn_rows(self.rows.slice(0, self.done), self.y[: self.done])
         return earlier
 
     def updates(self) -> int:
         """The updates up to here."""
-        return self.as_far_as_here()._learner.updates
-
-    def rewind(self) -> None:
-        """What has not been gone through has not been learned."""
-        if (earlier := self.as_far_as_here()) is not self.model:
-            self.model._become(earlier)
+        return updates(self.as_far_as_here())
 
     def rest_by(self, model: Any) -> Learned:
         """The rows that have not been gone through, learned by another model."""
         return Learned(model, self.rows.slice(self.done, self.rows.n), self.y[self.done :])
 
 
-class Watched:
+@dataclass(frozen=True)
+class DetectorParameter(Parameter):
+    """A detector of drift, or None for ADWIN()."""
+
+    @property
+    def range(self) -> str:
+        return f"{', '.join(f'{kind.__name__}()' for kind in DETECTORS.values())} or None"
+
+    def problem(self, value: Any) -> str | None:
+        return None if value is None or isinstance(value, DriftDetector) else self.range
+
+    def as_json(self, value: Any) -> Any:
+        return None if value is None else {"class": type(value).__name__, "parameters": value.get_params()}
+
+    def restored(self, plain: Any, arrays: dict[str, np.ndarray]) -> Any:
+        if plain is None:
+            return None
+        kinds = {kind.__name__: kind for kind in DETECTORS.values()}
+        if not isinstance(plain, dict) or set(plain) != {"class", "parameters"} or plain["class"] not in kinds:
+            raise ModelError(f"the detector is none of {', '.join(kinds)}")
+        kind, given = kinds[plain["class"]], plain["parameters"]
+        if not isinstance(given, dict) or set(given) != set(kind.parameters):
+            raise ModelError(f"the parameters of the detector are not those of {kind.__name__}")
+        return kind(**given)
+
+
+class Watched(Wrapper):
     """A model whose own mistakes are watched for a rise; a subclass says what is done then."""
 
-    _lock: Any
-
-    parameters: ClassVar[dict[str, Parameter]] = {"model": Parameter(), "detector": Parameter(None)}
-
-    def __init__(self, model: Any, detector: Any = None) -> None:
-        self.model, self.detector = model, detector
-        give_lock(self)
-        self._check(model=model, detector=detector)
-        self._forget()
+    model: Any = ModelParameter(words="a classifier or a regressor of this package", labelled=True)
+    detector: Any = DetectorParameter(None, positional=True)
 
     def _forget(self) -> None:
         self.changes_: list[Change] = []
@@ -170,96 +151,62 @@ class Watched:
         self._t = 0
         self._gone = 0  # updates of the models that have been given up
 
-    # ---- parameters
+    def check(self) -> None:
+        super().check()
+        if isinstance(self.detector, DDM) and self.model.task == "regression":
+            raise ParameterError(
+                f"{type(self).__name__}: DDM takes mistakes, each 0 or 1, and {self.model!r} has losses; take ADWIN()"
+            )
 
-    def _check(self, **params: Any) -> None:
-        name, model = type(self).__name__, params.get("model", self.model)
-        if not isinstance(model, Estimator) or not model.labelled:
-            raise ParameterError(f"{name}: model={model!r}: must be a classifier or a regressor of this package")
-        if isinstance(checked_detector(params.get("detector", self.detector)), DDM) and model.task == "regression":
-            raise ParameterError(f"{name}: DDM takes mistakes, each 0 or 1, and {model!r} has losses")
-        for key, value in params.items():
-            self.parameters[key].check(f"{name}: {key}", value)
+    def _changed(self, own: dict[str, Any]) -> None:
+        if "detector" in own:
+            self._watch = None
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        given = {name: getattr(self, name) for name in self.parameters}
-        for name in ("model", "detector") if deep else ():
-            if given[name] is not None:
-                given.update({f"{name}__{key}": value for key, value in given[name].get_params().items()})
-        return given
+    # ---- state
 
-    def set_params(self, **params: Any) -> Self:
-        """Change parameters, those of the model as `model__C`; another model or detector begins anew."""
-        inner = {name.removeprefix("model__"): value for name, value in params.items() if name.startswith("model__")}
-        own = {name: value for name, value in params.items() if not name.startswith("model__")}
-        for name in own:
-            if name not in self.parameters:
-                known = ", ".join(self.parameters)
-                raise ParameterError(f"{type(self).__name__} has no parameter {name!r}; it has {known} and model__...")
-        with self._lock:
-            self._check(**own)
-            for model in [own["model"]] if "model" in own else self._models():
-                model.set_params(**inner)
-            vars(self).update(own)
-            if "model" in own:
-                self._forget()
-            elif "detector" in own:
-                self._watch = None
-        return self
+    def numbers(self) -> dict[str, Any]:
+        """The counts, the detector's state, and the changes with the detectors numbered as in `lists`."""
+        names = self.lists()["detectors"]
+        changes = [(one.at, one.since, one.before, one.after, names.index(one.detector)) for one in self.changes_]
+        watch = {} if self._watch is None else self._watch.state()
+        return {
+            "t": self._t,
+            "gone": self._gone,
+            "changes": np.array(changes, dtype=np.float64).reshape(-1, 5),
+            **{f"watch.{name}": value for name, value in watch.items()},
+        }
 
-    def __repr__(self) -> str:
-        shown = {name: value for name, value in self.get_params(deep=False).items() if value is not None}
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+    def template(self, numbers: dict[str, Any]) -> dict[str, Any]:
+        watched = any(name.startswith("watch.") for name in numbers)
+        watch = self._new_watch().state() if watched else {}
+        return {**self.numbers(), **{f"watch.{name}": value for name, value in watch.items()}}
 
-    # ---- what those who evaluate ask of a model
+    def lists(self) -> dict[str, list[Any]]:
+        """The names of the detectors that found the changes."""
+        return {"detectors": sorted({one.detector for one in self.changes_})}
 
-    @property
-    def task(self) -> str:
-        return self.model.task
+    def restore(self, models: list[Any], numbers: dict[str, Any], lists: dict[str, list[Any]]) -> None:
+        """The models, counts, changes and detector of a state."""
+        watch = {name.removeprefix("watch."): value for name, value in numbers.items() if name.startswith("watch.")}
+        t, changes, names = numbers["t"], numbers["changes"], lists["detectors"]
+        at, since, *_, which = changes.T
+        known = {kind.__name__ for kind in DETECTORS.values()}
+        whole = (changes[:, [0, 1, 4]] == np.floor(changes[:, [0, 1, 4]])).all()
+        ordered = (np.diff(at) >= 0).all() and (at <= t).all() and (since <= at).all() and (since >= 0).all()
+        if not (whole and ordered and {*names} <= known and {*which.tolist()} <= {*range(len(names))}):
+            raise ModelError("the changes are not those that a model can have found")
+        self.changes_ = [
+            Change(int(one[0]), one[2], one[3], names[int(one[4])], int(one[1])) for one in changes.tolist()
+        ]
+        self._t, self._gone = t, numbers["gone"]
+        if watch:
+            self._watch = self._new_watch()
+            self._watch.restore(watch)
 
-    labelled = True  # as its model is
+    def _new_watch(self) -> Any:
+        return checked_detector(self.detector).fresh()
 
-    @property
-    def loss(self) -> Any:
-        return self.model.loss
-
-    @property
-    def epsilon(self) -> Any:
-        return self.model.epsilon
-
-    @property
-    def features(self) -> Any:
-        return self.model.features
-
-    @property
-    def features_(self) -> Any:
-        return self.model.features_
-
-    @property
-    def codes(self) -> dict[Any, float]:
-        return self.model.codes
-
-    def known_labels(self, fresh: bool = False) -> Any:
-        return self.model.known_labels(fresh)
-
-    def as_rows(self, X: Any) -> Rows:
-        return self.model.as_rows(X)
-
-    def as_targets(self, y: Any, n: int) -> Any:
-        return self.model.as_targets(y, n)
-
-    def begin(self, rows: Rows, **options: Any) -> None:
-        self._ready()
-        for model in self._models():
-            model.begin(rows, **options)
-
-    def prepared(self, blocks: Iterator[tuple[Rows, Any]]) -> Iterator[tuple[Rows, Any]]:
-        for model in self._models():
-            blocks = model.prepared(blocks)
-        return blocks
-
-    def encoded(self, rows: Rows) -> Rows:
-        raise ModelError(f"{type(self).__name__} must be told each label before the next example: no delay")
+    # ---- what it has of its own beside the model's
 
     @property
     def t_(self) -> int:
@@ -271,17 +218,7 @@ class Watched:
     def updates_(self) -> int:
         """Updates of all models there were and are."""
         self._fitted()
-        return self._gone + sum(model._learner.updates for model in self._models())
-
-    @property
-    def classes_(self) -> np.ndarray:
-        """The labels, ascending: declared or seen."""
-        self._fitted()
-        return label_array(self.model._labels)
-
-    @property
-    def n_columns(self) -> int:
-        return self.model.n_columns
+        return self._gone + sum(updates(model) for model in self.models())
 
     @property
     def n_features_in_(self) -> int:
@@ -289,80 +226,25 @@ class Watched:
         self._fitted()
         return self.n_columns
 
-    @property
-    def feature_names_in_(self) -> np.ndarray:
-        """Names of the columns, when the examples had names."""
-        self._fitted()
-        return self.model.feature_names_in_
-
-    @property
-    def coef_(self) -> Any:
-        """The weights of `model`."""
-        return self.model.coef_
-
-    @property
-    def intercept_(self) -> Any:
-        """The constant of `model`."""
-        return self.model.intercept_
-
     def __sklearn_is_fitted__(self) -> bool:
         return self._t > 0
 
-    def __sklearn_tags__(self) -> Any:
-        return self.model.__sklearn_tags__()
-
-    def _fitted(self) -> None:
-        if not self._t:
-            raise not_fitted(f"this {type(self).__name__} has not seen an example yet; call partial_fit or learn_one")
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        give_lock(self)
-
-    def save(self, path: Any) -> None:
-        raise ModelError(f"a {type(self).__name__} is not saved; `.model.save(path)` saves the model in it")
-
     # ---- learning
-
-    def _models(self) -> list[Any]:
-        """Those at work."""
-        return [self.model]
 
     def _ready(self) -> None:
         """Before the first example."""
         if self._watch is not None:
             return
-        self._watch = checked_detector(self.detector).fresh()
+        self._watch = self._new_watch()
         if not self._t and self.model.__sklearn_is_fitted__():
             self._t = self.model.t_
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget all and learn from these rows, in one pass."""
-        with self._lock:
-            fresh = type(self)(**{**self.get_params(deep=False), "model": type(self.model)(**self.model.get_params())})
-            fresh.partial_fit(X, y, sample_weight=sample_weight)
-            vars(self).update({name: value for name, value in vars(fresh).items() if name != "_lock"})
-        return self
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from these rows, one after another, where the last call ended; the arguments are as for the model."""
-        if classes is not None and self.task != "classification":
-            raise ParameterError(f"{type(self).__name__}: classes are of no use to {self.model!r}")
-        with self._lock:
-            self._ready()
-            rows = self.as_rows(X)
-            targets = self.as_targets(y, rows.n)
-            rows.weights = sample_weight
-            rows = rows.check()
-            self.begin(rows, **({} if classes is None else {"classes": classes}))
-            self.learn_rows(rows, targets)
-        return self
+    def begin(self, rows: Rows, **options: Any) -> None:
+        self._ready()
+        super().begin(rows, **options)
 
     def learn_rows(self, rows: Rows, y: Any, sink: Sink | None = None, delay: int = 0) -> None:
-        """Learn checked rows; `sink` is told what was predicted before, as of any model."""
+        """Learn checked rows; `sink` receives the scores before each row, as of any model."""
         if delay:
             self.encoded(rows)
         with self._lock:
@@ -380,21 +262,25 @@ class Watched:
         return min(max(quiet, FEW), MANY)
 
     def _go_through(self, rows: Rows, y: Any, sink: Sink | None) -> None:
-        parts: list[Learned] = []
+        own, models = (self.numbers(), self.lists()), [(model, model.snapshot()) for model in self.models()]
         try:
-            for model in self._models():
-                parts.append(Learned(model, rows, y))
-            self._follow(parts, sink)
-        except BaseException:  # Ctrl-C, too
-            for part in parts:
-                part.rewind()
+            self._follow([Learned(model, rows, y, state) for model, state in models], sink)
+        except BaseException:  # Ctrl-C, too: learn the rows again that the sink has received
+            done = self._t - own[0]["t"]
+            for model, state in models:
+                model.rewind(state)
+            self._forget()
+            self.model = models[0][0]
+            self.restore([model for model, _ in models], *own)
+            if done:
+                self._go_through(rows.slice(0, done), y[:done], None)
             raise
 
     def learn_one(self, x: dict[str, Any], y: Any, weight: float = ONE) -> Self:
         """Learn one example: a dict of features by name, its label or target, and its importance."""
         with self._lock:
             self._ready()
-            self._follow([Learned.one(model, x, y, weight) for model in self._models()], None)
+            self._follow([Learned.one(model, x, y, weight) for model in self.models()], None)
         return self
 
     def _follow(self, parts: list[Learned], sink: Sink | None) -> None:
@@ -418,42 +304,8 @@ class Watched:
         """The scores that count, of those of the models."""
         return scores[0]
 
-    def decide(self, scores: np.ndarray) -> np.ndarray:
-        return self.model.decide(scores)
-
     def score_rows(self, rows: Rows) -> np.ndarray:
         """The scores of checked rows, a column a class (or one)."""
         with self._lock:
             self._fitted()
-            # A model that has just begun has seen no example, but has scores: those of nothing learned.
-            return self._joint([loop.score(model._learner, model._own(rows, False)) for model in self._models()])
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The prediction for each row."""
-        with self._lock:
-            self._fitted()
-            return self.decide(self.score_rows(self.as_rows(X).check()))
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """The score of each row, as of the model."""
-        if self.task != "classification":
-            raise AttributeError(f"{type(self).__name__} of a regressor has no decision_function; predict is its score")
-        self._fitted()
-        scores = self.score_rows(self.as_rows(X).check())
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of right predictions, or R^2."""
-        return type(self.model).score(self, X, y, sample_weight)
-
-    def predict_one(self, x: dict[str, Any]) -> Any:
-        """The prediction for one example."""
-        return self._one(lambda model: model.predict_one(x))
-
-    def score_one(self, x: dict[str, Any]) -> Any:
-        """The score of one example."""
-        return self._one(lambda model: model.score_one(x))
-
-    def _one(self, ask: Callable[[Any], Any]) -> Any:
-        with self._lock:
-            return ask(self.model)
+            return self._joint([model.score_rows(rows) for model in self.models()])

@@ -36,7 +36,7 @@ class Recommender(Model):
     def learn_one(self, user: Any, item: Any, rating: float) -> Self:
         """Learn one rating. A pair rated again is one more example."""
         if type(rating) is not float:
-            rating = float(rating) if type(rating) is int and abs(rating) < 2**53 else self._ratings([rating])[0]
+            rating = float(rating) if type(rating) is int and abs(rating) < 2**53 else self.as_ratings([rating])[0]
         with self._lock:
             if self._learner is None:
                 self._start()
@@ -62,7 +62,7 @@ class Recommender(Model):
 
         Ctrl-C comes between two ratings: those before it are learned, and it is raised.
         """
-        told = self._ratings(ratings)
+        told = self.as_ratings(ratings)
         with self._lock:
             self._start()
             try:
@@ -72,13 +72,13 @@ class Recommender(Model):
                 self._unstart()
         return learned
 
-    def _expect_pairs(self, users: Any, items: Any, n: int) -> None:
+    def expect_pairs(self, users: Any, items: Any, n: int) -> None:
         """Refuse users and items that could not be learned with n ratings."""
         found = [len(Numbering(kind).find(labels)) for kind, labels in (("user", users), ("item", items))]
         if found != [n, n]:
             raise DataError(f"{found[0]} users, {found[1]} items and {n} ratings: one is told for each")
 
-    def _ratings(self, ratings: Any) -> np.ndarray:
+    def as_ratings(self, ratings: Any) -> np.ndarray:
         """Ratings as numbers, checked."""
         given = plain_array(ratings, "the ratings")
         try:
@@ -96,6 +96,12 @@ class Recommender(Model):
             where = f"rating {bad[0]}: " if len(told) > 1 else ""
             raise DataError(f"{where}{told[bad[0]]:g} is not a rating from {low:g} to {high:g}, the range (low, high)")
         return told
+
+    def user_numbers(self, users: Any) -> np.ndarray:
+        """The numbers of known users; -1 for unknown ones."""
+        with self._lock:
+            found: np.ndarray = self._fitted().user_labels.find(users)
+        return found
 
     # ---- what is asked
 
