@@ -13,6 +13,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 import pytest
 from hypothesis import HealthCheck, settings
 
+# A shell that starts the tests in the background lets them ignore Ctrl-C, which tests of interrupts would wait for.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # The same examples in every run, so that a failure is one of the change and not of the day.
 settings.register_profile(
     "suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
