@@ -1,38 +1,46 @@
-"""FTRL-Proximal: follow the leader, regularised around the weights of every past round."""
+"""FTRL-Proximal: follow the regularised leader, with a learning rate for each feature."""
 
 from libc.math cimport sqrt
 
 from seriatim.core.learner cimport Linear
 from seriatim.core.loss cimport Gradient
-from seriatim.core.row cimport Row, dot
-from seriatim.sparse.lazy cimport BATCH, Lazy, soft
+from seriatim.core.row cimport Row, dot, record, value
+from seriatim.sparse.lazy cimport Lazy, soft, within_range
 
 from seriatim.core.loss import LOSSES
 from seriatim.estimator import Classifier
 from seriatim.parameters import Choice, Number, powers
-
 from seriatim.sparse.lazy import reclassed, shared_out
 
 
-cdef extern from "steps.h":
-    void follow_leader(Py_ssize_t m, const double* g, const int* record, double* table, Py_ssize_t classes, double l1,
-                       double slower, double least) noexcept nogil
-    Py_ssize_t take_entries(const int* index, const double* value, double constant, Py_ssize_t n, Py_ssize_t* i,
-                            double a, double least, double* step, int* record) noexcept nogil
-
-cdef double LEAST = 2.0 ** -537    # of less, or little more, the square is 0
-
-
 cdef class FTRLLearner(Lazy):
-    """z and n of the paper. As w_j changes only with them, the table keeps it and sqrt(n_j), and the state neither."""
+    """Algorithm 1 of the paper. The table also stores w, which follows from z and n; the state does not."""
 
     cdef double alpha, beta, l1, l2
 
-    SUMS = ("n",)    # of squares
+    SUMS = ("n",)
 
     def __init__(self, Gradient gradient, double alpha, double beta, double l1, double l2):
-        Lazy.__init__(self, gradient, (("w", 0.0, True), ("z", 0.0, True), ("root", 0.0, False), ("n", 0.0, False)), 1)
+        Lazy.__init__(self, gradient, (("w", 0.0, True), ("z", 0.0, True), ("n", 0.0, False)), 1)
         self.alpha, self.beta, self.l1, self.l2 = alpha, beta, l1, l2
+
+    cdef inline double minimiser(self, double z, double root) noexcept nogil:
+        """w of z and sqrt(n)."""
+        return soft(-z, self.l1) / ((self.beta + root) / self.alpha + self.l2)
+
+    cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
+        cdef Py_ssize_t i, Z = self.classes, N = 2 * self.classes
+        cdef double g, root, sigma
+        cdef double* w
+        for i in range(-1, x.n):
+            g = -a * value(x, i)
+            if g * g > 0:
+                w = self.table.data + record(x, i) * self.table.width + column
+                root = sqrt(w[N] + g * g)
+                sigma = (root - sqrt(w[N])) / self.alpha
+                w[Z] += g - sigma * w[0]
+                w[N] = within_range(w[N] + g * g)
+                w[0] = self.minimiser(w[Z], root)
 
     cdef void products(self, const Row* x, Py_ssize_t column, int n, double* out) noexcept nogil:
         cdef int k
@@ -42,31 +50,19 @@ cdef class FTRLLearner(Lazy):
     cdef void raw_scores(self, const Row* x, double* out) noexcept nogil:
         Linear.raw_scores(self, x, out)
 
-    cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
-        cdef Py_ssize_t i = -1, m
-        cdef double* table = self.table.data + column
-        cdef double slower = 1 / self.alpha, least = self.beta / self.alpha + self.l2
-        cdef double[BATCH] g
-        cdef int[BATCH] records
-        while i < x.n:
-            m = take_entries(x.index, x.value, x.constant, x.n, &i, -a, LEAST, g, records)
-            follow_leader(m, g, records, table, self.classes, self.l1, slower, least)
-
     def fields(self):
         fields = Lazy.fields(self)
-        del fields["w"], fields["root"]
+        del fields["w"]
         return fields
 
     def refresh(self):
         cdef Py_ssize_t i, k, classes = self.classes
         cdef double* w
-        cdef double slower = 1 / self.alpha, least = self.beta / self.alpha + self.l2
         for i in range(self.table.rows):
             for k in range(classes):
                 w = self.table.data + i * self.table.width + k
-                if w[3 * classes] > 0:
-                    w[2 * classes] = sqrt(w[3 * classes])
-                    w[0] = soft(-w[classes], self.l1) / (least + w[2 * classes] * slower)
+                if w[2 * classes] > 0:
+                    w[0] = self.minimiser(w[classes], sqrt(w[2 * classes]))
 
     def reclass(self, source, factor):
         z = shared_out(reclassed(self.table.get("z"), source, factor), factor, self.l1)

@@ -11,7 +11,7 @@ from seriatim.core.loss cimport Gradient
 from seriatim.core.memory cimport resize
 from seriatim.core.row cimport Row, record
 from seriatim.core.table cimport Table
-from seriatim.sparse.lazy cimport BATCH, Lazy, soft
+from seriatim.sparse.lazy cimport Lazy, soft
 
 from seriatim.core.loss import LOSSES
 from seriatim.core.table import ascend
@@ -21,6 +21,8 @@ from seriatim.sparse.groups import Grouped
 from seriatim.sparse.tasks import MultiTask
 
 cdef extern from "steps.h":
+    enum:
+        BATCH
     double UNIT
     double left_of(double norm2, double cut2) noexcept nogil
     double product_of_left(Py_ssize_t n, const double* x, const double* w, const double* norm2,
