@@ -1,18 +1,15 @@
-"""Online feature selection: weights of which never more than k are not zero."""
-
-from math import sqrt
+"""Online feature selection: linear classifiers of which at most k weights are not 0."""
 
 import numpy as np
 
-from libc.math cimport INFINITY, fabs, fmax, fmin
+from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdlib cimport free
-from libc.string cimport memset
 
 from seriatim.core.learner cimport Learner, Linear
 from seriatim.core.memory cimport resize
 from seriatim.core.random cimport random_below, random_uniform
 from seriatim.core.row cimport Row, dot, record, sum_of_squares, value
-from seriatim.sparse.strongest cimport NONE, Entry, Strongest, weaker
+from seriatim.sparse.strongest cimport Entry, Strongest
 
 from seriatim.core.table import ascend
 from seriatim.errors import ModelError, ParameterError
@@ -20,373 +17,165 @@ from seriatim.estimator import Classifier
 from seriatim.parameters import Flag, Number, powers
 from seriatim.sparse.selector import Selector
 
-cdef extern from *:
-    """
-    /* Of a number that is not below 0, as a whole one in the same order; and the number again. */
-    static inline long long bits_of(double x)
-    {
-        long long bits;
-        memcpy(&bits, &x, sizeof bits);
-        return bits;
-    }
-
-    static inline double number_of(long long bits)
-    {
-        double x;
-        memcpy(&x, &bits, sizeof x);
-        return x;
-    }
-    """
-    long long bits_of(double x) noexcept nogil
-    double number_of(long long bits) noexcept nogil
-
-cdef extern from "steps.h":
-    enum:
-        BATCH
-    Py_ssize_t take_entries(const int* index, const double* value, double constant, Py_ssize_t n, Py_ssize_t* i,
-                            double a, double least, double* step, int* record) noexcept nogil
-    Py_ssize_t held_entries(const int* index, Py_ssize_t n, const unsigned long long* bits, bint held,
-                            int* entry) noexcept nogil
-    Py_ssize_t strong_entries(Py_ssize_t n, const double* value, double constant, double times, double low,
-                              int* strong) noexcept nogil
-    double variance_of(Py_ssize_t n, const double* x, const int* record, const double* sigma,
-                       Py_ssize_t width) noexcept nogil
-    void sharpen_entries(Py_ssize_t n, const double* x, const int* record, double* table, Py_ssize_t width,
-                         Py_ssize_t at, double alpha, double c, double least) noexcept nogil
-
 cdef double LEAST = 1e-100    # no variance falls below it
-cdef double MOST = 1e100      # nor is a step larger: where numbers end, so does the paper's arithmetic
-
-
-# Where the classes are a constant, one, there are no loops over them.
-
-cdef inline double magnitude(const double* w, Py_ssize_t classes) noexcept nogil:
-    cdef double sum = fabs(w[0])
-    cdef Py_ssize_t k
-    for k in range(1, classes):
-        sum += fabs(w[k])
-    return sum
+cdef double MOST = 1e100      # no step is longer: sane data stays far below, and no number overflows
 
 
 cdef class Selection(Linear):
-    """Weights that are zero but for those of the k strongest features; with several classes each counts once.
-
-    A feature is as strong as one field of its record is large, or small, in the sum over the classes.
-    """
+    """Only the k strongest features have weights; with several classes a feature is selected for all of them."""
 
     NUMBERS = Learner.NUMBERS
 
-    cdef Strongest kept
-    cdef Py_ssize_t field
-    cdef long long sign
-    cdef int* some            # entries of a row: those of features that are kept, or of those that are not;
-    cdef int* above           # others that are above the weakest that was kept before,
-    cdef int* between         # and that are not, but not below what is the weakest now either
-    cdef Py_ssize_t n_some, n_above, n_between
-    cdef double lost          # the squares of the weights that became 0
-    cdef Py_ssize_t room      # for so many in each list
+    cdef Strongest selected
 
     def __init__(self, Py_ssize_t k, tuple companions=(), bint bounded=False):
         Linear.__init__(self, False, companions, bounded)
-        self.kept = Strongest(k)
-        self.field, self.sign = len(companions), -1 if companions else 1
+        self.selected = Strongest(k)
         self.weighted = True
         self.grow(1)
 
-    def __dealloc__(self):
-        free(self.some)
-        free(self.above)
-        free(self.between)
+    cdef double strength(self, const double* w) noexcept nogil:
+        """How strong a feature is, from its record."""
+        return 0
 
     cdef int grow(self, Py_ssize_t rows) except -1:
         Linear.grow(self, rows)
-        cdef Py_ssize_t room = self.table.capacity
-        if rows > self.room:
-            if (resize(<void**> &self.some, room, sizeof(int)) < 0
-                    or resize(<void**> &self.above, room, sizeof(int)) < 0
-                    or resize(<void**> &self.between, room, sizeof(int)) < 0):
-                raise MemoryError(f"no memory to choose among {rows} features")
-            self.room = room
-        return self.kept.grow(rows)
+        return self.selected.grow(rows)
 
     cdef inline Entry entry(self, Py_ssize_t j) noexcept nogil:
-        """The feature with this record and its strength; whole numbers are compared in less time."""
-        cdef const double* w = self.table.data + j * self.table.width
-        return Entry(self.sign * bits_of(magnitude(w + self.field * self.classes, self.classes)), <int> j)
+        return Entry(self.strength(self.table.data + j * self.table.width), <int> j)
 
-    cdef inline void drop(self, Py_ssize_t j) noexcept nogil:
-        """The weights of a feature become 0."""
-        cdef double* w = self.table.data + j * self.table.width
-        cdef double squares = 0
-        cdef Py_ssize_t k
-        for k in range(self.classes):
-            squares += w[k] * w[k]
-            w[k] = 0
-        self.lost += squares
+    cdef double truncate(self, const Row* x) noexcept nogil:
+        """Set all weights but those of the k strongest features to 0. Returns the sum of the squares of those weights.
 
-    cdef void part(self, const Row* x, bint held) noexcept nogil:
-        """List what is kept of a row, or what is not."""
-        self.n_some = held_entries(x.index, x.n, self.kept.bits, held, self.some)
-
-    cdef void choose(self, const Row* x, bint weakened) noexcept nogil:
-        """Keep the k strongest, where only the features of a row may have changed; `weakened`, to less, too: those of
-        it that are kept are listed.
-
-        Others that are weaker than all that is kept are dropped at once. Where as many are above the weakest that was
-        kept as of these have fallen below it, they take their places, and all that is below is dropped.
+        Only features of the row may have changed. Features that are selected already come first, because their new
+        strengths decide which others are strong enough.
         """
-        cdef Py_ssize_t i, below = 0, fallen = 0, taken = 0
-        cdef Entry one, floor = self.kept.floor(), low = floor
-        if weakened:
-            for i in range(self.n_some):    # nobody could foretell a branch here
-                one = self.entry(record(x, self.some[i]))
-                self.some[fallen] = one.record
-                fallen += one.key < self.kept.known_key(one.record)
-                below += weaker(one, floor)
-                low = one if weaker(one, low) else low
-        self.lost = 0
-        self.refuse(x, low.key, floor.key, below)
-        if self.n_above < below:
-            floor = NONE
-        for i in range(fallen):
-            one = self.entry(self.some[i])
-            if weaker(one, floor):
-                self.kept.replace(one.record, self.entry(self.above[taken]))
-                self.drop(one.record)
-                taken += 1
-            else:
-                self.kept.lower(one)
-        self.settle()
-        for i in range(taken, self.n_above):
-            self.offer(self.above[i])
-        for i in range(self.n_between):
-            if weaker(self.entry(self.between[i]), floor):
-                self.drop(self.between[i])
-            else:
-                self.offer(self.between[i])
-        if self.bounded:
-            self.norm2 -= self.scale * self.scale * self.lost
+        cdef Py_ssize_t i, j
+        cdef double lost = 0
+        for i in range(-1, x.n):
+            j = record(x, i)
+            if self.selected.holds(j):
+                self.selected.change(self.entry(j))
+        for i in range(-1, x.n):
+            j = record(x, i)
+            if value(x, i) != 0 and not self.selected.holds(j):
+                lost += self.drop(self.selected.offer(self.entry(j)))
+        return lost
 
-    cdef void refuse(self, const Row* x, long long low, long long floor, Py_ssize_t below) noexcept nogil:
-        """Drop others of the row, and list what is above the floor and what is between: all that is not below `low`
-        but, where as many are above as have fallen below, what is below the floor."""
-        pass
+    cdef double drop(self, Py_ssize_t j) noexcept nogil:
+        cdef double* w = self.table.data + j * self.table.width
+        cdef double squares
+        cdef Py_ssize_t k
+        if j < 0:
+            return 0
+        squares = sum_of_squares(w, self.classes)
+        for k in range(self.classes):
+            w[k] = 0
+        return squares
 
-    cdef inline void offer(self, Py_ssize_t j) noexcept nogil:
-        cdef Py_ssize_t weakest = self.kept.offer(self.entry(j))
-        if weakest >= 0:
-            self.drop(weakest)
-        if weakest != j:
-            self.settle()
-
-    cdef void settle(self) noexcept nogil:
-        """Let the weakest that is kept be so in truth: what is done does then not depend on what was known when."""
-        cdef Entry one
-        while self.kept.n == self.kept.k:
-            one = self.entry(self.kept.heap[0].record)
-            if one.key == self.kept.heap[0].key:
-                break
-            self.kept.sink(0, one)
-
-    cdef void weigh(self) noexcept nogil:
-        """The strength of all that is kept, anew."""
+    cdef void reorder(self) noexcept nogil:
+        """Select the same features by their strengths of now."""
         cdef Py_ssize_t i
-        for i in range(self.kept.n):
-            self.kept.heap[i] = self.entry(self.kept.heap[i].record)
-        self.kept.order()
+        for i in range(self.selected.n):
+            self.selected.heap[i] = self.entry(self.selected.heap[i].record)
+        self.selected.order()
 
     def reclass(self, source, factor):
         Linear.reclass(self, source, factor)
-        self.weigh()
+        self.reorder()
 
     def state(self):
-        """Only the weights of what is kept."""
-        kept = self.kept.get()
+        """The weights of the selected features alone."""
+        kept = self.selected.get()
         return {**Learner.state(self), "records": self.table.rows, "kept": kept, "w": self.table.get("w")[kept]}
 
     def restore(self, state):
         Learner.restore(self, state)
         self.grow(state["records"])
-        self.kept.set(np.ascontiguousarray(state["kept"]))
-        if state["w"].shape != (self.kept.n, self.classes):
-            raise ModelError(f"{self.kept.n} features are selected; their weights are of shape {state['w'].shape}")
+        self.selected.set(np.ascontiguousarray(state["kept"]))
+        if state["w"].shape != (self.selected.n, self.classes):
+            raise ModelError(f"{self.selected.n} features are selected; their weights have shape {state['w'].shape}")
         w = np.zeros((self.table.rows, self.classes))
         w[state["kept"]] = state["w"]
         self.table.set("w", w)
-        self.weigh()
+        self.reorder()
 
 
 cdef class OFSLearner(Selection):
-    """A step at a margin up to `margin`, a ball of 1 / sqrt(lam), and then the k largest weights."""
+    """OFS. A feature is as strong as its weight is large. With margin = lam = 0 this is PET."""
 
     NUMBERS = (*Selection.NUMBERS, "scale", "norm2")
 
-    cdef double eta, lam, margin, radius
-    cdef double length              # of the step, in units of w as it is written down
-    cdef double others2             # the squares of what the others, which are not kept, have moved by
-    cdef Py_ssize_t toward, away    # the class that takes the step, and the one that takes it back, or -1
+    cdef double eta, lam, margin
 
     def __init__(self, Py_ssize_t k, double eta, double lam, double margin):
         Selection.__init__(self, k, bounded=lam > 0)
         self.eta, self.lam, self.margin = eta, lam, margin
-        self.radius = 1 / sqrt(lam) if lam > 0 else INFINITY
 
-    cdef void look(self, const Row* x, Row* seen) noexcept nogil:
-        """What the learner sees of a row."""
-        seen[0] = x[0]
-
-    cdef bint estimate(self, Row* seen) noexcept nogil:
-        """Make of it what the step is along; returns whether it is another row now."""
-        return False
-
-    cdef double product(self, const Row* x, Py_ssize_t y, Py_ssize_t s) noexcept nogil:
-        """w_y.x, less w_s.x if there is a class s; only what is kept is looked at."""
-        self.part(x, True)
-        cdef double f = self.scale * self.sum_of_kept(x, y)
-        return f if s < 0 else f - self.scale * self.sum_of_kept(x, s)
-
-    cdef double sum_of_kept(self, const Row* x, Py_ssize_t column) noexcept nogil:
-        """The sum of x_j w_j over what is listed: bit by bit what `dot` makes of the whole row."""
-        cdef const double* w = self.table.data + column
-        cdef Py_ssize_t i, one, whole = x.n - x.n % 4
-        cdef double[4] lanes
-        lanes[0] = lanes[1] = lanes[2] = lanes[3] = 0
-        for i in range(self.n_some):
-            one = self.some[i]
-            lanes[one & 3 if 0 <= one < whole else 0] += value(x, one) * w[record(x, one) * self.table.width]
-        return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
-
-    cdef void step(self, const Row* x, double tau, double f, Py_ssize_t y, Py_ssize_t s) noexcept nogil:
-        """w <- (1 - lam eta) w + tau x, then the ball, then k features; where there is a class s it takes - tau x.
-
-        f is the product with x, after which nothing has changed.
-        """
-        cdef double shorter = 1 - self.lam * self.eta
-        if x.norm2 == 0:
-            return
-        if self.kept.n:
-            self.shrink(shorter)
-        self.advance(x, tau, y, s)
-        self.updated(tau * (2 * shorter * f + tau * x.norm2 * (1 if s < 0 else 2)))
-        if self.bounded:
-            self.project(self.radius)
-        self.choose(x, True)
-
-    cdef void advance(self, const Row* x, double tau, Py_ssize_t y, Py_ssize_t s) noexcept nogil:
-        """Move what is kept. The others, which were 0, are not written down before they are chosen: few are."""
-        cdef Py_ssize_t i
-        cdef double a = tau / self.scale, rest = x.norm2, v
-        cdef double* w
-        for i in range(self.n_some):
-            w, v = self.table.data + record(x, self.some[i]) * self.table.width, value(x, self.some[i])
-            w[y] += a * v
-            if s >= 0:
-                w[s] -= a * v
-            rest -= v * v
-        self.length, self.toward, self.away = a, y, s
-        self.others2 = (1 if s < 0 else 2) * a * a * fmax(rest, 0)
-
-    cdef void refuse(self, const Row* x, long long low, long long floor, Py_ssize_t below) noexcept nogil:
-        cdef double step, times = 1 if self.away < 0 else 2
-        cdef double* w
-        cdef Py_ssize_t i, j, n = self.strong(x, floor, floor)
-        if self.n_above < below:
-            n = self.strong(x, low, floor)
-        self.n_above = self.n_between = 0
-        for i in range(n):
-            j, step = record(x, self.between[i]), self.length * value(x, self.between[i]) + 0.0    # a zero has no sign
-            w = self.table.data + j * self.table.width
-            w[self.toward] = step
-            if self.away >= 0:
-                w[self.away] = 0.0 - step
-            self.others2 -= times * step * step
-            if bits_of(times * fabs(step)) > floor:
-                self.above[self.n_above] = <int> j
-                self.n_above += 1
-            else:
-                self.between[self.n_between] = <int> j
-                self.n_between += 1
-        self.lost, self.others2 = fmax(self.others2, 0), 0
-
-    cdef Py_ssize_t strong(self, const Row* x, long long low, long long floor) noexcept nogil:
-        """List in `between` the others' entries that are not below; returns how many, and counts what is above."""
-        cdef double times = fabs(self.length) * (1 if self.away < 0 else 2)
-        cdef Py_ssize_t i, n = 0, above = 0
-        cdef int one
-        for i in range(strong_entries(x.n, x.value, x.constant, times, number_of(max(low, 0)), self.between)):
-            one = self.between[i]
-            self.between[n] = one
-            if not self.kept.holds(record(x, one)):
-                above += bits_of(times * fabs(value(x, one))) > floor
-                n += 1
-        self.n_above = above
-        return n
-
-    # Nothing but what is kept, and the others until they are chosen from, is not 0: no need to look further.
-
-    cdef void shrink(self, double factor) noexcept nogil:
-        cdef Py_ssize_t i
-        self.scale *= factor
-        self.norm2 *= factor * factor
-        if 1e-50 < self.scale < 1e50:
-            return
-        for i in range(self.kept.n):
-            self.rescale(self.kept.heap[i].record)
-        self.length *= self.scale
-        self.others2 *= self.scale * self.scale
-        self.scale = 1
-        self.weigh()    # weights may have been rounded
-
-    cdef void rescale(self, Py_ssize_t j) noexcept nogil:
-        """The weights of a feature as they are."""
-        cdef double* w = self.table.data + j * self.table.width
+    cdef double strength(self, const double* w) noexcept nogil:
+        cdef double sum = 0
         cdef Py_ssize_t k
         for k in range(self.classes):
-            w[k] = self.scale * w[k] + 0.0    # a zero has no sign
+            sum += fabs(w[k])
+        return sum
 
-    cdef void measure(self) noexcept nogil:
-        """In an order of the weights alone: that of the heap is another one in a model that has been restored."""
-        cdef Py_ssize_t i
-        cdef double total = 0
-        self.weigh()
-        self.kept.sort()
-        for i in range(self.kept.n):
-            total += self.squares(self.kept.heap[i].record)
-        self.norm2 = self.scale * self.scale * (total + self.others2)
+    cdef double product(self, const Row* x, Py_ssize_t y, Py_ssize_t s) noexcept nogil:
+        """w_y.x, or w_y.x - w_s.x if there is a rival class s."""
+        cdef double f = self.scale * dot(x, self.table.data + y, self.table.width)
+        return f if s < 0 else f - self.scale * dot(x, self.table.data + s, self.table.width)
 
-    cdef double squares(self, Py_ssize_t j) noexcept nogil:
-        cdef const double* w = self.table.data + j * self.table.width
-        return sum_of_squares(w, self.classes)
+    cdef void step(self, const Row* x, double tau, double f, Py_ssize_t y, Py_ssize_t s) noexcept nogil:
+        """w <- (1 - lam eta) w + tau x, w <- w min(1, 1 / (sqrt(lam) |w|)), and then only the k largest weights.
+
+        f is the product with x. A rival class s takes -tau x. The ball shrinks all weights alike, so it does not change
+        which are the largest. It comes last, when only k weights are left.
+        """
+        cdef double rest = 1 - self.lam * self.eta, lost, norm2
+        if x.norm2 == 0:
+            return
+        self.updates += 1
+        self.shrink(rest)
+        self.move(x, tau, y)
+        if s >= 0:
+            self.move(x, -tau, s)
+        lost = self.scale * self.scale * self.truncate(x)
+        if self.lam > 0:
+            norm2 = self.norm2 + tau * (2 * rest * f + tau * x.norm2 * (1 if s < 0 else 2))    # |w|^2 before truncation
+            self.norm2 = norm2 - lost
+            if self.lam * norm2 > 1:
+                self.shrink(1 / sqrt(self.lam * norm2))
+            if self.updates & (self.updates - 1) == 0:
+                self.measure()    # |w|^2 from the weights: the errors of running sums must not add up
+
+    cdef void shrink(self, double factor) noexcept nogil:
+        """w *= factor. Only the k selected weights may have to be rescaled."""
+        cdef Py_ssize_t i, k
+        cdef double* w
+        if self.selected.n == 0:
+            return
+        self.scale *= factor
+        self.norm2 *= factor * factor
+        if not 1e-50 < self.scale < 1e50:
+            for i in range(self.selected.n):
+                w = self.table.data + self.selected.heap[i].record * self.table.width
+                for k in range(self.classes):
+                    w[k] = self.scale * w[k] + 0.0    # + 0.0: no negative zero
+            self.scale = 1
+            self.reorder()    # rounding may have made weights equal
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
-        cdef double f = self.product(x, 0, -1), g = f
-        cdef Row seen
-        if x.norm2 > 0 and self.weight > 0:
-            self.look(x, &seen)
-            if seen.value != x.value:
-                g = self.product(&seen, 0, -1)
-            if y * g <= self.margin:
-                if self.estimate(&seen):
-                    g = self.product(&seen, 0, -1)
-                self.step(&seen, self.weight * self.eta * y, g, 0, -1)
+        cdef double f = self.product(x, 0, -1)
+        if y * f <= self.margin and self.weight > 0:
+            self.step(x, self.weight * self.eta * y, f, 0, -1)
         return f
 
     cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil:
-        cdef Row seen
         cdef Py_ssize_t s
-        cdef double margin
-        if x.norm2 == 0 or self.weight == 0:
-            self.raw_scores(x, out)
-            return
-        self.look(x, &seen)
-        self.raw_scores(&seen, out)
+        self.raw_scores(x, out)
         s = self.rival(y, out)
-        margin = out[y] - out[s] if s >= 0 else INFINITY
-        if seen.value != x.value:
-            self.raw_scores(x, out)
-        if margin <= self.margin:
-            self.estimate(&seen)
-            self.step(&seen, self.weight * self.eta, self.product(&seen, y, s), y, s)
+        if s >= 0 and out[y] - out[s] <= self.margin and self.weight > 0:
+            self.step(x, self.weight * self.eta, out[y] - out[s], y, s)
 
     def restore(self, state):
         if not state["scale"] > 0:
@@ -395,18 +184,19 @@ cdef class OFSLearner(Selection):
 
 
 cdef class PartialOFSLearner(OFSLearner):
-    """The same where a row shows k features: with probability epsilon any k, else those of w."""
+    """OFS with partial input: the learner sees k features of a row. With probability epsilon these are any k, else
+    the features that have a weight."""
 
     NUMBERS = (*OFSLearner.NUMBERS, "draws")
 
     cdef double epsilon
     cdef unsigned long long seed
     cdef public Py_ssize_t draws
-    cdef Py_ssize_t features      # that have not been zero in some row; among these are any k
+    cdef Py_ssize_t features      # features that were not 0 in some row; any k are drawn from these
     cdef char* met                # whether a record is one of them
-    cdef int* index               # the row as it is seen
+    cdef int* index               # the columns and values of the row that the learner sees
     cdef double* values
-    cdef Py_ssize_t known, space  # records of these arrays
+    cdef Py_ssize_t known, space  # records of these arrays, and how many there is memory for
 
     def __init__(self, Py_ssize_t k, double eta, double lam, double epsilon, unsigned long long seed):
         OFSLearner.__init__(self, k, eta, lam, 1)
@@ -419,28 +209,29 @@ cdef class PartialOFSLearner(OFSLearner):
         free(self.values)
 
     cdef int grow(self, Py_ssize_t rows) except -1:
-        cdef Py_ssize_t room = max(rows, 2 * self.space)
+        cdef Py_ssize_t space = max(rows, 2 * self.space)
         OFSLearner.grow(self, rows)
         if rows > self.space:
-            if (resize(<void**> &self.met, room, 1) < 0 or resize(<void**> &self.index, room, sizeof(int)) < 0
-                    or resize(<void**> &self.values, room, sizeof(double)) < 0):
+            if (resize(<void**> &self.met, space, 1) < 0 or resize(<void**> &self.index, space, sizeof(int)) < 0
+                    or resize(<void**> &self.values, space, sizeof(double)) < 0):
                 raise MemoryError(f"no memory for {rows} features")
-            self.space = room
-        if rows > self.known:
-            memset(self.met + self.known, 0, rows - self.known)
-            self.known = rows
+            self.space = space
+        while self.known < rows:
+            self.met[self.known] = False
+            self.known += 1
         return 0
 
     cdef void meet(self, Py_ssize_t j) noexcept nogil:
         self.features += not self.met[j]
         self.met[j] = True
 
-    cdef bint used(self, Py_ssize_t j) noexcept nogil:
-        return self.kept.holds(j) and self.entry(j).key > 0
+    cdef bint has_weight(self, Py_ssize_t j) noexcept nogil:
+        return self.strength(self.table.data + j * self.table.width) > 0
 
     cdef void look(self, const Row* x, Row* seen) noexcept nogil:
-        """Of d features any k are drawn, one after another: only those that the row has, for no other would matter."""
-        cdef Py_ssize_t i, j, left = self.kept.k, among
+        """The part of a row that the learner sees. Any k of d features are drawn one after another, and only features
+        of the row need a draw."""
+        cdef Py_ssize_t i, j, left = self.selected.k, among
         cdef bint explore = random_uniform(self.seed, &self.draws) < self.epsilon, shown
         for i in range(-1, x.n):
             if value(x, i) != 0:
@@ -456,37 +247,61 @@ cdef class PartialOFSLearner(OFSLearner):
                 among -= 1
                 left -= shown
             else:
-                shown = self.used(j)
+                shown = self.has_weight(j)
             if shown and i < 0:
                 seen.constant = x.constant
             elif shown:
                 self.index[seen.n], self.values[seen.n] = <int> j - 1, x.value[i]
                 seen.n += 1
 
-    cdef bint estimate(self, Row* seen) noexcept nogil:
-        """Each value over the probability that it is seen, so that the mean is the whole row."""
+    cdef double probability(self, Py_ssize_t j) noexcept nogil:
+        """The probability that the learner sees a feature."""
+        cdef double any_k = self.epsilon * min(1, <double> self.selected.k / self.features)
+        return any_k + (1 - self.epsilon if self.has_weight(j) else 0)
+
+    cdef void estimate(self, Row* seen) noexcept nogil:
+        """Divide each value by the probability that it is seen, so that its mean is the value."""
         cdef Py_ssize_t i
-        cdef double any_k = self.epsilon * fmin(1, <double> self.kept.k / self.features), rest = 1 - self.epsilon
         for i in range(seen.n):
-            self.values[i] /= any_k + (rest if self.used(self.index[i] + 1) else 0)
+            self.values[i] /= self.probability(self.index[i] + 1)
         if seen.constant != 0:
-            seen.constant /= any_k + (rest if self.used(0) else 0)
+            seen.constant /= self.probability(0)
         seen.norm2 = sum_of_squares(self.values, seen.n) + seen.constant * seen.constant
-        return True
+
+    cdef double learn(self, const Row* x, double y) noexcept nogil:
+        cdef double f = self.product(x, 0, -1)
+        cdef Row seen
+        if x.norm2 > 0 and self.weight > 0:
+            self.look(x, &seen)
+            if y * self.product(&seen, 0, -1) <= self.margin:
+                self.estimate(&seen)
+                self.step(&seen, self.weight * self.eta * y, self.product(&seen, 0, -1), 0, -1)
+        return f
+
+    cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil:
+        cdef Row seen
+        cdef Py_ssize_t s = -1
+        cdef double margin = INFINITY
+        if x.norm2 > 0 and self.weight > 0:
+            self.look(x, &seen)
+            self.raw_scores(&seen, out)
+            s = self.rival(y, out)
+            margin = out[y] - out[s] if s >= 0 else INFINITY
+        self.raw_scores(x, out)
+        if margin <= self.margin:
+            self.estimate(&seen)
+            self.step(&seen, self.weight * self.eta, self.product(&seen, y, s), y, s)
 
     def state(self):
-        cdef Py_ssize_t i
         met = np.array([i for i in range(self.known) if self.met[i]], dtype=np.int64)
         return {**OFSLearner.state(self), "met": met}
 
     def restore(self, state):
         OFSLearner.restore(self, state)
-        cdef const long long[::1] met = np.ascontiguousarray(state["met"])
-        cdef Py_ssize_t i
-        for i in range(met.shape[0]):
-            if not (met[i - 1] if i else -1) < met[i] < self.known:
-                raise ModelError(f"the features that were met do not ascend to less than {self.known}")
-            self.meet(met[i])
+        if not ascend(state["met"], self.known):
+            raise ModelError(f"the features that were met do not ascend from 0 to less than {self.known}")
+        for j in state["met"].tolist():
+            self.meet(j)
 
 
 class OFS(Selector, Classifier):
@@ -583,7 +398,7 @@ class PET(Selector, Classifier):
 
 
 cdef class SOFSLearner(Selection):
-    """Diagonal AROW, and then the k features of the smallest variance."""
+    """SOFS: AROW with a diagonal Sigma. A feature is as strong as its variance is small."""
 
     cdef double r
 
@@ -591,29 +406,37 @@ cdef class SOFSLearner(Selection):
         Selection.__init__(self, k, (("sigma", 1.0, False),))
         self.r = r
 
+    cdef double strength(self, const double* w) noexcept nogil:
+        cdef double sum = 0
+        cdef Py_ssize_t k
+        for k in range(self.classes):
+            sum += w[self.classes + k]
+        return -sum
+
     cdef double variance(self, const Row* x, Py_ssize_t column) noexcept nogil:
         """x' Sigma x of a class."""
         cdef const double* sigma = self.table.data + self.classes + column
-        cdef double[BATCH] values
-        cdef int[BATCH] records
         cdef double v = 0
-        cdef Py_ssize_t i = -1, n
-        while i < x.n:
-            n = take_entries(x.index, x.value, x.constant, x.n, &i, 1, 0, values, records)
-            v += variance_of(n, values, records, sigma, self.table.width)
+        cdef Py_ssize_t i
+        for i in range(-1, x.n):
+            v += value(x, i) * value(x, i) * sigma[record(x, i) * self.table.width]
         return v
 
-    cdef void sharpen(self, const Row* x, double alpha, double c, Py_ssize_t column) noexcept nogil:
-        """w += alpha Sigma x and 1 / Sigma_j += c x_j^2, in a column."""
-        cdef double* w = self.table.data + column
-        cdef double[BATCH] values
-        cdef int[BATCH] records
-        cdef Py_ssize_t i = -1, n
-        while i < x.n:
-            n = take_entries(x.index, x.value, x.constant, x.n, &i, 1, 0, values, records)
-            sharpen_entries(n, values, records, w, self.table.width, self.classes, alpha, c, LEAST)
+    cdef void update(self, const Row* x, double alpha, double r, Py_ssize_t column) noexcept nogil:
+        """w += alpha Sigma x and 1 / Sigma_j += x_j^2 / r for a class."""
+        cdef Py_ssize_t i
+        cdef double* w
+        cdef double* sigma
+        cdef double g, c = min(1 / r, MOST)
+        for i in range(-1, x.n):
+            w = self.table.data + record(x, i) * self.table.width + column
+            sigma = w + self.classes
+            g = sigma[0] * value(x, i)
+            w[0] += alpha * g
+            sigma[0] = max(sigma[0] / (1 + c * g * value(x, i)), LEAST)
 
     cdef void step(self, const Row* x, double margin, double sign, Py_ssize_t y, Py_ssize_t s) noexcept nogil:
+        """The update where the margin is below 1, and then only the k weights of the smallest variance."""
         cdef double r, v, alpha
         if margin >= 1 or x.norm2 == 0 or self.weight == 0:
             return
@@ -621,40 +444,12 @@ cdef class SOFSLearner(Selection):
         if v <= LEAST:
             return
         r = self.r / self.weight
-        alpha = fmin((1 - margin) / (v + r), MOST)
-        self.sharpen(x, sign * alpha, fmin(1 / r, MOST), y)
+        alpha = min((1 - margin) / (v + r), MOST)
+        self.update(x, sign * alpha, r, y)
         if s >= 0:
-            self.sharpen(x, -alpha, fmin(1 / r, MOST), s)
+            self.update(x, -alpha, r, s)
         self.updates += 1
-        self.part(x, False)
-        self.choose(x, False)
-
-    cdef void refuse(self, const Row* x, long long low, long long floor, Py_ssize_t below) noexcept nogil:
-        if self.classes == 1:    # a constant, so that there are no loops
-            self.sort_out(x, low, floor, 1)
-        else:
-            self.sort_out(x, low, floor, self.classes)
-
-    cdef inline void sort_out(self, const Row* x, long long low, long long floor, Py_ssize_t classes) noexcept nogil:
-        cdef Py_ssize_t i, j, k, n = 0
-        cdef double* w
-        cdef bint stays
-        self.n_above = self.n_between = 0
-        for i in range(self.n_some):    # nobody could foretell a branch here
-            j = record(x, self.some[i])
-            w = self.table.data + j * self.table.width
-            stays = (-bits_of(magnitude(w + classes, classes)) >= low) & (value(x, self.some[i]) != 0)
-            for k in range(classes):
-                w[k] = w[k] if stays else 0
-            self.between[n] = <int> j
-            n += stays
-        for i in range(n):
-            if self.entry(self.between[i]).key > floor:
-                self.above[self.n_above] = self.between[i]
-                self.n_above += 1
-            else:
-                self.between[self.n_between] = self.between[i]
-                self.n_between += 1
+        self.truncate(x)
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
         cdef double f = dot(x, self.table.data, self.table.width)
@@ -669,20 +464,20 @@ cdef class SOFSLearner(Selection):
             self.step(x, out[y] - out[s], 1, y, s)
 
     def state(self):
-        """The variances of the features that have spoken, by their records."""
+        """The variances that differ from 1, with their records."""
         sigma = self.table.get("sigma")
         index = np.flatnonzero((sigma != 1).any(axis=1))
         return {**Selection.state(self), "index": index, "sigma": sigma[index]}
 
     def restore(self, state):
-        index, told = state["index"], state["sigma"]
+        index, some = state["index"], state["sigma"]
         if not ascend(index, state["records"]):
-            raise ModelError(f"the numbers of the records do not ascend from 0 to less than {state['records']}")
-        if told.shape != (len(index), self.classes) or not ((told > 0) & (told <= 1)).all():
-            raise ModelError("there is not a variance above 0 and up to 1 for each record and class")
-        self.grow(state["records"])    # or a LimitError, before there are arrays of that size
+            raise ModelError(f"the record numbers of the variances do not ascend from 0 to below {state['records']}")
+        if some.shape != (len(index), self.classes) or not ((some > 0) & (some <= 1)).all():
+            raise ModelError("the variances are not one number above 0 and up to 1 for each record and class")
+        self.grow(state["records"])    # raises LimitError before arrays of that size exist
         sigma = np.ones((state["records"], self.classes))
-        sigma[index] = told
+        sigma[index] = some
         self.table.set("sigma", sigma)
         Selection.restore(self, state)
 
