@@ -100,7 +100,7 @@ def bare(passes: int, threads: int) -> Any:
             loop.learn(learner, rows, signs)
 
     def measure() -> dict[str, float]:
-        learners = [PA().partial_fit(X, y)._learner for _ in range(threads)]
+        learners = [PA().build() for _ in range(threads)]
         workers = [threading.Thread(target=learn, args=(learner,)) for learner in learners]
         start = time.perf_counter()
         for worker in workers:
