@@ -63,7 +63,7 @@ PRIVATE = {
     "transfer/base.py": 1,
 }
 PRIVATE_BENCH = {"workers/topics.py": 1}  # of scikit-learn
-PRIVATE_NAME = re.compile(r"([\w.()\[\]]*)\.(_[a-z]\w*)")
+PRIVATE_NAME = re.compile(r"(super\(\)|[\w.]*)\.(_[a-z]\w*)")
 
 IMPORT = re.compile(
     r"^\s*(?:from\s+(seriatim[\w.]*)\s+c?import\s+(\([^)]*\)|.+)|c?import\s+(seriatim[\w.]*))", re.MULTILINE
@@ -168,6 +168,7 @@ def test_packages_are_not_named_as_functions_of_their_parent():
         tree = ast.parse((package / "__init__.py").read_text())
         names = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}  # those exported lazily, too
         bound = {one.name for node in tree.body if isinstance(node, ast.ImportFrom) for one in node.names}
+        bound |= {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
         module = importlib.import_module(f"seriatim.{package.relative_to(SOURCE).as_posix().replace('/', '.')}")
         for name in ({path.stem for path in package.iterdir()} & names) - bound:
             assert isinstance(getattr(module, name, ast), type(ast)), (
