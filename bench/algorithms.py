@@ -16,10 +16,12 @@ SLOW = 10  # seconds beyond which a run is not repeated
 SECOND_ORDER = 1.6
 SPARSE = 1.6
 ONE_MORE = 1.5
+MIRROR = 2.0
 TARGETS = dict.fromkeys(("arow", "cw", "iellip", "narow", "nherd", "scw", "sop"), SECOND_ORDER)
 TARGETS |= dict.fromkeys(("ada-fobos", "ada-rda", "fobos", "ftrl", "group-rda", "multi-task-rda"), SPARSE)
 TARGETS |= dict.fromkeys(("ofs", "pet", "rda", "sofs", "truncated-gradient"), SPARSE)
-TARGETS |= dict.fromkeys(("alma", "aggressive-romma", "eg", "mira", "mirror-descent", "romma"), ONE_MORE)
+TARGETS |= dict.fromkeys(("alma", "aggressive-romma", "mira", "romma"), ONE_MORE)
+TARGETS |= dict.fromkeys(("eg", "mirror-descent"), MIRROR)
 MANY = 4.0  # classes: 20 scores a row instead of one
 
 ALL = f"n_features={FEATURES}"  # weights that are there from the beginning

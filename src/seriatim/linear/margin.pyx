@@ -5,13 +5,10 @@ from libc.stdlib cimport free, realloc
 
 from seriatim.core.learner cimport MarginLearner
 from seriatim.core.row cimport Row, value
-from seriatim.linear.mirror cimport PNormLearner
+from seriatim.linear.mirror cimport PNormLearner, power
 
 from seriatim.estimator import Classifier
 from seriatim.parameters import Flag, Number, steps
-
-cdef extern from "link.h":
-    double power(double base, double exponent) noexcept nogil
 
 
 # ---- ALMA

@@ -1,7 +1,7 @@
-"""Mirror descent: gradient steps in the dual, mapped back to weights."""
+"""Mirror descent: theta takes gradient steps, and a map turns theta into weights."""
 
 from libc.float cimport DBL_MIN
-from libc.math cimport INFINITY, exp, fabs, fmax, log, pow, sqrt
+from libc.math cimport INFINITY, copysign, fabs, fmax, log, pow, sqrt
 
 from seriatim.core.learner cimport MarginLearner
 from seriatim.core.loss cimport Gradient, rate
@@ -12,19 +12,12 @@ from seriatim.errors import DataError, ModelError, ParameterError
 from seriatim.estimator import Classifier
 from seriatim.parameters import Choice, Flag, Number, decades, powers
 
-
-cdef extern from "link.h":
-    void map_entries(const Link* by, Py_ssize_t n, const double* theta, double* w) noexcept nogil
-    double sum_of_shares(const Link* by, Py_ssize_t n, const double* theta, const double* w) noexcept nogil
-    double size_of(const Link* by, double theta) noexcept nogil
-    double step_entries(const Link* by, Py_ssize_t n, double* step, const int* record, double* table,
-                        Py_ssize_t width, Py_ssize_t at, double* before, double* top) noexcept nogil
-    Py_ssize_t take_entries(const int* index, const double* value, double constant, Py_ssize_t n, Py_ssize_t* i,
-                            double a, double least, double* step, int* record) noexcept nogil
+cdef extern from "exponential.h":
+    double exponential(double x) noexcept nogil
 
 
 cdef class EuclideanLearner(MarginLearner):
-    """w = theta, or w_t = eta_t theta where theta sums the bare gradients."""
+    """w = theta; in the variant ftrl, theta sums the gradients and w_t = eta_t theta."""
 
     cdef Gradient gradient
     cdef bint leader
@@ -44,46 +37,68 @@ cdef class EuclideanLearner(MarginLearner):
             self.scale = fmax(rate(self.gradient.schedule, self.gradient.eta, self.t + 1), DBL_MIN)
 
 
-cdef double NOTHING = 1e-200    # an entry of theta, if no other is larger, that is taken for 0
+# ---- maps with a sum over all entries: w_i = factor * image(theta_i), and factor depends on sum_j share(theta_j)
 
 
-cdef inline double larger(double a, double b) noexcept nogil:
-    return a if a > b else b    # fmax would be a call
+cdef inline double image(const Map* by, double theta) noexcept nogil:
+    cdef double large
+    if by.kind == P_NORM:
+        return copysign(power(fabs(theta), by.p - 1), theta)
+    if by.kind == ENTROPY:
+        return exponential(theta - by.shift)
+    large = exponential(fabs(theta) - by.shift)    # a quotient for e^-|theta|: two exponentials take a third longer
+    return copysign(large - by.least_product / large, theta) if large > 0 else 0
+
+
+cdef inline double share(const Map* by, double theta, double image) noexcept nogil:
+    if by.kind == P_NORM:
+        return theta * image                              # |theta|^p
+    if by.kind == ENTROPY:
+        return image
+    return sqrt(image * image + 4 * by.least_product)     # e^theta + e^-theta, as (a - b)^2 + 4 a b = (a + b)^2
+
+
+cdef inline double size(const Map* by, double theta) noexcept nogil:
+    """How close an entry is to overflow."""
+    return theta if by.kind == ENTROPY else fabs(theta)
+
+
+cdef double ALMOST_ZERO = 1e-200    # if no entry of theta is larger, all are taken for 0
 
 
 cdef class LinkedLearner(Linear):
-    """w = factor x h(theta): an entry of w depends on its own theta, and on all the others by one sum.
+    """A frame for updates theta += a y x where all weights share one sum.
 
-    The table holds h(theta) as w, and theta beside it. The sum is kept up to date entry by entry, and taken anew before
-    rounding can tell, so that a round costs its non-zeros.
+    The table stores image(theta) as w, and theta beside it. A step updates the sum entry by entry, so that a round
+    costs its non-zeros. `refresh` computes the sum from all entries before rounding errors matter.
     """
 
     NUMBERS = (*Linear.NUMBERS, "sum", "peak", "top", "grain", "shift")
 
-    def __init__(self, int map, bint average, double p=2, Py_ssize_t n_features=0):
+    def __init__(self, int kind, bint average, double p=2, Py_ssize_t n_features=0):
         Linear.__init__(self, average, (("theta", 0.0, True),))
-        self.map, self.p = map, p
+        self.kind, self.p = kind, p
         self.theta = 2 if average else 1
         self.dimension = n_features + 1 if n_features else 0
         self.grain = 1
-
-    cdef Link linked(self) noexcept nogil:
-        return Link(self.map, self.p - 1, self.shift, exp(-2 * self.shift))
-
-    cdef Py_ssize_t first(self) noexcept nogil:
-        """The first record: without an intercept the constant's is no part of the sum."""
-        return self.constant == 0
 
     cdef double factor(self) noexcept nogil:
         return 1
 
     cdef double step(self, double margin, const Row* x, double copies) noexcept nogil:
-        """The length of the step of theta along the example, which has x in one or two columns; 0 for none."""
+        """The length of the step of theta along x, which changes one class or two (`copies`); 0 for no step."""
         return 0
+
+    cdef Map map(self) noexcept nogil:
+        return Map(self.kind, self.p, self.shift, exponential(-2 * self.shift))
+
+    cdef Py_ssize_t first(self) noexcept nogil:
+        """The first record of the sum: without an intercept, the constant's record does not count."""
+        return self.constant == 0
 
     cdef int grow(self, Py_ssize_t rows) except -1:
         most = self.dimension or self.table.rows
-        if self.map != P_NORM and rows > most and (self.dimension or self.t):
+        if self.kind != P_NORM and rows > most and (self.dimension or self.t):
             raise DataError(
                 f"feature {rows - 1}, but the model is over {most - 1}: all weights share one sum, so their number is "
                 f"fixed before the first example; start with n_features={rows - 1} or more"
@@ -96,106 +111,96 @@ cdef class LinkedLearner(Linear):
         return 0
 
     cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
-        """theta += a x in a column."""
-        cdef Py_ssize_t i = -1, k, n, width = self.table.width, at = self.theta * self.classes
+        """theta += a x in a column; w, the sum and the average follow."""
+        cdef Py_ssize_t i, width = self.table.width, at = self.theta * self.classes
         cdef double* table = self.table.data + column
         cdef double* w
-        cdef double[BATCH] step, before
-        cdef int[BATCH] records
-        cdef double top = self.top
-        cdef Link by = self.linked()
+        cdef double step, before, change = 0, top = self.top
+        cdef Map by = self.map()
         a /= self.grain
-        if self.outgrown(top + fabs(a) * sqrt(x.norm2)):    # the table must be rebased, or may have to be
+        if self.outgrown(top + fabs(a) * sqrt(x.norm2)):    # an entry may leave the range of numbers
             self.fold()
             for i in range(-1, x.n):
-                table[record(x, i) * width + at] += a * value(x, i)
+                w = table + record(x, i) * width
+                w[at] += a * value(x, i)
             self.rebase()
             return
-        while i < x.n:
-            n = take_entries(x.index, x.value, x.constant, x.n, &i, a, 0, step, records)
-            self.sum += step_entries(&by, n, step, records, table, width, at, before if self.average else NULL, &top)
-            for k in range(n if self.average else 0):
-                w = table + records[k] * width
-                w[self.classes] += self.total * (w[0] - before[k])
+        for i in range(-1, x.n):
+            step = a * value(x, i)
+            if step == 0:
+                continue
+            w = table + record(x, i) * width
+            before = w[0]
+            change -= share(&by, w[at], before)
+            w[at] += step
+            w[0] = image(&by, w[at])
+            change += share(&by, w[at], w[0])
+            top = size(&by, w[at]) if size(&by, w[at]) > top else top
+            if self.average:
+                w[self.classes] += self.total * (w[0] - before)
+        self.sum += change
         self.top = top
 
-    cdef bint outgrown(self, double top) noexcept nogil:
-        """Whether an entry of this size is out of proportion to the grain or the shift."""
-        return self.p * log(top) > 200 if self.map == P_NORM else top - self.shift > 300
-
-    cdef void rebase(self) noexcept nogil:
-        """The grain or the shift by the largest entry there is, with room above; the caller has folded."""
-        cdef Py_ssize_t i, k
-        cdef double* theta
-        cdef double top = -INFINITY
-        cdef Link by = self.linked()
-        for i in range(self.first(), self.table.rows):
-            theta = self.table.data + i * self.table.width + self.theta * self.classes
-            for k in range(self.classes):
-                top = larger(top, size_of(&by, theta[k]))
-        if self.map != P_NORM:
-            self.shift = top - 150
-        elif top > 0:
-            if top * self.grain < NOTHING:    # a step divided by such a grain would leave the range of numbers
-                top, self.grain = INFINITY, 1
-            else:
-                self.grain *= top
-            for i in range(self.table.rows):
-                theta = self.table.data + i * self.table.width + self.theta * self.classes
-                for k in range(self.classes):
-                    theta[k] = theta[k] / top + 0.0    # a zero has no sign
-        self.refresh()
-
     cdef void settle(self) noexcept nogil:
-        """After a step: a sum that rounding has not touched, and the scale that follows from it."""
+        """After a step: correct the sum if rounding may show, and compute the factor that follows from it."""
         self.peak = fmax(self.peak, self.sum)
         if self.updates & (self.updates - 1) == 0 or self.sum < 1e-5 * self.peak:
-            self.add_up()
-        if not 1e-100 < self.sum < 1e140:    # perhaps only now, when what rounding had left of it is gone
+            self.refresh()
+        if not 1e-100 < self.sum < 1e140:
             self.fold()
             self.rebase()
         self.scale = self.factor()
 
-    cdef Py_ssize_t read(self, Py_ssize_t i, Py_ssize_t column, double* theta, double* w) noexcept nogil:
-        """A batch of entries of a column, from record i on; returns how many there are."""
-        cdef Py_ssize_t k, n = min(BATCH, self.table.rows - i)
-        cdef const double* place = self.table.data + i * self.table.width + column
-        for k in range(n):
-            w[k], theta[k] = place[k * self.table.width], place[k * self.table.width + self.theta * self.classes]
-        return n
-
     cdef void refresh(self) noexcept nogil:
-        """w from theta, and the sum."""
-        cdef Py_ssize_t i, k, column, n
-        cdef double[BATCH] theta, w
-        cdef Link by = self.linked()
-        for column in range(self.classes):
-            i = self.first()
-            while i < self.table.rows:
-                n = self.read(i, column, theta, w)
-                map_entries(&by, n, theta, w)
-                for k in range(n):
-                    self.table.data[(i + k) * self.table.width + column] = w[k]
-                i += n
-        self.add_up()
+        """Compute w, the sum and the largest entry from theta."""
+        cdef Py_ssize_t i, k
+        cdef double* w
+        cdef double* theta
+        cdef Map by = self.map()
+        self.sum, self.top = 0, -1e300
+        for i in range(self.first(), self.table.rows):
+            w = self.table.data + i * self.table.width
+            theta = w + self.theta * self.classes
+            for k in range(self.classes):
+                w[k] = image(&by, theta[k])
+                self.sum += share(&by, theta[k], w[k])
+                self.top = size(&by, theta[k]) if size(&by, theta[k]) > self.top else self.top
+        self.peak, self.scale = self.sum, self.factor()
 
-    cdef void add_up(self) noexcept nogil:
-        """The sum and the largest entry from the entries."""
-        cdef Py_ssize_t i, k, column, n
-        cdef double[BATCH] theta, w
-        cdef double top = -1e300
-        cdef Link by = self.linked()
-        self.sum = 0
-        for column in range(self.classes):
-            i = self.first()
-            while i < self.table.rows:
-                n = self.read(i, column, theta, w)
-                self.sum += sum_of_shares(&by, n, theta, w)
-                for k in range(n):
-                    top = larger(top, size_of(&by, theta[k]))
-                i += n
-        self.peak, self.top = self.sum, top
-        self.scale = self.factor()
+    # ---- the range of numbers: the table holds theta / grain, and exponentials of theta - shift
+
+    cdef bint outgrown(self, double top) noexcept nogil:
+        """Whether an entry of this size needs another grain or shift."""
+        return self.p * log(top) > 200 if self.kind == P_NORM else top - self.shift > 300
+
+    cdef void rebase(self) noexcept nogil:
+        """Choose the grain or the shift by the largest entry. The caller has folded the average, as w changes."""
+        cdef Py_ssize_t i, k
+        cdef double top = -INFINITY
+        cdef Map by = self.map()
+        for i in range(self.first(), self.table.rows):
+            for k in range(self.theta * self.classes, (self.theta + 1) * self.classes):
+                top = fmax(top, size(&by, self.table.data[i * self.table.width + k]))
+        if self.kind != P_NORM:
+            self.shift = top - 150
+        elif top * self.grain >= ALMOST_ZERO:
+            self.grain *= top
+            self.divide(top)
+        elif top > 0:    # a step divided by such a grain would leave the range of numbers
+            self.grain = 1
+            self.divide(INFINITY)
+        self.refresh()
+
+    cdef void divide(self, double by) noexcept nogil:
+        """theta /= by."""
+        cdef Py_ssize_t i, k
+        cdef double* theta
+        for i in range(self.table.rows):
+            theta = self.table.data + i * self.table.width + self.theta * self.classes
+            for k in range(self.classes):
+                theta[k] = theta[k] / by + 0.0    # no negative zero
+
+    # ---- rounds
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
         cdef double a, f = self.scale * dot(x, self.table.data, self.table.width)
@@ -230,14 +235,14 @@ cdef class LinkedLearner(Linear):
             raise ModelError("a sum or the grain is not one that entries of theta can have")
 
     def reclass(self, source, factor):
-        """Where w becomes -w/2 and +w/2, theta does what that asks of it."""
+        """Where w becomes -w/2 and +w/2, theta becomes what this map needs for that."""
+        cdef bint split = self.classes == 1 < len(source)
         self.fold()
-        shared_out = self.classes == 1 < len(source)
         Linear.reclass(self, source, factor)
-        if shared_out and self.map == P_NORM:    # |f(-w/2, w/2)| over |f(w)|, f the inverse map, is 2^(-2/p)
-            self.table.set("theta", 2 ** (1 - 2 / self.p) * self.table.get("theta"))
-        elif shared_out and self.map == PLUS_MINUS:    # the sum doubles with the second class
-            self.table.set("theta", 2 * self.table.get("theta"))
+        if split and self.kind == P_NORM:    # |theta(-w/2, w/2)| / |theta(w)| = 2^(-2/p), and reclass has halved theta
+            self.divide(2 ** (2 / self.p - 1))
+        elif split and self.kind == PLUS_MINUS:    # the second class doubles the sum
+            self.divide(0.5)
         self.rebase()
 
 
@@ -252,7 +257,7 @@ cdef class PNormLearner(LinkedLearner):
 
 
 cdef class PNormDescentLearner(PNormLearner):
-    """As the map is linear in the length of theta, w_t = g(eta_t theta) is eta_t g(theta)."""
+    """In the variant ftrl, w_t = g(eta_t theta) = eta_t g(theta)."""
 
     cdef Gradient gradient
     cdef bint leader
@@ -276,7 +281,10 @@ cdef class PNormDescentLearner(PNormLearner):
 
 
 cdef class SimplexLearner(LinkedLearner):
-    """w = U softmax(theta); with signs U (e^theta - e^-theta) over the sum of both exponentials of all entries."""
+    """w_i = U e^theta_i / sum_j e^theta_j.
+
+    With signs, w_i = U (e^theta_i - e^-theta_i) / sum_j (e^theta_j + e^-theta_j).
+    """
 
     cdef Gradient gradient
     cdef double U
