@@ -1,20 +1,12 @@
 """What strategies are measured by: holding, rebalancing, and the best that could have been done in hindsight."""
 
 from libc.math cimport log
-from libc.string cimport memcpy
 
-import numpy as np
-
+from seriatim.portfolio.days cimport History, StrategyLearner, pointer, sum_of
 from seriatim.portfolio.growth cimport Growth
-from seriatim.portfolio.days cimport StrategyLearner, pointer
 
-from seriatim.errors import ModelError
-from seriatim.portfolio.days import LEAST, LOG_MOST, MOST, expect_range
+from seriatim.portfolio.days import LOG_MOST, expect_range
 from seriatim.portfolio.base import Strategy
-
-
-cdef extern from "sums.h":
-    double grow(Py_ssize_t n, double* held, const double* x) noexcept nogil
 
 
 cdef class BuyAndHoldLearner(StrategyLearner):
@@ -22,7 +14,10 @@ cdef class BuyAndHoldLearner(StrategyLearner):
 
     cdef int learn(self, const double* x) except -1:
         cdef Py_ssize_t j
-        cdef double sum = grow(self.m, self.b, x)
+        cdef double sum
+        for j in range(self.m):
+            self.b[j] *= x[j]
+        sum = sum_of(self.m, self.b)
         for j in range(self.m):
             self.b[j] /= sum
         return 0
@@ -107,47 +102,6 @@ class BestStock(Strategy):
 
     def build(self):
         return BestStockLearner()
-
-
-cdef class History(StrategyLearner):
-    """All days, in an array with room for more."""
-
-    cdef double* days
-
-    def shapes(self, m):
-        return {"b": (m,), "history": (0, m)}
-
-    cdef int bind(self) except -1:
-        StrategyLearner.bind(self)
-        self.days = pointer(self.arrays["history"])
-        return 0
-
-    def reserve(self, Py_ssize_t days):
-        history = self.arrays["history"]
-        if self.t + days > len(history):
-            self.arrays["history"] = np.zeros((max(self.t + days, 2 * len(history), 16), self.m))
-            self.arrays["history"][:self.t] = history[:self.t]
-            self.bind()
-
-    def state(self):
-        state = StrategyLearner.state(self)
-        state["history"] = state["history"][:self.t].copy()
-        return state
-
-    def restore(self, dict state):
-        history = state["history"]
-        if history.shape != (state["t"], len(state["b"])):
-            raise ModelError(f"the history has shape {history.shape} after {state['t']} days")
-        expect_range("the history", history, LEAST, MOST)
-        StrategyLearner.restore(self, state | {"history": history[:0]})
-        self.t = 0
-        self.reserve(len(history))
-        self.arrays["history"][:len(history)] = history
-        self.t = len(history)
-
-    cdef int learn(self, const double* x) except -1:
-        memcpy(self.days + self.t * self.m, x, self.m * sizeof(double))
-        return 0
 
 
 cdef class BCRPLearner(History):

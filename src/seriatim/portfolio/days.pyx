@@ -1,6 +1,7 @@
 """What all strategies do with a day, and what a day of a portfolio comes to."""
 
 from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport fabs
 from libc.string cimport memcpy
 
 import math
@@ -15,23 +16,10 @@ from seriatim.errors import ModelError
 LEAST, MOST, LOG_MOST = 1e-50, 1e50, 116.0
 
 
-cdef extern from "sums.h":
-    double dot(Py_ssize_t n, const double* a, const double* x) noexcept nogil
-    void count_relatives(Py_ssize_t n, const double* x, long long* missing, long long* low, long long* high,
-                         long long* wild) noexcept nogil
-    double grow(Py_ssize_t n, double* held, const double* x) noexcept nogil
-    double moved(Py_ssize_t n, const double* b, const double* a, const double* x, double scale) noexcept nogil
-
-
 cdef double* pointer(array) except? NULL:
     """Where the numbers of an array are."""
     cdef double[::1] flat = array.reshape(-1)
     return &flat[0] if flat.shape[0] else NULL
-
-
-cdef double* aligned(double* p) noexcept nogil:
-    """The next place that begins a line of the cache: what is read in fours then never lies across two."""
-    return p + (64 - <size_t> p % 64) % 64 // sizeof(double)
 
 
 cdef void uniform(double* b, Py_ssize_t m) noexcept nogil:
@@ -116,6 +104,45 @@ cdef class StrategyLearner:
         expect_portfolios("b", self.arrays["b"])
 
 
+cdef class History(StrategyLearner):
+    """All days, in an array with room for more."""
+
+    def shapes(self, m):
+        return {"b": (m,), "history": (0, m)}
+
+    cdef int bind(self) except -1:
+        StrategyLearner.bind(self)
+        self.days = pointer(self.arrays["history"])
+        return 0
+
+    def reserve(self, Py_ssize_t days):
+        history = self.arrays["history"]
+        if self.t + days > len(history):
+            self.arrays["history"] = np.zeros((max(self.t + days, 2 * len(history), 16), self.m))
+            self.arrays["history"][:self.t] = history[:self.t]
+            self.bind()
+
+    def state(self):
+        state = StrategyLearner.state(self)
+        state["history"] = state["history"][:self.t].copy()
+        return state
+
+    def restore(self, dict state):
+        history = state["history"]
+        if history.shape != (state["t"], len(state["b"])):
+            raise ModelError(f"the history has shape {history.shape} after {state['t']} days")
+        expect_range("the history", history, LEAST, MOST)
+        StrategyLearner.restore(self, state | {"history": history[:0]})
+        self.t = 0
+        self.reserve(len(history))
+        self.arrays["history"][:len(history)] = history
+        self.t = len(history)
+
+    cdef int learn(self, const double* x) except -1:
+        memcpy(self.days + self.t * self.m, x, self.m * sizeof(double))
+        return 0
+
+
 def expect_portfolios(str name, array):
     if array.size and ((array < 0).any() or abs(array.sum(axis=-1) - 1).max() > 1e-6):
         raise ModelError(f"{name} is no portfolio")
@@ -128,16 +155,25 @@ def expect_range(str name, array, double least, double most):
 
 
 def settle(const double[:, ::1] X, const double[:, ::1] B, double cost):
-    """What each day's portfolio came to, costs taken off, and how much of the money was moved for it."""
-    cdef Py_ssize_t t, n = X.shape[0], m = X.shape[1]
+    """The wealth after each day, less costs, as a multiple of that before; and the fraction that was traded."""
+    cdef Py_ssize_t t, j, n = X.shape[0], m = X.shape[1]
     cdef double gross = 1, change
-    cdef double[::1] daily = np.empty(n), turnover = np.empty(n)
+    cdef const double* b
+    cdef const double* before
+    cdef const double* x
+    cdef double[::1] daily = np.empty(n), turnover = np.empty(n), apart = np.empty(m)
+    cdef double* moved = &apart[0]
     for t in range(n):
+        b = &B[t, 0]
         if t:
-            change = moved(m, &B[t, 0], &B[t - 1, 0], &X[t - 1, 0], 1 / gross)
-        else:    # all of it is bought
-            change = moved(m, &B[0, 0], &B[0, 0], &X[0, 0], 0)
-        gross = dot(m, &B[t, 0], &X[t, 0])
+            before, x = &B[t - 1, 0], &X[t - 1, 0]
+            for j in range(m):
+                moved[j] = fabs(b[j] - before[j] * x[j] * (1 / gross))
+        else:    # the first day buys the whole portfolio
+            for j in range(m):
+                moved[j] = fabs(b[j])
+        change = sum_of(m, moved)
+        gross = dot(m, b, &X[t, 0])
         daily[t] = gross * (1 - 0.5 * cost * change)
         turnover[t] = 0.5 * change
     return np.asarray(daily), np.asarray(turnover)
@@ -147,9 +183,14 @@ def market(const double[:, ::1] X):
     """The daily returns of all assets in equal parts, bought once and held."""
     cdef Py_ssize_t t, j, n = X.shape[0], m = X.shape[1]
     cdef double before = 1, now
-    cdef double[::1] daily = np.empty(n), held = np.full(m, 1.0 / m)
+    cdef const double* x
+    cdef double[::1] daily = np.empty(n), shares = np.full(m, 1.0 / m)
+    cdef double* held = &shares[0]
     for t in range(n):
-        now = grow(m, &held[0], &X[t, 0])
+        x = &X[t, 0]
+        for j in range(m):
+            held[j] *= x[j]
+        now = sum_of(m, held)
         daily[t] = now / before
         before = now
         if not 1e-100 < now < 1e100:    # only the proportions count
@@ -160,13 +201,13 @@ def market(const double[:, ::1] X):
 
 
 def survey(const double[:, ::1] X):
-    """Where the first number is that is no relative, or -1; how many are missing, below 1/2 and above 2."""
-    cdef Py_ssize_t bad = -1, size = X.shape[0] * X.shape[1]
-    cdef long long missing = 0, low = 0, high = 0, wild = 0
+    """The index of the first number that is no price relative, or -1; how many are missing, below 1/2, and above 2."""
+    cdef Py_ssize_t i, bad = -1, missing = 0, low = 0, high = 0, size = X.shape[0] * X.shape[1]
     cdef const double* x = &X[0, 0] if size else NULL
-    count_relatives(size, x, &missing, &low, &high, &wild)
-    if wild:
-        bad = 0
-        while x[bad] != x[bad] or 1e-50 < x[bad] < 1e50:
-            bad += 1
+    for i in range(size):
+        missing += x[i] != x[i]
+        low += x[i] < 0.5
+        high += x[i] > 2
+        if bad < 0 and (x[i] <= 1e-50 or x[i] >= 1e50):    # beyond these, squares and products overflow
+            bad = i
     return bad, missing, low, high

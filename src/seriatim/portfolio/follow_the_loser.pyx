@@ -5,7 +5,7 @@ from libc.string cimport memcpy, memmove, memset
 
 import numpy as np
 
-from seriatim.portfolio.days cimport StrategyLearner, aligned, pointer
+from seriatim.portfolio.days cimport StrategyLearner, dot, pointer, sum_of
 from seriatim.portfolio.simplex cimport project_simplex
 
 from seriatim.errors import ParameterError
@@ -14,11 +14,9 @@ from seriatim.portfolio.days import LEAST, LOG_MOST, MOST, expect_portfolios, ex
 from seriatim.portfolio.base import Strategy
 
 
-cdef extern from "sums.h":
-    enum: ACROSS
-    double dot(Py_ssize_t n, const double* a, const double* x) noexcept nogil
-    void anticor(Py_ssize_t w, Py_ssize_t m, Py_ssize_t wide, const double* logs, double* room, Py_ssize_t* owned,
-                 double* b) noexcept nogil
+cdef extern from "matrix.h":
+    void sums_of_products(Py_ssize_t n, Py_ssize_t rows, Py_ssize_t columns, const double* P, Py_ssize_t p,
+                          const double* Q, Py_ssize_t q, double* out, Py_ssize_t o) noexcept nogil
 
 
 cdef class Reverting(StrategyLearner):
@@ -460,24 +458,33 @@ class RMR(Strategy):
 cdef class AnticorLayer:
     """n experts, the last with window W, over the same assets; log-relatives of the last 2W days, the newest last."""
 
-    cdef Py_ssize_t m, W, n, wide
+    cdef Py_ssize_t m, W, n, wide    # wide: m, filled up with zeros to a multiple of eight for `sums_of_products`
     cdef bint drifts
     cdef double* logs
     cdef double* held
     cdef double* wealth
-    cdef object kept, places
-    cdef double* room
-    cdef Py_ssize_t* owned
+    cdef object kept
+    cdef double* first               # the two windows, each less its means,
+    cdef double* second
+    cdef double* size1               # 1 over their sizes,
+    cdef double* size2
+    cdef double* mean                # and the means of the second window
+    cdef double* M                   # products of the windows; then row i has the claims on asset i
+    cdef double* against             # max(0, -correlation of an asset with itself)
+    cdef double* came                # what each asset is given
 
     def __init__(self, Py_ssize_t m, Py_ssize_t W, Py_ssize_t n, bint drifts):
-        cdef Py_ssize_t[::1] owned
         self.m, self.W, self.n, self.drifts = m, W, n, drifts
-        self.wide = (m + ACROSS - 1) // ACROSS * ACROSS
-        self.kept, owned = np.zeros((2 * W + 7) * self.wide + 8), np.zeros(m, dtype=np.intp)
-        self.room, self.places, self.owned = aligned(pointer(self.kept)), owned, &owned[0]
+        self.wide = (m + 7) // 8 * 8
+        self.kept = np.zeros((2 * W + 5 + m) * self.wide)
+        self.first = pointer(self.kept)
+        self.second = self.first + W * self.wide
+        self.size1 = self.second + W * self.wide
+        self.size2, self.mean, self.against = self.size1 + m, self.size1 + 2 * m, self.size1 + 3 * m
+        self.came, self.M = self.size1 + 4 * m, self.size1 + 5 * self.wide
 
     cdef void learn(self, const double* x, Py_ssize_t days) noexcept nogil:
-        """days: so many were there before this one."""
+        """Learn a day after `days` others."""
         cdef Py_ssize_t k, j, w, m = self.m
         cdef double grown, sum = 0
         memmove(self.logs, self.logs + m, (2 * self.W - 1) * m * sizeof(double))
@@ -494,7 +501,76 @@ cdef class AnticorLayer:
             self.wealth[k] = fmax(self.wealth[k] / sum, 1e-300)
             w = self.W - self.n + 1 + k
             if days + 1 >= 2 * w:
-                anticor(w, m, self.wide, self.logs + 2 * (self.W - w) * m, self.room, self.owned, self.held + k * m)
+                self.compare(w)
+                self.transfer(self.held + k * m)
+
+    cdef void compare(self, Py_ssize_t w) noexcept nogil:
+        """M_ij = the product of asset i in the first window of w days with asset j in the second, each less its mean.
+
+        Times size1_i size2_j, M_ij is their correlation.
+        """
+        cdef Py_ssize_t i, wide = self.wide
+        self.centre(w, self.logs + 2 * (self.W - w) * self.m, self.first, self.size1)
+        self.centre(w, self.logs + (2 * self.W - w) * self.m, self.second, self.size2)
+        sums_of_products(w, self.m, wide, self.first, wide, self.second, wide, self.M, wide)
+        for i in range(self.m):
+            self.against[i] = fmax(0, -self.M[i * wide + i] * self.size1[i] * self.size2[i])
+
+    cdef void centre(self, Py_ssize_t w, const double* logs, double* out, double* size) noexcept nogil:
+        """out = a window less its means; size = 1/|column of out|, or 0 for a column that did not move."""
+        cdef Py_ssize_t k, j, m = self.m
+        cdef double* mean = self.mean
+        cdef const double* row
+        cdef double apart
+        memset(mean, 0, m * sizeof(double))
+        memset(size, 0, m * sizeof(double))
+        for k in range(w):
+            row = logs + k * m
+            for j in range(m):
+                mean[j] += row[j]
+        for j in range(m):
+            mean[j] /= w
+        for k in range(w):
+            row = logs + k * m
+            for j in range(m):
+                apart = row[j] - mean[j]
+                out[j] = apart
+                size[j] += apart * apart
+            out += self.wide
+        for j in range(m):
+            size[j] = 1 / sqrt(size[j]) if size[j] > 0 else 0
+
+    cdef void transfer(self, double* b) noexcept nogil:
+        """Asset i gives all that it has to the assets j, in proportion to their claims on it."""
+        cdef Py_ssize_t i, j, m = self.m
+        cdef double* claim = self.M
+        cdef double* came = self.came
+        cdef const double* mean = self.mean
+        cdef const double* size2 = self.size2
+        cdef const double* against = self.against
+        cdef double sum, share, mine, own, scale, correlation, claimed
+        memset(came, 0, m * sizeof(double))
+        for i in range(m):
+            if b[i] > 0:
+                mine, own, scale = mean[i], against[i], self.size1[i]
+                for j in range(m):    # the sum stands outside of the condition, so that the loop has no branch
+                    correlation = claim[j] * scale * size2[j]
+                    claimed = correlation + own + against[j]
+                    claim[j] = claimed if (correlation > 0) & (mine >= mean[j]) else 0
+                sum = sum_of(m, claim)
+                if sum > 0:
+                    share = b[i] / sum
+                    for j in range(m):
+                        came[j] += share * claim[j]
+                    b[i] = 0
+            claim += self.wide
+        for j in range(m):
+            b[j] += came[j]
+        sum = 0
+        for j in range(m):
+            sum += b[j]
+        for j in range(m):
+            b[j] /= sum
 
     cdef void mix(self, double* out) noexcept nogil:
         """The experts' portfolios by their wealth."""

@@ -7,7 +7,7 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 from seriatim.core.random cimport random_bits
-from seriatim.portfolio.days cimport StrategyLearner, aligned, pointer
+from seriatim.portfolio.days cimport StrategyLearner, dot, pointer, sum_of
 from seriatim.portfolio.simplex cimport quadratic
 
 from seriatim.core.allowance import take
@@ -19,66 +19,75 @@ from seriatim.portfolio.base import Strategy
 MOST = 1 << 26    # numbers of the portfolios that are drawn
 
 
-cdef extern from "sums.h":
-    enum: LANES
-    double dot(Py_ssize_t n, const double* a, const double* x) noexcept nogil
-    void rebalanced(Py_ssize_t days, Py_ssize_t fours, Py_ssize_t rest, const double* X, const double* points,
-                    const double* base, double* grown, double* sums) noexcept nogil
+cdef extern from "matrix.h":
+    void sums_of_products(Py_ssize_t n, Py_ssize_t rows, Py_ssize_t columns, const double* P, Py_ssize_t p,
+                          const double* Q, Py_ssize_t q, double* out, Py_ssize_t o) noexcept nogil
+
 
 cdef enum:
-    FOLD = 256    # days between two looks at the logarithms, of which each portfolio costs two
-    AT_ONCE = 16    # days that a few portfolios are taken through while they are near
+    LANES = 32      # orbits that are stored together
+    EACH = 128      # portfolios of these orbits
+    FOLD = 256      # days between two updates of the logarithms, which cost two functions for each portfolio
+    AT_ONCE = 16    # days by which the portfolios of some orbits grow while they are in the cache
 
 
-cdef void hadamard(double* v, Py_ssize_t step) noexcept nogil:
-    """Sums and differences of four numbers, so many places apart; twice over it is four times the numbers."""
+cdef inline void hadamard(double* v, Py_ssize_t step) noexcept nogil:
+    """Sums and differences of four numbers, `step` apart. Applied twice, it gives four times the numbers."""
     cdef double p = v[0] + v[step], q = v[0] - v[step], r = v[2 * step] + v[3 * step], s = v[2 * step] - v[3 * step]
     v[0], v[step], v[2 * step], v[3 * step] = p + r, q + s, p - r, q - s
 
 
 cdef class UniversalPortfolioLearner(StrategyLearner):
-    """Sampled portfolios in orbits of four, and the wealth of each: exp(logs) times what it has grown since.
+    """S_i <- S_i b_i.x for sampled portfolios b_i; S_i = exp(logs_i) grown_i, of which base_i is the first factor.
 
-    Within an orbit the assets 4q + k of one portfolio are those 4q + (k xor g) of another, g = 0 ... 3, so that by sums
-    and differences of four assets, x^ and p^, all four returns are those of sum_q x^_qh p^_qh, h = 0 ... 3: as many
-    products as one of them takes. The up to three assets left over are shared out anew for each of the four.
+    The portfolios are drawn in orbits of four, g = 0 ... 3: assets 4q + k of one are assets 4q + (k xor g) of another.
+    By sums and differences of four assets, x^ and p^, all four returns are those of sum_q x^_qh p^_qh, h = 0 ... 3.
+    That takes as many products as one of them. The up to three assets left over have shares of their own in each.
     """
 
     cdef Py_ssize_t samples, stride, fours, rest
     cdef unsigned long long seed
-    cdef double* points
+    cdef object drawn, room, scratch
+    cdef double* points     # for LANES orbits: p^, a row for each asset; then a row of EACH for each asset left over
     cdef double* base
     cdef double* grown
     cdef double* logs
-    cdef object drawn, room, scratch
-    cdef double* sums
-    cdef double* days
+    cdef double* X          # x^ of AT_ONCE days, a row for each asset
+    cdef double* sums       # sum S_i b^_i for each day, a row for each asset, and sum S_i
+    cdef double* R          # returns of EACH portfolios, a row for each day; then their wealth S^,
+    cdef double* S          # transposed
+    cdef double* turned     # p^ of LANES orbits, a row for each orbit
+    cdef double* part       # what they add to the sums
 
     def __init__(self, Py_ssize_t samples, unsigned long long seed):
         self.samples, self.seed = samples, seed
-        self.stride = (samples + 4 * LANES - 1) // (4 * LANES) * 4 * LANES
+        self.stride = (samples + EACH - 1) // EACH * EACH
         StrategyLearner.__init__(self)
 
     cdef Py_ssize_t place(self, Py_ssize_t i) noexcept nogil:
-        """Where the numbers of portfolio i are: the firsts of LANES orbits, their seconds, thirds and fourths."""
-        return i // (4 * LANES) * 4 * LANES + i % 4 * LANES + i // 4 % LANES
+        """The index of portfolio i: first the firsts of LANES orbits, then their seconds, thirds and fourths."""
+        return i // EACH * EACH + i % 4 * LANES + i // 4 % LANES
 
     def shapes(self, m):
         return {"b": (m,), "logs": (self.stride * (m > 0),), "grown": (self.stride * (m > 0),)}
 
     def start(self, Py_ssize_t m):
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, scratch
         StrategyLearner.start(self, m)
         if not m:
             return
         self.fours, self.rest = m // 4, m % 4
         if (m + 3 * self.rest) * (self.stride // 4) > MOST:
             raise LimitError(f"{self.samples} portfolios of {m} assets; the limit is {4 * MOST} shares")
-        take(8 * ((m + 3 * self.rest) * (self.stride // 4) + AT_ONCE * (5 * m + 4) + 3 * self.stride))
-        self.drawn = np.zeros((m + 3 * self.rest) * (self.stride // 4) + LANES)
-        self.scratch = np.empty(AT_ONCE * (4 * (m + 1) + m) + LANES)
-        self.points, self.sums = aligned(pointer(self.drawn)), aligned(pointer(self.scratch))
-        self.days = self.sums + AT_ONCE * 4 * (m + 1)
+        scratch = AT_ONCE * (m + m + 1 + 2 * EACH + self.fours) + LANES * 4 * self.fours
+        take(8 * ((m + 3 * self.rest) * (self.stride // 4) + scratch + 3 * self.stride))
+        self.drawn, self.scratch = np.zeros((m + 3 * self.rest) * (self.stride // 4)), np.empty(scratch)
+        self.points, self.X = pointer(self.drawn), pointer(self.scratch)
+        self.sums = self.X + AT_ONCE * m
+        self.R = self.sums + AT_ONCE * (m + 1)
+        self.S = self.R + AT_ONCE * EACH
+        self.part = self.S + AT_ONCE * EACH
+        self.turned = self.part + AT_ONCE * self.fours
         self.room = np.zeros((3, self.stride))
         self.base = pointer(self.room)
         self.grown, self.logs = self.base + self.stride, self.base + 2 * self.stride
@@ -98,7 +107,7 @@ cdef class UniversalPortfolioLearner(StrategyLearner):
         cdef double* point
         cdef double[::1] parts = np.empty(each)
         for i in range((self.samples + 3) // 4):
-            point = self.points + i // LANES * LANES * (4 * fours + 4 * rest) + i % LANES
+            point = self.points + i // LANES * LANES * 4 * (fours + rest) + i % LANES
             sum = 0
             for j in range(each):
                 parts[j] = self.exponential(i * each + j)
@@ -150,30 +159,68 @@ cdef class UniversalPortfolioLearner(StrategyLearner):
         expect_range("logs", logs, -600.0 * (self.t + 1), 600.0 * (self.t + 1))
         self.rebase()
 
-    cdef void transform(self, const double* x, double* out) noexcept nogil:
-        """A day, as the portfolios are kept."""
-        cdef Py_ssize_t j, whole = 4 * self.fours
+    cdef void transform(self, const double* x, Py_ssize_t d) noexcept nogil:
+        """X receives x^ as day d."""
+        cdef Py_ssize_t j, fours = self.fours, whole = 4 * self.fours
         for j in range(whole):
-            out[j % 4 * self.fours + j // 4] = 0.25 * x[j]
-        for j in range(self.fours):
-            hadamard(out + j, self.fours)
+            self.X[(j % 4 * fours + j // 4) * AT_ONCE + d] = 0.25 * x[j]
+        for j in range(fours):
+            hadamard(self.X + j * AT_ONCE + d, fours * AT_ONCE)
         for j in range(whole, self.m):
-            out[j] = x[j]
+            self.X[j * AT_ONCE + d] = x[j]
 
-    cdef void mean(self, double* lanes) noexcept nogil:
-        """b from the sums of a day."""
-        cdef Py_ssize_t j, m = self.m, whole = 4 * self.fours
-        cdef double total
-        for j in range(m + 1):
-            lanes[j] = (lanes[4 * j] + lanes[4 * j + 1]) + (lanes[4 * j + 2] + lanes[4 * j + 3])
-        total = lanes[m]
-        for j in range(self.fours):
-            hadamard(lanes + j, self.fours)
-        for j in range(m):    # a difference may round to less than nothing
-            self.b[j] = fmax(0.25 * lanes[j % 4 * self.fours + j // 4] if j < whole else lanes[j], 0) / total
+    cdef void grow(self, Py_ssize_t block, Py_ssize_t days) noexcept nogil:
+        """S_i <- S_i b_i.x by some days for one block of orbits; the sums receive S_i and S_i b^_i."""
+        cdef Py_ssize_t d, h, j, k, o, fours = self.fours, rest = self.rest, whole = 4 * self.fours
+        cdef double* grown = self.grown + block * EACH
+        cdef const double* base = self.base + block * EACH
+        cdef const double* points = self.points + block * LANES * (whole + 4 * rest)
+        cdef const double* left = points + LANES * whole
+        cdef double* R
+        cdef double x
+        for h in range(4):
+            sums_of_products(fours, days, LANES, self.X + h * fours * AT_ONCE, AT_ONCE, points + h * fours * LANES,
+                             LANES, self.R + h * LANES, EACH)
+        for d in range(days):
+            R = self.R + d * EACH
+            for o in range(LANES):
+                hadamard(R + o, LANES)
+            for j in range(rest):
+                x = self.X[(whole + j) * AT_ONCE + d]
+                for k in range(EACH):
+                    R[k] += x * left[j * EACH + k]
+            for k in range(EACH):
+                grown[k] *= R[k]
+                R[k] = grown[k] * base[k]
+            for j in range(rest):
+                self.sums[(whole + j) * AT_ONCE + d] += dot(EACH, R, left + j * EACH)
+            for o in range(LANES):
+                hadamard(R + o, LANES)
+            self.sums[self.m * AT_ONCE + d] += sum_of(LANES, R)
+            for k in range(EACH):
+                self.S[k * AT_ONCE + d] = R[k]
+        for j in range(whole):
+            for o in range(LANES):
+                self.turned[o * whole + j] = points[j * LANES + o]
+        for h in range(4):
+            sums_of_products(LANES, fours, days, self.turned + h * fours, whole, self.S + h * LANES * AT_ONCE, AT_ONCE,
+                             self.part, AT_ONCE)
+            for j in range(fours):
+                for d in range(days):
+                    self.sums[(h * fours + j) * AT_ONCE + d] += self.part[j * AT_ONCE + d]
+
+    cdef void mix(self, Py_ssize_t d) noexcept nogil:
+        """b = sum S_i b_i / sum S_i after day d."""
+        cdef Py_ssize_t j, fours = self.fours, whole = 4 * self.fours
+        cdef double wealth = self.sums[self.m * AT_ONCE + d], sum
+        for j in range(fours):
+            hadamard(self.sums + j * AT_ONCE + d, fours * AT_ONCE)
+        for j in range(self.m):    # rounding may take a difference below 0
+            sum = 0.25 * self.sums[(j % 4 * fours + j // 4) * AT_ONCE + d] if j < whole else self.sums[j * AT_ONCE + d]
+            self.b[j] = fmax(sum, 0) / wealth
 
     cdef int learn_days(self, Py_ssize_t n, const double* X, double* B) except -1:
-        cdef Py_ssize_t done = 0, days, s, d, m = self.m, size = 4 * self.fours + 4 * self.rest
+        cdef Py_ssize_t done = 0, days, s, d, m = self.m
         cdef bint wild
         while done < n:
             days = min(n - done, min(<Py_ssize_t> AT_ONCE, FOLD - self.t % FOLD))
@@ -185,15 +232,14 @@ cdef class UniversalPortfolioLearner(StrategyLearner):
                     days = d
                     break
             for d in range(days):
-                self.transform(X + (done + d) * m, self.days + d * m)
-            memset(self.sums, 0, days * 4 * (m + 1) * sizeof(double))
-            for s in range(self.stride // (4 * LANES)):
-                rebalanced(days, self.fours, self.rest, self.days, self.points + s * size * LANES,
-                           self.base + s * 4 * LANES, self.grown + s * 4 * LANES, self.sums)
+                self.transform(X + (done + d) * m, d)
+            memset(self.sums, 0, AT_ONCE * (m + 1) * sizeof(double))
+            for s in range(self.stride // EACH):
+                self.grow(s, days)
             for d in range(days):
                 if B != NULL:
                     memcpy(B + (done + d) * m, self.b, m * sizeof(double))
-                self.mean(self.sums + d * 4 * (m + 1))
+                self.mix(d)
             if wild:
                 self.fold()
             done += days

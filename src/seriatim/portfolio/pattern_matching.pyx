@@ -8,30 +8,23 @@ from libc.string cimport memcpy
 
 import numpy as np
 
+from seriatim.portfolio.days cimport History, dot, pointer, uniform
 from seriatim.portfolio.growth cimport Growth
-from seriatim.portfolio.days cimport StrategyLearner, pointer, uniform
 
-from seriatim.errors import ModelError
 from seriatim.parameters import Choice, Number
-from seriatim.portfolio.days import LEAST, LOG_MOST, MOST, expect_portfolios, expect_range
+from seriatim.portfolio.days import LOG_MOST, expect_portfolios, expect_range
 from seriatim.portfolio.base import Strategy
 
 cdef double TOLERANCE = 5e-13    # of the growth a day
 
 
-cdef extern from "sums.h":
-    double dot(Py_ssize_t n, const double* a, const double* x) noexcept nogil
-    double squared_distance(Py_ssize_t n, const double* a, const double* x) noexcept nogil
-
-
-cdef class Matching(StrategyLearner):
+cdef class Matching(History):
     """Experts, each with its portfolio and the logarithm of its wealth, over one history.
 
     near[k][i] compares day i with the k-th day before the last; sums of it along the diagonal compare windows.
     """
 
     cdef Py_ssize_t experts, window, room
-    cdef double* days
     cdef double* portfolios
     cdef double* wealth
     cdef object kept, listed
@@ -44,7 +37,7 @@ cdef class Matching(StrategyLearner):
 
     def __init__(self, Py_ssize_t experts, Py_ssize_t window):
         self.experts, self.window = experts, window
-        StrategyLearner.__init__(self)
+        History.__init__(self)
 
     def shapes(self, m):
         return {
@@ -57,21 +50,18 @@ cdef class Matching(StrategyLearner):
         self.growth = Growth()
 
     cdef int bind(self) except -1:
-        StrategyLearner.bind(self)
-        self.days, self.wealth = pointer(self.arrays["history"]), pointer(self.arrays["wealth"])
-        self.portfolios = pointer(self.arrays["portfolios"])
+        History.bind(self)
+        self.wealth, self.portfolios = pointer(self.arrays["wealth"]), pointer(self.arrays["portfolios"])
         return 0
 
     def reserve(self, Py_ssize_t days):
-        """Room for the days, and for what is compared."""
+        """Make room for more days and for the comparisons with them."""
         cdef Py_ssize_t room
         cdef Py_ssize_t[::1] rows
-        if self.t + days <= self.room:
+        History.reserve(self, days)
+        room, kept = len(self.arrays["history"]), self.kept
+        if room <= self.room:
             return
-        room = max(self.t + days, 2 * self.room, 16)
-        history, kept = self.arrays["history"], self.kept
-        self.arrays["history"] = np.zeros((room, self.m))
-        self.arrays["history"][:self.t] = history[:self.t]
         self.kept, self.listed = np.zeros((self.window + 4, room)), np.zeros(room, dtype=np.intp)
         if self.room:
             self.kept[:, :self.room] = kept
@@ -80,29 +70,16 @@ cdef class Matching(StrategyLearner):
         self.total = self.near + self.window * room
         self.extra = self.total + room
         self.shares = self.total + 3 * room
-        self.bind()
         self.growth.reserve(self.m, room)
-
-    def state(self):
-        state = StrategyLearner.state(self)
-        state["history"] = state["history"][:self.t].copy()
-        return state
 
     def restore(self, dict state):
         cdef Py_ssize_t days = state["t"], i
-        history = state["history"]
-        if history.shape != (days, len(state["b"])):
-            raise ModelError(f"the history has shape {history.shape} after {days} days")
-        expect_range("the history", history, LEAST, MOST)
-        StrategyLearner.restore(self, state | {"history": history[:0]})
+        History.restore(self, state)
         if not days:
             return
         expect_portfolios("the portfolio of an expert", self.arrays["portfolios"])
         expect_range("the logarithms of wealth", self.arrays["wealth"], -LOG_MOST * days, LOG_MOST * days)
-        self.t = 0
-        self.reserve(days)
-        self.arrays["history"][:days] = history
-        for i in range(days):    # what can be found again is not stored
+        for i in range(days):    # the comparisons are not stored, but computed again
             self.t = i
             if i >= days - self.window:
                 self.compare()
@@ -125,7 +102,19 @@ cdef class Matching(StrategyLearner):
         return 0
 
     cdef double likeness(self, const double* a, const double* b) noexcept nogil:
-        return squared_distance(self.m, a, b)
+        """|a - b|^2, by four partial sums."""
+        cdef double part[4]
+        cdef double sum
+        cdef Py_ssize_t j, k, whole = self.m // 4 * 4
+        for k in range(4):
+            part[k] = 0
+        for j in range(0, whole, 4):
+            for k in range(4):
+                part[k] += (a[j + k] - b[j + k]) * (a[j + k] - b[j + k])
+        sum = (part[0] + part[1]) + (part[2] + part[3])
+        for j in range(whole, self.m):
+            sum += (a[j] - b[j]) * (a[j] - b[j])
+        return sum
 
     cdef int compare(self) except -1:
         """All days up to the last with the last, in the line of it: they take turns."""
