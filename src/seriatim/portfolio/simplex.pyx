@@ -66,46 +66,72 @@ cdef void solve(const double* L, Py_ssize_t n, double* v) noexcept nogil:
         v[i] /= L[i * n + i]
 
 
+cdef bint minimise(const double* A, const double* c, Py_ssize_t m, const int* free, Py_ssize_t n, double* H, double* y,
+                   double* v, double* lam) noexcept nogil:
+    """y = the minimum over the n free numbers with the sum 1: A y + lam = c. False if A is not positive definite."""
+    cdef Py_ssize_t i, j
+    cdef double sums = 0, ones = 0
+    for i in range(n):
+        for j in range(i + 1):
+            H[i * n + j] = A[free[i] * m + free[j]]
+        y[i] = c[free[i]]
+        v[i] = 1
+    if not factor(H, n):
+        return False
+    solve(H, n, y)
+    solve(H, n, v)
+    for i in range(n):
+        sums += y[i]
+        ones += v[i]
+    lam[0] = (sums - 1) / ones
+    for i in range(n):
+        y[i] -= lam[0] * v[i]
+    return True
+
+
+cdef Py_ssize_t entering(const double* A, const double* c, const double* b, Py_ssize_t m, const int* free, Py_ssize_t n,
+                         double lam, double least) noexcept nogil:
+    """The number at 0 that is not free and has the smallest gradient, if that is below `least`; else -1."""
+    cdef Py_ssize_t i, j, worst = -1
+    cdef double slope
+    for j in range(m):
+        if b[j] == 0:
+            slope = lam - c[j]
+            for i in range(n):
+                slope += A[j * m + free[i]] * b[free[i]]
+            if slope < least:
+                for i in range(n):
+                    if free[i] == j:
+                        break
+                else:
+                    least, worst = slope, j
+    return worst
+
+
 cdef int quadratic(const double* A, const double* c, double* b, Py_ssize_t m, double* work, int* free) noexcept nogil:
-    """The portfolio that minimises b'Ab/2 - c'b, from the portfolio b.
+    """The portfolio that minimises b'Ab/2 - c'b, by an active-set method that starts from b.
 
-    -1 where A is not positive definite, and b has come as far as could be, or where c is so large that the sum of b is
-    lost in rounding, and b is uniform.
+    Returns -1 where A is not positive definite; b is then the best that was found. Also where c is so large that
+    rounding loses the sum of b; b is then uniform. work has room for m (m + 3) numbers, free for m.
 
-    Where b may be positive, it solves A b + lam = c with sum 1; what would be negative leaves, what has a gradient
-    below that of the others enters. work has room for m (m + 3) numbers, free for m.
+    The free numbers solve A b + lam = c with the sum 1. A number that would be negative leaves them; the number with
+    the smallest gradient enters.
     """
-    cdef Py_ssize_t i, j, n, worst, _turn
+    cdef Py_ssize_t i, j, n = 0, worst, _turn
     cdef int status = 0
-    cdef double lam, step, least, slope, sums, ones, size = 0
-    cdef double* H = work
+    cdef double lam, step, sums = 0, size = 0
     cdef double* y = work + m * m
-    cdef double* v = y + m
-    n = 0
     for j in range(m):
         size = fmax(size, fabs(c[j]))
         if b[j] > 0:
             free[n] = <int> j
             n += 1
     for _turn in range(50 * m + 100):
-        for i in range(n):
-            for j in range(i + 1):
-                H[i * n + j] = A[free[i] * m + free[j]]
-            y[i] = c[free[i]]
-            v[i] = 1
-        if not factor(H, n):
+        if not minimise(A, c, m, free, n, work, y, y + m, &lam):
             status = -1
             break
-        solve(H, n, y)
-        solve(H, n, v)
-        sums = ones = 0
-        for i in range(n):
-            sums += y[i]
-            ones += v[i]
-        lam = (sums - 1) / ones
         step, worst = 1, -1
         for i in range(n):
-            y[i] -= lam * v[i]
             if y[i] < 0 and b[free[i]] < step * (b[free[i]] - y[i]):
                 step, worst = b[free[i]] / (b[free[i]] - y[i]), i
         for i in range(n):
@@ -117,23 +143,11 @@ cdef int quadratic(const double* A, const double* c, double* b, Py_ssize_t m, do
             n -= 1
             free[worst] = free[n]
             continue
-        worst, least = -1, -1e-13 * size
-        for j in range(m):
-            if b[j] == 0:
-                slope = lam - c[j]
-                for i in range(n):
-                    slope += A[j * m + free[i]] * b[free[i]]
-                if slope < least:
-                    for i in range(n):
-                        if free[i] == j:
-                            break
-                    else:
-                        least, worst = slope, j
+        worst = entering(A, c, b, m, free, n, lam, -1e-13 * size)
         if worst < 0:
             break
         free[n] = <int> worst
         n += 1
-    sums = 0
     for j in range(m):
         sums += b[j]
     if not 0.5 < sums < 2:

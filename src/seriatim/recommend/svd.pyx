@@ -22,63 +22,73 @@ cdef enum:
     SWEEPS = 60
 
 
-cdef int small_svd(double* A, double* V, double* s, Py_ssize_t n) noexcept nogil:
-    """A = U diag(s) V' by one-sided Jacobi rotations (Hestenes, 1958), s descending.
+cdef void rotate(double* p, double* q, double cosine, double sine, Py_ssize_t n) noexcept nogil:
+    """Rotate two columns in the plane that they span."""
+    cdef Py_ssize_t k
+    cdef double x
+    for k in range(n):
+        x = p[k]
+        p[k] = cosine * x - sine * q[k]
+        q[k] = sine * x + cosine * q[k]
 
-    All matrices are given by their columns: column j begins at j n. A becomes U, of which the columns say nothing where
-    s is below 1e-14 of the first. Returns how many sweeps it took.
-    """
-    cdef Py_ssize_t i, j, k, sweep, best
-    cdef double a, b, c, t, zeta, cosine, sine, x, least
-    cdef bint turned = True
-    cdef double* p
-    cdef double* q
-    for j in range(n * n):
-        V[j] = 0
-    for j in range(n):
-        V[j * n + j] = 1
-    sweep = 0
-    while turned and sweep < SWEEPS:
-        turned = False
-        sweep += 1
-        least = 0
-        for j in range(n):            # squared lengths, anew in each sweep
-            p, a = A + j * n, 0
+
+cdef bint sweep(double* A, double* V, double* s, double least, Py_ssize_t n) noexcept nogil:
+    """Rotate each pair of columns of A until they are orthogonal. s: squared norms. Returns whether a pair was not."""
+    cdef Py_ssize_t i, j, k
+    cdef double a, b, c, t, zeta, cosine
+    cdef bint turned = False
+    cdef const double* p
+    cdef const double* q
+    for i in range(n - 1):
+        for j in range(i + 1, n):
+            p, q, c = A + i * n, A + j * n, 0
             for k in range(n):
-                a += p[k] * p[k]
-            s[j] = a
-            least = max(least, 1e-28 * a)
-        for i in range(n - 1):
-            for j in range(i + 1, n):
-                p, q, c = A + i * n, A + j * n, 0
-                for k in range(n):
-                    c += p[k] * q[k]
-                a, b = s[i], s[j]
-                if c * c <= 1e-30 * a * b or a <= least or b <= least:    # orthogonal, or one of them is rounding
-                    continue
-                turned = True
-                zeta = (b - a) / (2 * c)
-                t = (1 if zeta >= 0 else -1) / (fabs(zeta) + sqrt(1 + zeta * zeta))
-                cosine = 1 / sqrt(1 + t * t)
-                sine = cosine * t
-                for k in range(n):
-                    x = p[k]
-                    p[k] = cosine * x - sine * q[k]
-                    q[k] = sine * x + cosine * q[k]
-                s[i], s[j] = a - t * c, b + t * c
-                p, q = V + i * n, V + j * n
-                for k in range(n):
-                    x = p[k]
-                    p[k] = cosine * x - sine * q[k]
-                    q[k] = sine * x + cosine * q[k]
+                c += p[k] * q[k]
+            a, b = s[i], s[j]
+            if c * c <= 1e-30 * a * b or a <= least or b <= least:    # orthogonal, or one of them is rounding
+                continue
+            turned = True
+            zeta = (b - a) / (2 * c)
+            t = (1 if zeta >= 0 else -1) / (fabs(zeta) + sqrt(1 + zeta * zeta))
+            cosine = 1 / sqrt(1 + t * t)
+            rotate(A + i * n, A + j * n, cosine, cosine * t, n)
+            rotate(V + i * n, V + j * n, cosine, cosine * t, n)
+            s[i], s[j] = a - t * c, b + t * c
+    return turned
+
+
+cdef double squared_norm(const double* p, Py_ssize_t n) noexcept nogil:
+    cdef double a = 0
+    cdef Py_ssize_t k
+    for k in range(n):
+        a += p[k] * p[k]
+    return a
+
+
+cdef int small_svd(double* A, double* V, double* s, Py_ssize_t n) noexcept nogil:
+    """A = U diag(s) V' by one-sided Jacobi rotations (Hestenes, 1958), s descending. Needs no interpreter, no LAPACK.
+
+    Matrices are stored by columns: column j begins at j n. A becomes U. Columns of U are arbitrary where s is below
+    1e-14 of the first. Returns the number of sweeps.
+    """
+    cdef Py_ssize_t i, j, k, sweeps = 0, best
+    cdef double least
+    cdef bint turned = True
     for j in range(n):
-        p, a = A + j * n, 0
         for k in range(n):
-            a += p[k] * p[k]
-        s[j] = sqrt(a)
+            V[j * n + k] = j == k
+    while turned and sweeps < SWEEPS:
+        sweeps += 1
+        least = 0
+        for j in range(n):            # each sweep computes the norms again: the updates within it collect rounding
+            s[j] = squared_norm(A + j * n, n)
+            least = max(least, 1e-28 * s[j])
+        turned = sweep(A, V, s, least, n)
+    for j in range(n):
+        s[j] = sqrt(squared_norm(A + j * n, n))
         for k in range(n):
-            p[k] = p[k] / s[j] if s[j] > 0 else 0
-    for i in range(n - 1):            # n is small, and they are nearly in order
+            A[j * n + k] = A[j * n + k] / s[j] if s[j] > 0 else 0
+    for i in range(n - 1):            # n is small, and the values are nearly in order
         best = i
         for j in range(i + 1, n):
             if s[j] > s[best]:
@@ -88,7 +98,7 @@ cdef int small_svd(double* A, double* V, double* s, Py_ssize_t n) noexcept nogil
             for k in range(n):
                 A[i * n + k], A[best * n + k] = A[best * n + k], A[i * n + k]
                 V[i * n + k], V[best * n + k] = V[best * n + k], V[i * n + k]
-    return <int> sweep
+    return <int> sweeps
 
 
 def svd(matrix):
