@@ -11,6 +11,7 @@ import pytest
 
 import seriatim
 from seriatim.catalogue import FAMILIES
+from tests.cases import looped
 
 SOURCE = Path(seriatim.__file__).parent
 FILES = sorted(path for kind in ("*.py", "*.pyx", "*.pxd") for path in SOURCE.rglob(kind))
@@ -84,7 +85,7 @@ def imports_of(path):
             yield from (name.split()[0] for name in names.strip("() ").split(",") if name.strip())
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+@looped("path", FILES)
 def test_imports_go_downwards(path):
     package = package_of(path)
     if package == "__init__":

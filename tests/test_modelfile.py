@@ -34,6 +34,7 @@ from seriatim import (
 )
 from seriatim.errors import ModelError, SeriatimError
 from tests import fuzz_models
+from tests.cases import looped
 from tests.learners import of_rows
 from tests.test_contract import answer_one, answers, default, most_labels, same
 
@@ -74,7 +75,7 @@ def returned(model: object, tmp_path: Path) -> object:
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-@pytest.mark.parametrize("labels", [1, 2, 3])
+@looped("labels", [1, 2, 3])
 def test_every_algorithm_goes_on_bit_for_bit(tmp_path, name, labels):
     cls = ALGORITHMS[name]
     X = np.abs(rows()) if cls.nonnegative else rows()
@@ -710,7 +711,7 @@ def little_memory():
     resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-@pytest.mark.parametrize("name", DAMAGE)
+@looped("name", DAMAGE)
 def test_damage_is_refused(tmp_path, name, little_memory):
     build, change, word = DAMAGE[name]
     path = tmp_path / "model"

@@ -16,6 +16,7 @@ from seriatim import PA, data, evaluate
 from seriatim.data.read.libsvm import parse, use_vectors
 from seriatim.data.read.lines import PADDING
 from seriatim.errors import DataError, ParseError, SeriatimError
+from tests.cases import looped
 from tests.conftest import DATA, data_set
 from tests.reference import libsvm as reference
 
@@ -228,7 +229,7 @@ def test_a_line_of_ten_megabytes(tmp_path):
         assert [label for _, _, y in rows for label in y] == [-1.0, 1.0, -1.0]
 
 
-@pytest.mark.parametrize("block", [*range(1, 40), 64, 100])
+@looped("block", [*range(1, 40), 64, 100])
 def test_a_block_may_end_anywhere_in_a_line(tmp_path, block):
     text = b"-1 1:0.5 2:-3 # x\r\nspam 7:1e-3\n\n1 3:1 2:2"
     path = tmp_path / "file.svm"
@@ -354,10 +355,10 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("line, refusal", REFUSED.items(), ids=[repr(line)[1:40] for line in REFUSED])
-@pytest.mark.parametrize("before", [b"", b"1 1:0.5 2:1\n# why\n\nspam 3:1\n"], ids=["first", "later"])
-def test_what_is_refused_with_its_place(tmp_path, line, refusal, before):
-    path = tmp_path / "bad.svm"
+@looped("line", REFUSED)
+@looped("before", [b"", b"1 1:0.5 2:1\n# why\n\nspam 3:1\n"])
+def test_what_is_refused_with_its_place(tmp_path, line, before):
+    path, refusal = tmp_path / "bad.svm", REFUSED[line]
     path.write_bytes(before + line.encode() + b"\n1 1:1\n")
     if refusal is None:
         assert sum(len(y) for _, y in data.stream(path)) == 2 + 2 * bool(before)

@@ -9,6 +9,7 @@ from scipy.sparse import csr_matrix
 import seriatim
 from seriatim import data, evaluate
 from seriatim.catalogue import algorithms
+from tests.cases import looped
 from tests.conftest import data_set
 from tests.reference import confidence, linear, margin, mirror
 
@@ -149,14 +150,21 @@ def random_stream(seed, labels, n=60, d=5, density=0.6):
     return X, np.array(labels)[np.argmax(scores, axis=1)]
 
 
-@pytest.mark.parametrize("labels", [(-1, 1), (0, 1, 2, 3)], ids=["binary", "multiclass"])
-@pytest.mark.parametrize("spec", CLASSIFIERS, ids=name_of)
+def classifiers(test):
+    """Test (spec) of every classifier with all its settings."""
+    names = list(dict.fromkeys(name for name, *_ in CLASSIFIERS))
+    by_name = pytest.mark.parametrize("cls", names)
+    return by_name(looped("spec", lambda cls: [spec for spec in CLASSIFIERS if spec[0] == cls])(test))
+
+
+@classifiers
+@looped("labels", [(-1, 1), (0, 1, 2, 3)])
 def test_classifiers_equal_their_papers(spec, labels):
     compare(spec, *random_stream(1, labels), intercept=True)
     compare(spec, *random_stream(2, labels), intercept=False, ways={"dense, by 7": WAYS["dense, by 7"]})
 
 
-@pytest.mark.parametrize("spec", CLASSIFIERS, ids=name_of)
+@classifiers
 def test_labels_declared_beforehand(spec):
     """Three labels and more start as rows of zeros at once, and one that is never seen does not compete."""
     X, y = random_stream(3, (1, 3, 5, 7))
@@ -165,8 +173,8 @@ def test_labels_declared_beforehand(spec):
     compare(spec, X, y, classes=[1, 3], ways={"sparse, by 7": WAYS["sparse, by 7"]})
 
 
-@pytest.mark.parametrize("spec", CLASSIFIERS, ids=name_of)
-@pytest.mark.parametrize("order", [(1, 2, 3, 4), (4, 3, 2, 1), (2, 4, 1, 3)], ids=str)
+@classifiers
+@looped("order", [(1, 2, 3, 4), (4, 3, 2, 1), (2, 4, 1, 3)])
 def test_labels_that_arrive_one_after_another(spec, order):
     """Each label first comes long after the one before, so that binary weights have grown when they are shared out."""
     rng = np.random.default_rng(5)

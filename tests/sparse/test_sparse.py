@@ -12,6 +12,7 @@ from scipy.stats import norm
 import seriatim
 from seriatim import OGD
 from seriatim.errors import DataError, LimitError, ModelError, ParameterError
+from tests.cases import looped
 from tests.learners import by_rows, difference, has_no_signed_zero, joint, learner, never_better, real_stream
 from tests.linear.test_reference import (
     PAPERS,
@@ -46,8 +47,13 @@ SPARSE = [
     ("FTRL", {"alpha": 0.5, "l1": 4.0}),
 ]
 labels_2_4 = pytest.mark.parametrize("labels", [2, 4])
-every = pytest.mark.parametrize("spec", SPECS, ids=name_of)
 sparse_ones = pytest.mark.parametrize("spec", SPARSE, ids=name_of)
+
+
+def every(test):
+    """Test (spec) of every classifier with all its settings."""
+    by_name = pytest.mark.parametrize("cls", NAMES)
+    return by_name(looped("spec", lambda cls: [spec for spec in SPECS if spec[0] == cls])(test))
 
 
 def declared(labels):
@@ -70,7 +76,7 @@ def planted(seed, n=600, d=30, relevant=4, labels=2, density=1.0):
 
 
 @every
-@pytest.mark.parametrize("labels", [(-1, 1), (0, 1, 2, 3)], ids=["binary", "multiclass"])
+@looped("labels", [(-1, 1), (0, 1, 2, 3)])
 def test_equals_its_paper(spec, labels):
     learner(spec[0])
     compare(spec, *random_stream(1, labels), classes=declared(labels))
@@ -86,7 +92,7 @@ def test_a_declared_label_that_never_comes(spec):
 
 
 @every
-@pytest.mark.parametrize("order", [(1, 2, 3, 4), (4, 3, 2, 1), (2, 4, 1, 3)], ids=str)
+@looped("order", [(1, 2, 3, 4), (4, 3, 2, 1), (2, 4, 1, 3)])
 def test_labels_that_arrive_one_after_another(spec, order):
     """w becomes -w/2 and +w/2; of a method that keeps gradients, these become what gives such weights."""
     learner(spec[0])
