@@ -3,13 +3,23 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test bench published lint fuzz asan stress endurance stubs docs clean
+.PHONY: demo test test-all test-slow bench published lint fuzz asan stress endurance stubs docs clean
 
 demo: $(VENV)/report
 	$(BIN)/seriatim compare spam
 
+# On all cores; a core that has nothing left takes tests from the others.
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
+
 test: $(VENV)/tests
-	$(BIN)/python -m pytest -n auto
+	$(PYTEST) -m "not slow"
+
+test-all: $(VENV)/tests
+	$(PYTEST)
+
+# What test-all runs beside test.
+test-slow: $(VENV)/tests
+	$(PYTEST) -m slow
 
 lint: $(VENV)/lint
 	$(BIN)/ruff check .
