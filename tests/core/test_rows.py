@@ -95,5 +95,5 @@ def test_rows_are_given_up_only_if_nobody_has_a_part_of_them():
     assert not rows.give_up() and np.array_equal(part.arrays[0], [[1, 1]])
     rows = Rows.dense(np.ones((3, 2)))
     assert rows.give_up()
-    with pytest.raises(ValueError, match="until the next ones"):
+    with pytest.raises(ValueError, match="reused their memory"):
         rows.arrays  # noqa: B018

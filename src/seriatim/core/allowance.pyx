@@ -1,4 +1,4 @@
-"""How much memory may be taken while a model file is read: what a file makes of itself is bounded by its own size."""
+"""A limit on the memory that loading a model file may allocate, which depends on the size of the file."""
 
 cdef extern from *:
     """
@@ -15,7 +15,7 @@ cdef extern from *:
 
 
 cdef bint refused(Py_ssize_t bytes) noexcept nogil:
-    """Whether so many bytes more are too many; they are counted. Outside of an allowance nothing is."""
+    """Count an allocation. Returns whether it exceeds the limit; never without an open Allowance."""
     global memory_taken
     if not memory_counted:
         return False
@@ -27,15 +27,15 @@ cdef bint refused(Py_ssize_t bytes) noexcept nogil:
 
 
 def take(Py_ssize_t bytes):
-    """The same of memory that NumPy is about to be asked for."""
+    """Count an allocation by NumPy; raises MemoryError if it exceeds the limit."""
     if refused(bytes):
-        raise MemoryError("more memory than was allowed")
+        raise MemoryError("more memory than the limit")
 
 
 cdef class Allowance:
-    """While it is open, what this thread takes is counted, and more than it allows is refused as if there were none.
+    """A context in which allocations of this thread are counted. Those beyond the limit fail as if memory had run out.
 
-    Memory that is given back is not counted back.
+    Freed memory is not subtracted.
     """
 
     cdef readonly long long most
@@ -59,5 +59,5 @@ cdef class Allowance:
 
     @property
     def exceeded(self):
-        """Whether more was asked for, once it is closed."""
+        """Whether an allocation exceeded the limit; valid after the context."""
         return self.taken > self.most

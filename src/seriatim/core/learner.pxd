@@ -3,21 +3,21 @@ from seriatim.core.table cimport Table
 
 
 cdef class Learner:
-    cdef public Py_ssize_t t             # the round: 1 at the first example
-    cdef public Py_ssize_t updates       # rounds that changed the model
-    cdef public double constant          # the first value of every row: 1, or 0 without an intercept
-    cdef readonly Py_ssize_t classes     # 1: one score, for two labels or a number; else one score a label
-    cdef readonly bint apart             # what it predicts is not the score that its update looks at
-    cdef double weight                   # the importance of the example of this round; not state
-    cdef readonly bint weighted          # the method says what a weight other than 1 means
-    cdef readonly bint particular        # not every row of numbers will do: `expect` says which
-    cdef bint failed                     # out of memory; the round was not learned
-    cdef bint halted                     # the round was learned, and there is something to raise before the next
-    cdef readonly bint torn              # the last round ended in its middle: the state before is to be put back
-    cdef readonly Py_ssize_t learned     # rows of the last loop
-    cdef Py_ssize_t at                   # the row at hand, counted from the first of the loop
-    cdef double* room                    # scores of a round that nobody asked for
-    cdef char* seen                      # labels that compete
+    cdef public Py_ssize_t t             # number of rounds so far
+    cdef public Py_ssize_t updates       # number of rounds that changed the model
+    cdef public double constant          # the value of the intercept's feature: 1, or 0 without an intercept
+    cdef readonly Py_ssize_t classes     # 1: one score, for two labels or a number; else one score per label
+    cdef readonly bint apart             # the prediction is not the score that the update uses
+    cdef double weight                   # sample weight of the current example; not state
+    cdef readonly bint weighted          # the method accepts sample weights other than 1
+    cdef readonly bint particular        # the method does not accept all rows; see `expect`
+    cdef bint failed                     # the round ran out of memory and was not learned
+    cdef bint halted                     # the round was learned; check_memory raises an error before the next
+    cdef readonly bint torn              # the last round broke off; the model must be restored
+    cdef readonly Py_ssize_t learned     # number of rows that the last loop learned
+    cdef Py_ssize_t at                   # number of the current row in the loop
+    cdef double* room                    # scores of a round without a sink
+    cdef char* seen                      # which classes compete
 
     cdef double score(self, const Row* x) noexcept nogil
     cdef double learn(self, const Row* x, double y) noexcept nogil
@@ -36,10 +36,10 @@ cdef class Linear(Learner):
     cdef Table table
     cdef bint average
     cdef public double scale             # w = scale x table
-    cdef public double total             # the sum of the scales so far, for the average
-    cdef public double norm2             # |w|^2, if it is bounded
+    cdef public double total             # sum of the scales so far, for the average
+    cdef public double norm2             # |w|^2 if `bounded`
     cdef bint bounded                    # w is projected onto a ball
-    cdef bint moved                      # w has changed since
+    cdef bint moved                      # w has changed since the last projection
 
     cdef void count(self) noexcept nogil
     cdef void fold(self) noexcept nogil

@@ -1,7 +1,7 @@
-"""What every learner is: `score`, `learn`, and state that is data. And the frames in which an update is one function.
+"""The base classes of all compiled learners, and frames in which an algorithm writes a single function: its step.
 
-A learner is told of an example as a Row and a number y: -1 or +1, a class number, or a target. It never sees labels,
-names, files or arrays.
+A learner gets an example as a Row and a number y: -1 or +1, a class number, or a target. It never sees labels, names,
+files or arrays. Its state is named numbers and arrays.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ cdef extern from *:
 
 
 cdef inline void several(const Row* x, const double* w, Py_ssize_t width, double* out, int n) noexcept nogil:
-    """The products with n columns; where n is a constant their sums stay in registers."""
+    """Products of x with n neighbouring columns. If n is a constant, the sums stay in registers."""
     cdef double sums[8]
     cdef Py_ssize_t i, k
     for k in range(n):
@@ -42,16 +42,16 @@ cdef inline void several(const Row* x, const double* w, Py_ssize_t width, double
 
 
 def as_dict(features):
-    """Any mapping as a dict."""
+    """A mapping as a dict."""
     if not isinstance(features, Mapping):
         raise DataError(f"an example is a dict of features by name; this is a {type(features).__name__}")
     return dict(features)
 
 
 cdef class Learner:
-    """Predict, reveal, learn. A subclass gives `score` and `learn`, and `scores` and `learn_class` for many classes."""
+    """The base of all learners. A subclass defines `score` and `learn`; for several classes `scores`, `learn_class`."""
 
-    NUMBERS = ("t", "updates")    # the scalars of the state, each a public attribute
+    NUMBERS = ("t", "updates")    # the numbers of the state; each is a public attribute
 
     def __cinit__(self):
         self.constant = 1
@@ -69,36 +69,36 @@ cdef class Learner:
     # ---- what a subclass writes
 
     cdef double score(self, const Row* x) noexcept nogil:
-        """The score of a row: its sign is the prediction, or the score itself is."""
+        """The score of a row. The prediction is its sign, or for regression the score itself."""
         return 0
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
-        """Learn one example; returns the score before the update."""
+        """Learn one example. Returns the score before the update."""
         return 0
 
     cdef void scores(self, const Row* x, double* out) noexcept nogil:
         """The score of each class."""
 
     cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil:
-        """Learn one example of class y; leaves the scores before the update in `out`."""
+        """Learn one example of class y. Writes the scores before the update to `out`."""
 
     cdef int grow(self, Py_ssize_t rows) except -1:
-        """Make room for so many records before rows with them arrive."""
+        """Make room for `rows` records: the constant's and one for each column."""
         return 0
 
     cdef int begin_rows(self, Py_ssize_t n) except -1:
-        """Make ready for n rows that are to be learned or scored one after another; `at` will be the one at hand."""
+        """Prepare for n rows that will be learned or scored in order; `at` will be the number of the current row."""
         return 0
 
     cdef void end_rows(self) noexcept:
-        """The rows have been learned or scored, or an error has ended them."""
+        """The rows are finished, or an error has ended the loop."""
 
     cdef int expect(self, const Row* x, where) except -1:
-        """Of a particular learner: a DataError for a row that the method is not for; `where` it stands, for words."""
+        """Raise DataError if the method cannot take this row. `where` names the row in the message."""
         return 0
 
     def expect_rows(self, Rows rows):
-        """The same of many rows, checked or not."""
+        """Raise DataError if the method cannot take one of these rows, checked or not."""
         cdef Py_ssize_t i
         cdef Row x
         rows = rows.check()
@@ -107,7 +107,7 @@ cdef class Learner:
             self.expect(&x, rows.first + i)
 
     def reserve(self, Py_ssize_t columns):
-        """Make room for so many columns; a LimitError if there cannot be."""
+        """Make room for `columns` columns; raises LimitError if they are too many."""
         self.grow(columns + 1)
 
     # ---- a round
@@ -119,7 +119,7 @@ cdef class Learner:
             self.scores(x, out)
 
     cdef void round(self, const Row* x, double y, double* out) noexcept nogil:
-        """One round of the protocol; `out`, unless NULL, receives what was predicted before y was revealed."""
+        """Learn one example. `out`, unless NULL, receives the prediction that was made before y was revealed."""
         cdef double f
         if out != NULL and self.apart:
             self.predict(x, out)
@@ -133,7 +133,7 @@ cdef class Learner:
             self.learn_class(x, <Py_ssize_t> y, self.room if out == NULL else out)
 
     cdef Py_ssize_t rival(self, Py_ssize_t y, const double* scores) noexcept nogil:
-        """The strongest class but y among those seen, the lowest on a tie; -1 when there is none."""
+        """The class other than y with the highest score among the seen ones, the first if equal; -1: none."""
         cdef Py_ssize_t k, best = -1
         for k in range(self.classes):
             if k != y and self.seen[k] and (best < 0 or scores[k] > scores[best]):
@@ -177,24 +177,23 @@ cdef class Learner:
             self.failed = False
             raise MemoryError("the model has outgrown the memory; the last examples were not learned")
 
-    # ---- columns and classes that come with the stream
+    # ---- new columns and classes
     #
-    # A signal is raised where Python code runs, and compiled code runs none unless it calls some. So `extend` and
-    # `change_classes` are one step: Ctrl-C comes before or after, and what a model notes in its `book`, which is its
-    # __dict__, always fits the learner.
+    # Python raises signals only while it runs Python code, and these functions call none between their changes. So
+    # Ctrl-C comes before or after a whole change, and a model's `book`, its __dict__, always fits its learner.
 
     def extend(self, dict book, Py_ssize_t columns):
-        """Make room for so many columns, and note in a model's `book` that it has seen them."""
+        """Make room for `columns` columns, and record their number in a model's `book`."""
         self.reserve(columns)
         if columns > book.get("_columns", 0):
             book["_columns"] = columns
 
     def change_classes(self, dict book, dict entries, source, factor, list seen, told):
-        """Have other classes, and note in a model's `book` what it knows of their labels.
+        """Change the classes, and record in a model's `book` which labels they stand for.
 
-        source, factor : as for `reclass`; None where the classes stay.
+        source, factor : as for `reclass`; None if the classes stay as they are.
         seen : the classes that begin to compete.
-        told : what the learner must know of the labels; see `introduce`.
+        told : what the learner must know about the labels; see `introduce`.
         """
         if source is not None:
             self.reclass(source, factor)
@@ -205,16 +204,16 @@ cdef class Learner:
         book.update(entries)
 
     def introduce(self, told):
-        """Of some learners: take in what the model has to say of the labels behind the classes. It cannot fail."""
+        """Receive what the learner must know about the labels. It cannot fail. Most learners need nothing."""
 
     def reclass(self, source, factor):
-        """Column k of the model becomes old column source[k], times factor[k] where the sign counts (see Table).
+        """Make class k the old class source[k], times factor[k] in signed fields (see Table).
 
-        source : an array of column numbers, -1 for a new class.
+        source : an array of old class numbers, -1 for a new class.
         factor : an array of numbers.
 
-        A subclass first does what may fail or calls Python code, then calls this of its base, then changes itself. So
-        the learner is either as before or has all of its new classes.
+        A subclass first does what may fail or calls Python code, then calls `reclass` of its base, then changes its
+        own memory. So the learner either keeps its old classes or has all of its new ones.
         """
         cdef const Py_ssize_t[::1] places = source
         cdef Py_ssize_t k
@@ -230,7 +229,7 @@ cdef class Learner:
         self.room, self.seen, self.classes = room, seen, len(source)
 
     def compete(self, list classes):
-        """These class numbers have been seen."""
+        """Let these classes compete: their labels have been seen."""
         for k in classes:
             if not 0 <= k < self.classes:
                 raise ValueError(f"class {k} of {self.classes}")
@@ -239,11 +238,11 @@ cdef class Learner:
     # ---- state
 
     def state(self):
-        """All that the learner has learned: named numbers and arrays."""
+        """Everything the learner has learned, as named numbers and arrays."""
         return {name: getattr(self, name) for name in self.NUMBERS}
 
     def restore(self, state):
-        """The reverse of `state`, on a new learner of the same classes."""
+        """Load what `state` returned into a new learner with the same classes."""
         for name in self.NUMBERS:
             setattr(self, name, state[name])
         if self.updates > self.t:
@@ -251,10 +250,10 @@ cdef class Learner:
 
 
 cdef class Linear(Learner):
-    """Weights w = scale x table, and by request the average of w_1..w_T.
+    """Weights w = scale x table and, on request, the average of w_1, ..., w_T.
 
-    The average costs no pass over the weights (Daume, Algorithm 7, with the scale): let S_t = s_1 + ... + s_t be the
-    sum of the scales and let an update of the table by v in round t also add S_t v to u. Then
+    The average needs no pass over the weights (Daume, Algorithm 7, extended by the scale). Let S_t = s_1 + ... + s_t
+    be the sum of the scales, and let an update of the table by v in round t also add S_t v to u. Then
     w_1 + ... + w_T = S_T table - u.
     """
 
@@ -280,7 +279,7 @@ cdef class Linear(Learner):
         return (self.total * f - dot(&known, self.table.data + 1, self.table.width)) / self.t
 
     cdef void raw_scores(self, const Row* x, double* out) noexcept nogil:
-        """The scores of w itself, which the update looks at, whatever predicts."""
+        """The scores by w itself, which the update uses even if the average predicts."""
         cdef Py_ssize_t i, k = 0
         cdef const double* w = self.table.data
         for i in range(x.n if self.classes >= 8 else 0):
@@ -316,16 +315,16 @@ cdef class Linear(Learner):
             out[k] /= max(self.t, 1)
 
     cdef void count(self) noexcept nogil:
-        """One more vector in the average.
+        """Count the current w into the average.
 
-        S_T - S_t is inexact where S is much larger than its last terms, so S begins again at 0 before that shows.
+        S_T - S_t loses precision if S is much larger than its last terms. So S restarts at 0 early enough.
         """
         self.total += self.scale
         if self.average and self.total > 1e6 * self.scale:
             self.fold()
 
     cdef void fold(self) noexcept nogil:
-        """The sum of the past goes into u, and that of the scales begins again at 0."""
+        """Move the sum so far into u, and restart the sum of the scales at 0."""
         cdef Py_ssize_t i, k
         cdef double* w
         for i in range(self.table.rows if self.average else 0):
@@ -335,28 +334,28 @@ cdef class Linear(Learner):
         self.total = 0
 
     cdef void move(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
-        """w += a x, in one column."""
-        if self.scale != 1:    # a division would keep the update waiting
+        """w += a x for one class."""
+        if self.scale != 1:    # a division takes longer than the test
             a /= self.scale
         add(x, a, self.table.data + column, self.table.width)
         if self.average:
             add(x, self.total * a, self.table.data + self.classes + column, self.table.width)
 
     cdef void updated(self, double change) noexcept nogil:
-        """The example of this round has changed w, and |w|^2 by so much."""
+        """Count an update of w that changed |w|^2 by `change`."""
         self.updates += 1
         if self.bounded:
             self.moved = True
-            if self.norm2 == 0:    # at first, or where nobody asked for it until now
+            if self.norm2 == 0:    # the first update, or the first since the ball was set
                 self.measure()
             else:
                 self.norm2 += change
 
     cdef void shrink(self, double factor) noexcept nogil:
-        """w *= factor, at no cost; the table is rescaled long before the scale leaves the range of numbers."""
+        """w *= factor, in constant time. The table is rescaled long before the scale overflows or underflows."""
         cdef Py_ssize_t i, k
         cdef double* w
-        if self.average and factor < 0.5:    # a last step much larger than those before, on which S would be inexact
+        if self.average and factor < 0.5:    # the scale drops, so S would be inexact for the steps to come
             self.fold()
         self.scale *= factor
         self.norm2 *= factor * factor
@@ -369,10 +368,10 @@ cdef class Linear(Learner):
             self.scale = 1
 
     cdef void project(self, double radius) noexcept nogil:
-        """w <- the nearest vector of length `radius` or less.
+        """Replace w by the nearest vector of norm `radius` or less.
 
-        |w|^2 is kept up to date by the steps, and computed anew whenever the number of updates has doubled, so that
-        rounding does not pile up.
+        Every update adjusts |w|^2. It is computed anew when the number of updates has doubled, so that rounding errors
+        do not accumulate.
         """
         if not self.moved:
             return
@@ -383,7 +382,7 @@ cdef class Linear(Learner):
             self.shrink(radius / sqrt(self.norm2))
 
     cdef void measure(self) noexcept nogil:
-        """|w|^2 from the weights themselves."""
+        """Compute |w|^2 from the weights."""
         cdef Py_ssize_t i, k
         cdef double total = 0
         for i in range(self.table.rows):
@@ -392,7 +391,7 @@ cdef class Linear(Learner):
         self.norm2 = self.scale * self.scale * total
 
     cdef void end_round(self) noexcept nogil:
-        """What a learner does after every round, learned or not."""
+        """Called after every round, with or without an update."""
 
     def weights(self):
         """The weights that predict, as an array of shape (1 + features, classes); the first row is the intercept's."""
@@ -430,9 +429,9 @@ cdef class Linear(Learner):
 cdef class MarginLearner(Linear):
     """A classifier whose update is a step along the example: w += tau y x, tau = step(margin, |x|^2).
 
-    With two labels the margin is y w.x. With more it is that of the true class y over its strongest rival s,
-    w_y.x - w_s.x, in the joint feature map of the papers: w_y += tau x, w_s -= tau x, and |x|^2 counts twice.
-    A row of zero norm takes no step.
+    With two labels the margin is y w.x. With more labels it is w_y.x - w_s.x, where s is the strongest rival of the
+    true class y. In the joint feature map of the papers the update is w_y += tau x, w_s -= tau x, so |x|^2 counts
+    twice. A row of zero norm causes no update.
     """
 
     cdef double step(self, double margin, double norm2) noexcept nogil:

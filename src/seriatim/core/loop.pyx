@@ -1,7 +1,7 @@
-"""The loop over rows: predict, reveal, learn. No other code hands the rows of a block to a learner.
+"""The only loop over the rows of a block: predict, reveal, learn.
 
-For every learner it asks for signals, releases the interpreter, waits for rows that another thread checks, and refuses
-rows and targets that are out of bounds.
+It checks for signals, releases the interpreter lock, waits for rows that another thread checks, and refuses rows and
+targets that are out of bounds.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -12,43 +12,43 @@ import numpy as np
 from seriatim.core.representation cimport Representation
 from seriatim.core.rows cimport Rows
 
-cdef Py_ssize_t BETWEEN_SIGNALS = 1 << 16    # rows
-cdef Py_ssize_t CODES_BETWEEN_SIGNALS = 1 << 10
-cdef Py_ssize_t HELD = 256    # scores that wait for their sink
-cdef Py_ssize_t FEW = 32      # rows; for fewer, releasing and taking back the interpreter costs more than learning
+cdef Py_ssize_t BETWEEN_SIGNALS = 1 << 16    # rows between two checks for Ctrl-C
+cdef Py_ssize_t CODES_BETWEEN_SIGNALS = 1 << 10    # rows to transform between two checks
+cdef Py_ssize_t HELD = 256    # scores that are passed to a sink together
+cdef Py_ssize_t FEW = 32      # below 32 rows, releasing and re-acquiring the GIL costs more than learning
 
 
 cdef class Sink:
     """Receives what a learner predicted of each row before its target was revealed.
 
-    The rows come in segments: a new label begins one. In each the classes of the learner, or its signs, stand for the
-    same labels.
+    The rows come in segments; a new label begins a new segment. Within a segment the learner's classes, or its signs,
+    stand for the same labels.
     """
 
     def segment(self, labels, list seen, bint fresh):
         """Announce a segment.
 
-        labels : what the classes or signs stand for; None where numbers are predicted.
-        seen : the positions of those labels that can be predicted.
-        fresh : the first row has a label that was not known when the row was predicted.
+        labels : the labels of the classes or signs; None for regression.
+        seen : the positions of the labels that can be predicted.
+        fresh : whether the label of the first row was unknown when the row was predicted.
         """
 
     cdef int begin(self, Learner learner, Py_ssize_t classes, Py_ssize_t n) except -1:
-        """Make ready for n rows with so many scores each; `learner` is None if a model in Python pushes them."""
+        """Prepare for n rows with `classes` scores each. `learner` is None if a model in Python pushes the scores."""
         return 0
 
     cdef Py_ssize_t wants(self, Py_ssize_t left) noexcept nogil:
-        """How many of the rows that are left may be learned before the next call of `take`, at least 1."""
+        """How many of the `left` rows may be learned before the next call of `take`; at least 1."""
         return left
 
     cdef void take(self, const double* y, const double* scores, Py_ssize_t n) noexcept nogil:
-        """The next n rows have been learned: their targets, and the scores before."""
+        """Receive the targets of the next n rows, and their scores before they were learned."""
 
     cdef void end(self) noexcept:
-        """No more rows of this segment come."""
+        """The segment is finished."""
 
     def push(self, const double[::1] y, const double[:, ::1] scores):
-        """Take the targets and scores of a segment from a model that has a loop of its own, around other models."""
+        """Take the targets and scores of a segment from a model that loops over other models."""
         cdef Py_ssize_t i = 0, n = y.shape[0], some
         if scores.shape[0] != n or scores.shape[1] < 1:
             raise ValueError(f"{scores.shape[0]} x {scores.shape[1]} scores for {n} targets")
@@ -61,7 +61,7 @@ cdef class Sink:
 
 
 cdef class Scores(Sink):
-    """Keeps the targets and scores of each segment, as (labels, seen, fresh, y, scores)."""
+    """A sink that stores each segment as (labels, seen, fresh, y, scores)."""
 
     def __init__(self):
         self.segments = []
@@ -84,10 +84,10 @@ cdef class Scores(Sink):
 
 
 def learn(Learner learner, Rows rows, const double[::1] y, Py_ssize_t start=0, Sink sink=None, Py_ssize_t delay=0):
-    """Learn rows start, start + 1, ... with targets y; `learner.learned` says how many, whatever ends it.
+    """Learn rows start, start + 1, ... with targets y. `learner.learned` counts them, whatever ends the loop.
 
-    sink : receives the scores of each row before it is learned.
-    delay : the scores are those of row i + delay, predicted when row i is about to be learned.
+    sink : receives the scores of each row before the row is learned.
+    delay : with a delay, row i + delay is predicted just before row i is learned.
     """
     cdef Py_ssize_t stop, n = y.shape[0]
     cdef const double* targets = &y[0] if n else NULL
@@ -123,7 +123,7 @@ def learn(Learner learner, Rows rows, const double[::1] y, Py_ssize_t start=0, S
 
 cdef void rounds(Learner learner, Rows rows, const double* y, Py_ssize_t start, Py_ssize_t stop, Sink sink,
                  double[:, ::1] room, Py_ssize_t delay) noexcept nogil:
-    """The rounds up to row start + stop, or to the first that fails or halts, or has not been checked yet."""
+    """Learn up to row start + stop, or until a round fails or halts, or the next row is unchecked."""
     cdef Py_ssize_t begin, end
     stop = rows.ready(start + learner.learned, start + stop) - start
     while learner.learned < stop and not learner.failed and not learner.halted:
@@ -131,7 +131,7 @@ cdef void rounds(Learner learner, Rows rows, const double* y, Py_ssize_t start, 
         if sink is None:
             some_rounds(learner, rows, y, start, end, NULL, 0)
         else:
-            # The rows of a sink are judged together, in a loop whose sums stay in registers.
+            # A sink judges many rows at once, in a loop whose sums stay in registers.
             end = begin + min(room.shape[0], sink.wants(end - begin))
             some_rounds(learner, rows, y, start, end, &room[0, 0], delay)
             sink.take(y + begin, &room[0, 0], learner.learned - begin)
@@ -185,7 +185,7 @@ def score(Learner learner, Rows rows):
 
 
 def transform(Representation learner, Rows rows):
-    """What the rows become, in an array of shape (rows, outputs)."""
+    """The transformed rows, in an array of shape (rows, outputs)."""
     cdef Py_ssize_t i, stop, begin = 0
     cdef Row x
     rows.expect_checked()

@@ -1,4 +1,4 @@
-"""Memory that grows."""
+"""Allocation with checks for overflow and for the limit on model files."""
 
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy
@@ -11,17 +11,17 @@ cdef extern from *:
 
 
 cdef inline bint too_much(Py_ssize_t n, size_t size) noexcept nogil:
-    """Whether there cannot be, or may not be, n things of a size."""
+    """Whether n items of `size` bytes overflow or exceed the limit of an open Allowance."""
     return n < 0 or n > PY_SSIZE_T_MAX // <Py_ssize_t> size or refused(n * <Py_ssize_t> size)
 
 
 cdef inline void* allocate(Py_ssize_t n, size_t size) noexcept nogil:
-    """Room for n things of a size, all zero; NULL if there is none."""
+    """Zeroed memory for n items of `size` bytes; NULL if there is none."""
     return NULL if too_much(n, size) else calloc(max(n, 1), size)
 
 
 cdef inline int resize(void** memory, Py_ssize_t n, size_t size) noexcept nogil:
-    """Make room for n things of a size; -1 if there is none, and then the memory is as it was."""
+    """Resize memory to n items of `size` bytes; returns -1, and changes nothing, if there is none."""
     cdef void* larger = NULL if too_much(n, size) else realloc(memory[0], n * size)
     if larger == NULL:
         return -1
@@ -30,8 +30,7 @@ cdef inline int resize(void** memory, Py_ssize_t n, size_t size) noexcept nogil:
 
 
 cdef inline int resize_aligned(void** memory, Py_ssize_t had, Py_ssize_t n, size_t size) noexcept nogil:
-    """The same for at least as many as there were, from the start of a cache line on: for loops that take a whole one
-    at a time, and would else read from two."""
+    """Grow memory from `had` to n items, aligned to a cache line: loops over whole lines then read one, not two."""
     cdef void* larger = NULL
     if too_much(n, size) or posix_memalign(&larger, 64, n * size) != 0:
         return -1

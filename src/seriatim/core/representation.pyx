@@ -1,4 +1,4 @@
-"""What learners without labels have in common: a loss of each row, and what each becomes."""
+"""The frame of learners without labels: each row has a loss and a transformed row, its code."""
 
 import numpy as np
 
@@ -8,25 +8,25 @@ from seriatim.core.learner import as_dict
 
 
 cdef class Representation(Learner):
-    """Rows become shorter ones. `score` is the loss of a row, at least 0, and `learn` gives it before the update."""
+    """Transforms rows. `score` is the loss of a row, at least 0; `learn` returns the loss before the update."""
 
-    # ---- what a subclass writes, beside `score` and `learn`
+    # ---- a subclass defines these, `score` and `learn`
 
     cdef Py_ssize_t outputs(self) noexcept nogil:
-        """How many numbers a row becomes."""
+        """The length of a transformed row."""
         return 0
 
     cdef void code(self, const Row* x, double* out) noexcept nogil:
-        """What a row becomes."""
+        """Write the transformed row to `out`."""
 
     def settled(self, Py_ssize_t rows=0):
-        """Itself, or a learner with what it would be if its open batch ended here: that is what users see.
+        """The learner as users see it: itself, or a copy in which the open batch is finished.
 
-        `rows` are about to be looked at: what helps with each of many may be done once for all of them."""
+        rows : how many rows will be scored or transformed; for many rows the learner may prepare."""
         return self
 
     def code_one(self, Vocabulary names, features):
-        """What a dict becomes."""
+        """The transformed row of a dict."""
         cdef Row x
         names.encode(features if type(features) is dict else as_dict(features), False, self.constant, &x)
         if self.particular:
@@ -42,7 +42,7 @@ cdef class Representation(Learner):
     # ---- errors
 
     cdef void keep(self, error) noexcept:
-        """Something went wrong in a round, which was not learned."""
+        """Store an error of a round, which was not learned, for `check_memory` to raise."""
         self.failed = True
         self.error = None if isinstance(error, MemoryError) else error
 

@@ -1,4 +1,4 @@
-"""A sample of the rows that have come by, each of them as likely to be in it."""
+"""A uniform random sample of the rows of a stream."""
 
 import numpy as np
 
@@ -30,15 +30,15 @@ cdef class Reservoir:
         free(self.rows)
 
     def expect_room(self, Py_ssize_t values):
-        """A LimitError unless so many more numbers can be kept."""
+        """Raise LimitError unless `values` more numbers fit."""
         if self.full or self.values_room + values > self.limit:
             raise LimitError(
-                f"the rows to be kept would take more than {self.limit * 12 / 2**30:.1f} GiB, which is the limit; "
-                f"a buffer_size bounds them"
+                f"the stored rows would take more than the limit of {self.limit * 12 / 2**30:.1f} GiB; "
+                f"set buffer_size to store fewer"
             )
 
     cdef int offer(self, const Row* x, Py_ssize_t seen, unsigned long long seed, Py_ssize_t* draws) noexcept nogil:
-        """Take in row number `seen` of the stream, or not; -1 if there is no room for it, and nothing has changed."""
+        """Offer row number `seen` of the stream to the sample. Returns -1, and changes nothing, if memory runs out."""
         cdef Py_ssize_t k, before = draws[0]
         if self.capacity == 0 or self.n < self.capacity:
             if self.put(self.n, x) < 0:
@@ -52,7 +52,7 @@ cdef class Reservoir:
         return 0
 
     cdef int put(self, Py_ssize_t k, const Row* x) noexcept nogil:
-        """Row k becomes x."""
+        """Store x as row k."""
         cdef Py_ssize_t i, n = 0, rows, room = 0
         cdef Kept* z
         if k >= self.rows_room:
@@ -86,7 +86,7 @@ cdef class Reservoir:
         return 0
 
     def state(self):
-        """The rows as arrays: where each starts, its columns, its values."""
+        """The rows as CSR arrays."""
         cdef Py_ssize_t i, k, place = 0
         cdef long long[::1] start = np.zeros(self.n + 1, dtype=np.int64)
         for k in range(self.n):
@@ -100,8 +100,7 @@ cdef class Reservoir:
         return {"start": np.asarray(start), "index": np.asarray(index), "value": np.asarray(value)}
 
     def restore(self, state, Py_ssize_t columns, double limit=2 * LIMIT):    # a row less a mean is twice as large
-        """The reverse of `state`, on a new reservoir of a model with so many columns. NaN is for the caller to refuse.
-        """
+        """Load what `state` returned into a new reservoir of a model with `columns` columns. The caller refuses NaN."""
         cdef const long long[::1] start = np.ascontiguousarray(state["start"], dtype=np.int64)
         cdef const int[::1] index = np.ascontiguousarray(state["index"], dtype=np.int32)
         cdef const double[::1] value = np.ascontiguousarray(state["value"], dtype=np.float64)

@@ -1,17 +1,16 @@
-"""One example, and the inner loops over it. A learner sees a Row and never asks whether it is sparse."""
+"""One row, and the inner loops over it. A learner gets a Row and never asks whether it is sparse."""
 
 
 cdef struct Row:
-    const int* index      # columns, each once, ascending except in a dict's order; NULL: value[i] belongs to column i
+    const int* index      # distinct columns, sorted unless the row was a dict; NULL: value[i] belongs to column i
     const double* value
     Py_ssize_t n
     double constant       # the intercept's feature: 1, or 0 without an intercept
-    double norm2          # |x|^2, the constant included; 0 where it is below 1e-150, and dividing by it would overflow
+    double norm2          # |x|^2 with the constant; 0 if below 1e-150, because dividing by it would overflow
 
 
-# Record 0 of a table is the constant's and record j + 1 that of column j. A loop that needs both runs over
-# range(-1, x.n); `record` and `value` then give the constant first. `w` points into record 0, and records are
-# `width` numbers apart.
+# Record 0 of a table belongs to the constant, record j + 1 to column j. A loop over both runs over range(-1, x.n);
+# `record` and `value` then give the constant first. `w` points into record 0. Records are `width` numbers apart.
 
 cdef inline Py_ssize_t record(const Row* x, Py_ssize_t i) noexcept nogil:
     return i + 1 if x.index == NULL or i < 0 else x.index[i] + 1
@@ -22,7 +21,7 @@ cdef inline double value(const Row* x, Py_ssize_t i) noexcept nogil:
 
 
 cdef inline Row within(const Row* x, Py_ssize_t rows) noexcept nogil:
-    """The part of a row that a table of so many records knows; columns ascend, so what is unknown stands last."""
+    """The part of a row that lies in a table of `rows` records. Columns ascend, so the rest is at the end."""
     cdef Row part = x[0]
     if part.index == NULL:
         part.n = min(part.n, rows - 1)
@@ -32,8 +31,8 @@ cdef inline Row within(const Row* x, Py_ssize_t rows) noexcept nogil:
     return part
 
 
-# Sums run in four lanes: a single one would wait four cycles for each addition. Dense rows and sparse ones with the
-# same values give the same bits.
+# Four partial sums: a single sum would wait four cycles for each addition. Dense and sparse rows with the same values
+# give the same bits.
 
 cdef inline double dot(const Row* x, const double* w, Py_ssize_t width) noexcept nogil:
     """The sum of x_j w_j."""

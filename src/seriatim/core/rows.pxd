@@ -4,10 +4,10 @@ cimport cython
 
 
 cdef extern from "pace.h" nogil:
-    ctypedef struct Pace:                  # of one thread that checks rows and another that learns them
-        Py_ssize_t checked                 # so many rows have been
-        Py_ssize_t learned                 # so many are past
-        Py_ssize_t ended                   # no more rows will be checked, or none are wanted
+    ctypedef struct Pace:                  # shared by a thread that checks rows and one that learns them
+        Py_ssize_t checked                 # number of rows checked
+        Py_ssize_t learned                 # number of rows learned
+        Py_ssize_t ended                   # the checking has ended, or shall end
     Py_ssize_t read_now(const Py_ssize_t* number)
     void write_now(Py_ssize_t* number, Py_ssize_t value)
     void wait_a_little(Py_ssize_t turn)
@@ -16,29 +16,29 @@ cdef extern from "pace.h" nogil:
 @cython.final
 cdef class Rows:
     cdef readonly Py_ssize_t n             # rows
-    cdef readonly Py_ssize_t features      # columns: what a learner must have room for
+    cdef readonly Py_ssize_t features      # columns
     cdef readonly Py_ssize_t nonzeros
-    cdef Py_ssize_t first                  # the number of the first row in the block that these are a part of
-    cdef object owner                      # of the memory that the pointers point into
-    cdef public object names               # of the columns, as Names; None where columns are the model's own
-    cdef public dict schema                # of the table that they come from: the kind of each of its columns
-    cdef public object made_by             # the features of the stream that they come from, if they are not the usual
+    cdef Py_ssize_t first                  # position of the first row within the block that was sliced
+    cdef object owner                      # keeps the memory of the pointers alive
+    cdef public object names               # Names of the columns; None: the columns are the model's own
+    cdef public dict schema                # kinds of the columns of the table that the rows come from
+    cdef public object made_by             # the Features of the stream that made the rows; None: the defaults
     cdef const double* value
     cdef const int* index                  # NULL: dense
     cdef const long long* start            # sparse: row i is value[start[i]:start[i + 1]]
-    cdef bint ascending                    # the columns are known to be in order
-    cdef bint summed                       # values are sums of such as have been checked
-    cdef public bint encoded               # the columns are the model's own, and scaled: see Estimator.encoded
-    cdef public bint gaps                  # NaN is a value that is not known, and not an error
+    cdef bint ascending                    # the columns are known to be sorted
+    cdef bint summed                       # values are sums of checked values
+    cdef public bint encoded               # the columns are the model's own, and scaled; see Estimator.encoded
+    cdef public bint gaps                  # NaN stands for a missing value and is no error
     cdef double* norm2                     # NULL until checked
     cdef bint owns_norm2
-    cdef const double* weight              # the importance of each row; NULL: 1
-    cdef readonly bint shared              # a part of these rows has been handed out, in the same memory
-    cdef bint gone                         # the memory belongs to other rows now
+    cdef const double* weight              # sample weights; NULL: all 1
+    cdef readonly bint shared              # a slice of these rows exists, in the same memory
+    cdef bint gone                         # the memory was reused for other rows
     cdef int expect_here(self) except -1
     cdef int expect_checked(self) except -1
     cdef Rows sorted(self)
-    cdef Pace* pace                        # NULL unless they are being checked by another thread
+    cdef Pace* pace                        # NULL unless another thread is checking the rows
     cdef int expect_more(self, Py_ssize_t i) except -1
     cdef int check_columns(self) except -1
     cdef Py_ssize_t examine(self, Py_ssize_t begin, Py_ssize_t end, bint* ordered) noexcept nogil
@@ -57,7 +57,7 @@ cdef class Rows:
                      double* norm2)
 
     cdef inline Py_ssize_t ready(self, Py_ssize_t i, Py_ssize_t stop) noexcept nogil:
-        """Where the rows from i on that may be learned end; i if row i was not found good."""
+        """The end of the checked rows from i on, at most `stop`; i if the checking ended before row i."""
         cdef Py_ssize_t turn = 0, checked
         if self.pace == NULL:
             return stop
@@ -69,7 +69,7 @@ cdef class Rows:
         return max(i, min(checked, stop))
 
     cdef inline void get(self, Py_ssize_t i, double constant, Row* x) noexcept nogil:
-        """Row i, as a learner sees it."""
+        """Fill x with row i."""
         x.constant = constant
         x.norm2 = self.norm2[i] + constant
         if self.index == NULL:

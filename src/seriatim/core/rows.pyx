@@ -1,4 +1,4 @@
-"""A block of examples, dense or CSR, checked whole before a learner sees any of it."""
+"""A block of examples, dense or CSR. All of it is checked before a learner sees the first row."""
 
 import numpy as np
 
@@ -14,24 +14,24 @@ from seriatim.errors import DataError, SeriatimError
 # A larger value could overflow where it is squared, multiplied by a weight, and squared again.
 LIMIT = 1e50
 cdef double VALUE_LIMIT = LIMIT
-cdef double NORM2_LIMIT = LIMIT * LIMIT    # where it is beyond, a value may be, and the row is looked at
+cdef double NORM2_LIMIT = LIMIT * LIMIT    # a larger squared norm may hide a value beyond the limit
 
-cdef Py_ssize_t STRETCH = 1 << 14    # values that are checked at once: they stay in a core's own cache
-cdef Py_ssize_t LEAD = 1 << 18       # values checked ahead of learning: they stay in the cache that cores share
+cdef Py_ssize_t STRETCH = 1 << 14    # values checked in one step; they fit into a core's own cache
+cdef Py_ssize_t LEAD = 1 << 18       # values checked ahead of learning; they fit into the cache that cores share
 
 
 class Unordered(SeriatimError):
-    """Rows that were to be learned as they are checked have columns that are not in order."""
+    """Rows that are learned while another thread checks them turn out to have unsorted columns."""
 
 
 def refuse(str where, double value):
-    """Raise the error for a value that no learner can take."""
+    """Raise the error for a value that no learner accepts."""
     shown = "NaN" if value != value else f"{value:g}"
     raise DataError(f"{where}: the value {shown} is {'not finite' if value - value != 0 else f'beyond +-{LIMIT:g}'}")
 
 
 def check_weights(weights, Py_ssize_t n):
-    """The importance of n rows as an array of float64; a DataError for what is none."""
+    """The sample weights of n rows as an array of float64; raises DataError if they are invalid."""
     array = plain_array(weights, "the weights")
     if array.shape != (n,):
         raise DataError(f"the weights have shape {array.shape}; for {n} rows they must have shape ({n},)")
@@ -48,7 +48,7 @@ def check_weights(weights, Py_ssize_t n):
 
 
 def picked(const long long[::1] start, const int[::1] index, const double[::1] value, const long long[::1] order):
-    """These rows of a CSR matrix, in this order.
+    """The rows of a CSR matrix that `order` lists, in that order.
 
     >>> start, index, value = np.array([0, 2, 3]), np.array([0, 1, 2], dtype=np.int32), np.array([0.5, 1.0, 1.5])
     >>> [array.tolist() for array in picked(start, index, value, np.array([1, 0]))]
@@ -76,7 +76,7 @@ def picked(const long long[::1] start, const int[::1] index, const double[::1] v
 
 
 cdef class Rows:
-    """A block of rows. The arrays are used as they are, without a copy, and must not change while it lives."""
+    """A block of rows. It uses the caller's arrays without a copy; they must not change while the block exists."""
 
     def __dealloc__(self):
         if self.owns_norm2:
@@ -127,7 +127,7 @@ cdef class Rows:
     @staticmethod
     cdef Rows borrow(object owner, Py_ssize_t n, Py_ssize_t features, long long* start, int* index, double* value,
                      double* norm2):
-        """The rows in memory that `owner` keeps, with columns within bounds; in order if it has their norms, too."""
+        """Rows in memory that belongs to `owner`. Columns must be within bounds and, if norms are given, sorted."""
         cdef Rows rows = Rows.__new__(Rows)
         rows.owner = owner
         rows.n, rows.features, rows.nonzeros = n, features, start[n]
@@ -136,9 +136,9 @@ cdef class Rows:
         return rows
 
     def in_any_order(self, norms=None):
-        """These rows, of which the columns are known to be distinct, and stay in the order in which they stand.
+        """Declare that the columns of each row are distinct; they keep their order. Returns these rows.
 
-        With `norms`, which others like them had, they count as checked.
+        With `norms`, computed for the same rows before, the rows count as checked.
         """
         cdef double[::1] norm2
         self.ascending = True
@@ -153,18 +153,18 @@ cdef class Rows:
 
     @property
     def norms(self):
-        """|x|^2 of each row, without the constant; a copy."""
+        """A copy of |x|^2 of each row, without the constant."""
         cdef Rows checked = self.check()
         return np.array(<double[:checked.n]> checked.norm2) if checked.n else np.empty(0)
 
     @property
     def weighted(self):
-        """Whether they have weights, not all of them 1."""
+        """Whether any row has a sample weight other than 1."""
         return self.weight != NULL and bool((self.weights != 1).any())
 
     @property
     def weights(self):
-        """The importance of each row, 1 where nothing else is said; a copy."""
+        """A copy of the sample weight of each row, 1 by default."""
         return np.array(<const double[:self.n]> self.weight) if self.weight != NULL and self.n else np.ones(self.n)
 
     @weights.setter
@@ -178,13 +178,13 @@ cdef class Rows:
                 self.weight = &view[0]
 
     def give_up(self):
-        """Their memory is wanted for others; says whether it may be taken, for no part of them has been handed out."""
+        """Release the memory for the next block. Returns False if a slice is still in use."""
         if not self.shared:
             self.forget()
         return not self.shared
 
     cdef Rows replaced(self, start, index, value, Py_ssize_t features):
-        """Checked rows with the norms of these and other columns, each row in any order; not to outlive these."""
+        """Checked rows with the norms of these rows but other columns, in any order; they borrow the norms."""
         cdef const long long[::1] start_view = start
         cdef const int[::1] index_view = index
         cdef const double[::1] value_view = value
@@ -196,7 +196,7 @@ cdef class Rows:
         return rows
 
     cdef Rows renumbered(self, index, Py_ssize_t features):
-        """These rows, checked and sparse, with other columns and nothing else new; not to outlive these."""
+        """These checked sparse rows with other column numbers; they borrow the values of these rows."""
         cdef const int[::1] index_view = index
         cdef bint shared = self.shared
         cdef Rows rows = self.slice(0, self.n)
@@ -206,7 +206,7 @@ cdef class Rows:
         return rows
 
     cdef Rows revalued(self, value, norm2):
-        """These rows with other values, and the norms of those; not to outlive these."""
+        """These rows with other values and their norms; they borrow the columns of these rows."""
         cdef const double[::1] value_view = value
         cdef double[::1] norm2_view = norm2
         cdef bint shared = self.shared
@@ -218,7 +218,7 @@ cdef class Rows:
         return rows
 
     cdef void forget(self) noexcept:
-        """There are no rows here any more."""
+        """Drop the pointers, because the memory is about to be reused."""
         self.gone = True
         self.n = self.features = self.nonzeros = 0
         self.start, self.index, self.value, self.weight = NULL, NULL, NULL, NULL
@@ -227,7 +227,7 @@ cdef class Rows:
         self.owner = None
 
     def slice(self, Py_ssize_t begin, Py_ssize_t end):
-        """Rows begin..end of these, in the same memory."""
+        """Rows begin..end, in the same memory."""
         cdef Rows part = Rows.__new__(Rows)
         self.expect_here()
         self.shared = True
@@ -251,7 +251,7 @@ cdef class Rows:
         return part
 
     def head(self, Py_ssize_t n):
-        """The first n rows, with as many columns as they need."""
+        """The first n rows, with as many columns as their last feature needs."""
         cdef Rows part = self.slice(0, n)
         cdef Py_ssize_t i
         if part.index != NULL:
@@ -261,7 +261,7 @@ cdef class Rows:
         return part
 
     def parts(self, Py_ssize_t values):
-        """These rows in pieces of about so many values; the first are smaller, so that one need not wait for them."""
+        """Yield the rows in pieces of about `values` values. The first pieces are smaller, so learning starts early."""
         cdef Py_ssize_t begin = 0, end = 0, size = values // 16
         while begin < self.n:
             size = min(2 * size, values)
@@ -275,7 +275,7 @@ cdef class Rows:
 
     @property
     def arrays(self):
-        """(X,) for dense rows, (start, index, value) for sparse ones; copies."""
+        """Copies of the arrays: (X,) for dense rows, (start, index, value) for sparse rows."""
         cdef Py_ssize_t i, first
         self.expect_here()
         if self.index == NULL:
@@ -295,9 +295,10 @@ cdef class Rows:
         return start, index, value
 
     def check(self):
-        """These rows with their norms; a DataError for a value that is not finite or a column that is not there.
+        """These rows with their norms. Raises DataError for a value that is not finite or a column out of range.
 
-        Unsorted columns are sorted and duplicates summed, in a copy: use the result, these may still be unchecked.
+        If columns are unsorted or repeated, the result is a copy in which they are sorted and summed. So use the
+        result; the original rows may still be unchecked.
         """
         cdef Py_ssize_t begin = 0, end, bad = -1
         cdef bint ordered = True
@@ -323,14 +324,14 @@ cdef class Rows:
         self.owns_norm2 = True
 
     def drop_norms(self):
-        """What has no norms counts as unchecked."""
+        """Make the rows count as unchecked."""
         free(self.norm2)
         self.norm2, self.owns_norm2 = NULL, False
 
-    # ---- checked by one thread just ahead of another that learns them, which then finds them in the cache
+    # ---- Checking on a second thread, just ahead of the thread that learns. The rows are then still in the cache.
 
     def begin_ahead(self):
-        """From now on these rows are learned as far as `check_ahead`, on a thread of its own, has come."""
+        """Prepare for `check_ahead` on another thread. The loop then learns only rows that were checked already."""
         self.expect_here()
         if self.norm2 != NULL:
             raise ValueError("the rows have been checked already")
@@ -340,7 +341,7 @@ cdef class Rows:
             raise MemoryError("no memory for a thread")
 
     def check_ahead(self):
-        """Check these rows, or as many of them as are good and wanted."""
+        """Check rows until the end, the first bad row, or `stop_ahead`."""
         cdef Py_ssize_t begin = 0, end, turn, dense = self.features if self.index == NULL else 0
         cdef Py_ssize_t learned, lead
         cdef bint ordered = True
@@ -361,18 +362,18 @@ cdef class Rows:
             write_now(&self.pace.ended, 1)
 
     def stop_ahead(self):
-        """No more rows are wanted."""
+        """Tell the checking thread to stop."""
         write_now(&self.pace.ended, 1)
 
     def end_ahead(self):
-        """The other thread has ended: these are rows like others, checked if all of them have been."""
+        """The checking thread has ended. The rows count as checked if it reached their end."""
         if self.pace.checked < self.n:
             self.drop_norms()
         free(self.pace)
         self.pace = NULL
 
     cdef int expect_more(self, Py_ssize_t i) except -1:
-        """Say why row i was not checked, if nobody will check it."""
+        """Raise the reason if the checking thread stopped before row i."""
         cdef bint ordered = True
         cdef Py_ssize_t bad
         if read_now(&self.pace.ended) and self.pace.checked <= i:
@@ -383,7 +384,7 @@ cdef class Rows:
         return 0
 
     cdef Py_ssize_t stretch(self, Py_ssize_t begin) noexcept nogil:
-        """Where the rows end that are checked at once."""
+        """The end of the rows that one step checks, from `begin` on."""
         cdef Py_ssize_t end = begin + 1
         if self.index == NULL:
             end += STRETCH // max(self.features, 1)
@@ -393,9 +394,9 @@ cdef class Rows:
         return min(end, self.n)
 
     cdef Py_ssize_t examine(self, Py_ssize_t begin, Py_ssize_t end, bint* ordered) noexcept nogil:
-        """The norms of some rows; returns the first that no learner can take, or -1.
+        """Compute the norms of rows begin..end. Returns the first row that no learner accepts, or -1.
 
-        `ordered` becomes False where columns are not sorted and distinct: where they descend within a row.
+        `ordered` becomes False if the columns of a row are not sorted and distinct.
         """
         cdef Py_ssize_t i, first, last, features = self.features
         cdef unsigned int descents = 0
@@ -426,7 +427,7 @@ cdef class Rows:
         return -1
 
     cdef int refuse_row(self, Py_ssize_t i) except -1:
-        """Say what is wrong with a row."""
+        """Raise the error that says what is wrong with row i."""
         cdef Py_ssize_t place = self.bad_column(i)
         row = f"row {self.first + i}"
         if place >= 0:
@@ -438,25 +439,25 @@ cdef class Rows:
 
     cdef int expect_here(self) except -1:
         if self.gone:
-            raise ValueError("rows of a stream are there until the next ones are asked for; copy what is to stay")
+            raise ValueError("these rows of a stream are gone: the stream reused their memory; copy rows to keep them")
         return 0
 
     cdef int expect_checked(self) except -1:
-        """Refuse rows without norms and with columns that may not be there: nothing but `check` may read them."""
+        """Refuse unchecked rows: they may have columns out of range, so only `check` may read them."""
         self.expect_here()
         if self.norm2 == NULL:
             raise ValueError("the rows have not been checked")
         return 0
 
     cdef Rows sorted(self):
-        """The same rows with columns in order, each once."""
+        """The same rows with sorted, distinct columns."""
         cdef Rows rows = Rows.sparse(*canonical(*self.arrays), self.features)
         rows.names, rows.weights, rows.gaps = self.names, self.weights, self.gaps
         rows.first, rows.ascending, rows.summed = self.first, True, True
         return rows
 
     cdef int check_columns(self) except -1:
-        """Refuse columns that are not there, whatever their order."""
+        """Refuse columns out of range."""
         cdef Py_ssize_t i = 0
         if self.outside(self.start[0], self.start[self.n]):
             while self.bad_column(i) < 0:
@@ -465,7 +466,7 @@ cdef class Rows:
         return 0
 
     cdef bint outside(self, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-        """Whether any of some columns is not there."""
+        """Whether any of the entries begin..end has a column out of range."""
         cdef Py_ssize_t i
         cdef int found = 0, columns = <int> self.features
         cdef const int* index = self.index
@@ -474,7 +475,7 @@ cdef class Rows:
         return found != 0
 
     cdef Py_ssize_t bad_column(self, Py_ssize_t i) noexcept nogil:
-        """The place of the first column of row i that is not there; -1 if there is none."""
+        """The position of the first column of row i that is out of range; -1 if there is none."""
         cdef Py_ssize_t j
         for j in range(0 if self.index == NULL else self.start[i], 0 if self.index == NULL else self.start[i + 1]):
             if not 0 <= self.index[j] < self.features:
@@ -482,7 +483,7 @@ cdef class Rows:
         return -1
 
     cdef Py_ssize_t bad_value(self, Py_ssize_t i) noexcept nogil:
-        """The place of the first value of row i that no learner can take; -1 if there is none."""
+        """The position of the first value of row i that no learner accepts; -1 if there is none."""
         cdef Py_ssize_t j, begin = i * self.features if self.index == NULL else self.start[i]
         cdef Py_ssize_t end = begin + self.features if self.index == NULL else self.start[i + 1]
         for j in range(begin, end):
@@ -492,7 +493,7 @@ cdef class Rows:
 
 
 cdef double known_norm2(const double* value, Py_ssize_t n) noexcept nogil:
-    """The sum of the squares of those that are not NaN."""
+    """The sum of the squares of the values that are not NaN."""
     cdef Py_ssize_t i
     cdef double total = 0
     for i in range(n):
@@ -515,7 +516,7 @@ cdef int by_column(const void* a, const void* b) noexcept nogil:
 
 
 def canonical(const long long[::1] start, const int[::1] index, const double[::1] value):
-    """The same rows with sorted, distinct columns: duplicates are summed, in the order in which they stand."""
+    """CSR arrays with sorted, distinct columns. Values of a repeated column are summed in their order."""
     cdef Py_ssize_t i, j, k = 0, n, rows = start.shape[0] - 1
     new_start, new_index, new_value = np.zeros(rows + 1, np.int64), np.empty_like(index), np.empty_like(value)
     cdef long long[::1] out_start = new_start

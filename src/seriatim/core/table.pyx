@@ -1,4 +1,4 @@
-"""The feature table: one record a feature, made of the numbers that are touched together."""
+"""The feature table: one record per feature, which holds all numbers of that feature."""
 
 cimport cython
 
@@ -14,7 +14,7 @@ MAX_BYTES = 1 << 32
 
 
 def ascend(index, n):
-    """Whether the numbers of an array ascend from 0 on to less than n. Of those in a file a difference could overflow.
+    """Whether the numbers of an array ascend within 0..n-1. It subtracts none, because those of a file may overflow.
 
     >>> ascend(np.array([0, 2, 3]), 4), ascend(np.array([0, 2**62, -2**63, 3]), 4)
     (True, False)
@@ -25,11 +25,11 @@ def ascend(index, n):
 
 
 cdef class Table:
-    """Records of `fields` x `classes` numbers that grow with the stream; record 0 belongs to the constant.
+    """Records of `fields` x `classes` numbers; the table grows with the stream. Record 0 belongs to the constant.
 
-    A field is (name, initial value, signed). All classes of one field lie side by side, so that scoring every class is
-    one pass over the row, and the fields of one feature share a cache line. A signed field is linear in the weights:
-    it changes sign with the label and is shared out when a binary model becomes a multiclass one.
+    A field is (name, initial value, signed). All classes of a field lie side by side, so one pass over a row scores
+    every class, and the fields of a feature share a cache line. A signed field is linear in the weights: it changes
+    sign with the label, and is divided among the classes when a binary model becomes multiclass.
     """
 
     def __cinit__(self, tuple fields, Py_ssize_t classes=1):
@@ -71,7 +71,7 @@ cdef class Table:
     @cython.boundscheck(False)
     @cython.wraparound(False)
     def reclass(self, source, factor):
-        """Column k of each field becomes old column source[k] (-1: a new class), times factor[k] if it is signed."""
+        """Make class k of each field the old class source[k] (-1: a new class), times factor[k] if it is signed."""
         cdef Py_ssize_t classes = len(source), f, i, k, old_classes, old_width, width = len(self.fields) * classes
         cdef const Py_ssize_t[::1] places = source
         cdef const double[::1] factors = factor

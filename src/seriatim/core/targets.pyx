@@ -1,4 +1,4 @@
-"""The labels of a block as what a learner sees, in one pass."""
+"""The labels of a block as the numbers that a learner sees."""
 
 cimport cython
 from cpython.dict cimport PyDict_GetItemWithError
@@ -20,7 +20,7 @@ ctypedef fused place:
 @cython.boundscheck(False)
 @cython.wraparound(False)
 def two_labels(const number[:] y):
-    """At most two distinct numbers, ascending, and which of them each is; None if there are more.
+    """The distinct numbers in order, if they are at most two, and which of them each element is; else None.
 
     >>> two_labels(np.array([3.0, 1.0, 3.0]))
     ([1.0, 3.0], array([1, 0, 1], dtype=int8))
@@ -49,12 +49,12 @@ def two_labels(const number[:] y):
 @cython.boundscheck(False)
 @cython.wraparound(False)
 def targets_of(const place[:] which, const double[::1] codes):
-    """codes[which], for the numbers of labels."""
+    """codes[which], where `which` holds label numbers."""
     cdef Py_ssize_t i, n = which.shape[0], labels = codes.shape[0]
     cdef bint outside = False
     targets = np.empty(n)
     cdef double[::1] out = targets
-    for i in range(n):    # with the interpreter, for to have it back takes longer than this
+    for i in range(n):    # with the GIL: re-acquiring it would take longer than the loop
         outside |= (which[i] < 0) | (which[i] >= labels)
     if outside:
         raise IndexError(f"a label that is not one of {labels}")
@@ -66,7 +66,7 @@ def targets_of(const place[:] which, const double[::1] codes):
 @cython.boundscheck(False)
 @cython.wraparound(False)
 def first_place(const place[:] which, Py_ssize_t label):
-    """Where the number of a label stands first; -1 if nowhere.
+    """The first position of a label number; -1 if it does not occur.
 
     >>> first_place(np.array([1, 0, 1], np.int8), 0)
     1
@@ -79,10 +79,10 @@ def first_place(const place[:] which, Py_ssize_t label):
 
 
 cdef class Codes:
-    """What a learner sees for each label that has been seen: -1 or +1 for one of two, else the number of its class.
+    """The code of each seen label: -1 or +1 for one of two labels, else the number of its class. Immutable.
 
-    They do not change: with a label that comes there are others. These share one dict, so that a label costs no look at
-    all the labels before it, which are as many as there are codes.
+    `extended` adds a label and shares the dict with the result, so a new label costs no pass over the labels before it.
+    The labels of an object are the first n of its dict.
 
     >>> codes = Codes().extended("spam", [1.0])
     >>> more = codes.extended("ham", [1.0, -1.0])
@@ -90,8 +90,8 @@ cdef class Codes:
     (-1.0, False, None, {'spam': 1.0, 'ham': -1.0})
     """
 
-    cdef dict number                  # of each label, in the order in which they came
-    cdef readonly object values       # the codes in this order
+    cdef dict number                  # label -> its number, in order of arrival
+    cdef readonly object values       # the codes in that order
     cdef const double[::1] value
     cdef Py_ssize_t n
 
@@ -103,10 +103,10 @@ cdef class Codes:
             raise ValueError(f"{len(self.number)} labels and {self.n} codes")
 
     def extended(self, label, values):
-        """The codes of all that there are, and of one label more."""
+        """The codes after one more label has arrived."""
         cdef Codes more = Codes.__new__(Codes)
         more.number = self.number
-        if self.n == 0 or len(self.number) > self.n:    # nobody's dict, or one with a label that was refused after all
+        if self.n == 0 or len(self.number) > self.n:    # a shared empty dict, or one with a label that was refused
             more.number = {one: k for one, k in self.number.items() if k < self.n}
         more.values = np.array(values, dtype=np.float64)
         more.value, more.n = more.values, len(more.values)

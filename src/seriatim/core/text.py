@@ -1,18 +1,18 @@
-"""Text for terminals and other programs."""
+"""Text that is safe for terminals and for line-based formats."""
 
 import json
 import re
 
-# What a terminal obeys or hides: control characters, marks of direction, separators of lines, halves of letters.
+# Characters that a terminal obeys or hides: control characters, direction marks, line separators, lone surrogates.
 OBEYED = re.compile(
     "[\0-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )
-SIGNS = {"±": "+-", "≈": "~", "µ": "u", "…": "..."}  # of our own, for a terminal without them
+SIGNS = {"±": "+-", "≈": "~", "µ": "u", "…": "..."}  # replacements for our own signs where a terminal lacks them
 
 
 def printable(text: object) -> str:
-    """A text on one line, with escapes in place of what a terminal would obey.
+    """A text on one line, with escapes in place of control characters.
 
     >>> printable("spam\\n\\x1b[31m"), printable("Ünï \\u202e")
     ('spam\\\\n\\\\x1b[31m', 'Ünï \\\\u202e')
@@ -21,7 +21,7 @@ def printable(text: object) -> str:
 
 
 def one_line(label: object) -> str:
-    """A label on one line of a file, exactly; as a JSON string where it has line breaks or begins with a quote.
+    """A label as one line of a file; a JSON string if it has line breaks or begins with a quote.
 
     >>> one_line("spam"), one_line("a\\nb"), one_line(7)
     ('spam', '"a\\\\nb"', '7')

@@ -1,4 +1,4 @@
-"""Work done ahead on other cores, its results taken in order."""
+"""Threads that work ahead: their results are taken in order."""
 
 import os
 from collections import deque
@@ -13,16 +13,16 @@ Result = TypeVar("Result")
 
 
 def cores() -> int:
-    """Those that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-# More would wait: learning is one after another, and each thread holds some blocks in memory.
+# More threads would only wait for the learner, and each one holds blocks in memory.
 THREADS = min(8, cores())
 
 
 class Task(Generic[Item, Result]):
-    """One item, and what becomes of it. Whoever took it from the queue computes it."""
+    """An item and its result. The thread that takes the task from the queue computes it."""
 
     __slots__ = ("error", "item", "result", "unfinished")
 
@@ -36,7 +36,7 @@ class Task(Generic[Item, Result]):
     def compute(self, function: Callable[[Item], Result]) -> None:
         try:
             self.result = function(self.item)
-        except BaseException as error:  # raised where the result is taken, and Ctrl-C at once
+        except BaseException as error:  # raised again where the result is taken; Ctrl-C is raised here, too
             self.error = error
             if not isinstance(error, Exception):
                 raise
@@ -47,10 +47,10 @@ class Task(Generic[Item, Result]):
 def ahead(
     function: Callable[[Item], Result], items: Iterable[Item | None], threads: int = THREADS, depth: int = 2
 ) -> Iterator[Result]:
-    """function(item) for each item in order, computed on `threads` threads, this one included, some items ahead.
+    """Yield function(item) for each item in order; `threads` threads, this one included, compute some items ahead.
 
-    Instead of waiting for a result this thread computes a later one. An error is raised in its turn. An item None says
-    that the next one may be long in coming, and all results are taken before it is asked for.
+    Instead of waiting for a result, this thread computes a later one. An error is raised in its turn. An item None
+    says that the next item may take long, so all pending results are yielded before the next item is requested.
 
     >>> list(ahead(abs, [-3, 1, -2]))
     [3, 1, 2]
@@ -78,7 +78,7 @@ def ahead(
                         queue.put(task)
                 except StopIteration:
                     ended = True
-                except Exception as error:  # raised when all before it has been taken
+                except Exception as error:  # raised after all earlier results
                     problem, ended = error, True
             for _ in range(len(waiting) if paused else min(len(waiting), 1)):
                 yield taken(waiting.popleft(), function, queue)
@@ -94,13 +94,13 @@ def ahead(
 
 
 def work(function: Callable[[Item], Result], queue: SimpleQueue[Any]) -> None:
-    """Compute what comes, until None comes."""
+    """Compute the tasks of a queue until None arrives."""
     while (task := queue.get()) is not None:
         task.compute(function)
 
 
 def taken(task: Task[Item, Result], function: Callable[[Item], Result], queue: SimpleQueue[Any]) -> Result:
-    """The result of a task; until it is there, others that nobody has begun are computed here."""
+    """The result of a task. While the task is unfinished, this thread computes other tasks of the queue."""
     while task.unfinished.locked():
         try:
             queue.get_nowait().compute(function)
@@ -122,9 +122,9 @@ def drain(queue: SimpleQueue[Any]) -> None:
 
 @contextmanager
 def checked_ahead(rows: Any) -> Iterator[None]:
-    """Within this, `Rows` are checked on another thread just ahead of a learner, to whom they come from the cache.
+    """Within this context another thread checks `Rows` just ahead of the learner, which finds them in the cache.
 
-    A row that is bad is an error of the learner when it comes to it, and so are columns that are not in order.
+    A bad row, or unsorted columns, raise an error in the learner when it reaches them.
     """
     rows.begin_ahead()
     thread = Thread(target=rows.check_ahead, daemon=True)
@@ -139,7 +139,7 @@ def checked_ahead(rows: Any) -> Iterator[None]:
 
 
 def prefetched(items: Iterable[Item], depth: int = 2) -> Iterator[Item]:
-    """The items, up to so many of them got beforehand on a thread of its own. An error is raised in its turn.
+    """Yield the items; another thread fetches up to `depth` of them ahead. An error is raised in its turn.
 
     >>> list(prefetched(range(3)))
     [0, 1, 2]

@@ -1,4 +1,4 @@
-"""Numbers and arrays as users give them. What only looks like a number is refused here, for all who take numbers."""
+"""Conversion of users' numbers and arrays. Values that only look like numbers are refused, for all callers."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 
 from seriatim.errors import DataError
 
-ABSENT = ("NAType", "NaTType")  # of pandas, which need not be imported for it
+ABSENT = ("NAType", "NaTType")  # classes of pandas, by name so that pandas need not be imported
 TIMES = (np.datetime64, np.timedelta64)
 NO_REAL = (str, *TIMES, np.complexfloating, np.ndarray)
-SHOWN = 60  # letters of a value in an error
+SHOWN = 60  # characters of a value that an error message shows
 
 
 def is_absent(value: Any) -> bool:
-    """Whether a value says that there is none: None, or NA and NaT of pandas, or NaT of NumPy.
+    """Whether a value means "missing": None, NA and NaT of pandas, or NaT of NumPy.
 
     >>> is_absent(None), is_absent(np.datetime64("NaT")), is_absent(0.0)
     (True, True, False)
@@ -27,15 +27,15 @@ def is_absent(value: Any) -> bool:
 
 
 def real(value: Any) -> float:
-    """A number as a float. NumPy and Python would also take the text "7", a duration, and half of a complex number."""
+    """A number as a float. float() alone would also accept the text "7", a duration, or drop an imaginary part."""
     number = hasattr(value, "__float__") or hasattr(value, "__index__")
     if not number or isinstance(value, NO_REAL) or is_absent(value) or is_masked(value):
-        raise TypeError(f"the argument must be no string, but a real number; this is a {type(value).__name__}")
+        raise TypeError(f"the argument must be a real number, not a string; this is a {type(value).__name__}")
     return float(value)
 
 
 def shown(value: Any) -> str:
-    """A value in an error: on one line, and not too long.
+    """A value for an error message: on one line and not too long.
 
     >>> shown(np.array([[1], [2]])), shown("a" * 100)
     ('array([[1], [2]])', "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...")
@@ -45,7 +45,7 @@ def shown(value: Any) -> str:
 
 
 def encoded(text: str, what: str) -> bytes:
-    """A name or a label in UTF-8. A lone surrogate, half of a letter, has no place in it, and so in no file."""
+    """A name or a label in UTF-8. A lone surrogate, half of a character, is refused: no file could hold it."""
     try:
         return text.encode()
     except UnicodeEncodeError as error:
@@ -54,16 +54,16 @@ def encoded(text: str, what: str) -> bytes:
 
 
 def is_masked(values: Any) -> bool:
-    """Whether a NumPy array hides some of its values, or is the one that stands for them. NumPy forgets it silently."""
+    """Whether an array has masked values, or is NumPy's `masked`. np.asarray would drop the mask silently."""
     ma = sys.modules.get("numpy.ma")
     return ma is not None and isinstance(values, ma.MaskedArray) and bool(np.any(ma.getmask(values)))
 
 
 def plain_array(values: Any, what: str) -> np.ndarray:
-    """Values as an array, none of them masked; `what` they are, for the error."""
+    """Values as an array; refuses masked values. `what` names the values in the error message."""
     parts = values if isinstance(values, list | tuple) else ()
     if is_masked(values) or any(map(is_masked, parts)):
-        raise DataError(f"{what}: some values are masked; fill them in, such as by filled(0), or leave those rows out")
+        raise DataError(f"{what}: some values are masked; fill them, for example with filled(0), or drop those rows")
     try:
         return np.asarray(values)
     except (TypeError, ValueError, OverflowError, NotImplementedError) as error:  # such as rows of different lengths
@@ -71,9 +71,9 @@ def plain_array(values: Any, what: str) -> np.ndarray:
 
 
 def real_array(array: np.ndarray) -> np.ndarray:
-    """An array as float64; a TypeError, ValueError or OverflowError for what is no number in one of objects."""
+    """An array as float64. Raises TypeError, ValueError or OverflowError if an object array holds a non-number."""
     if array.dtype != object:
-        with np.errstate(over="ignore"):  # what becomes inf is refused as that
+        with np.errstate(over="ignore"):  # an overflow becomes inf, which the caller refuses
             return np.ascontiguousarray(array, dtype=np.float64)
     numbers = np.empty(array.size)
     for i, value in enumerate(array.reshape(-1).tolist()):
