@@ -32,8 +32,8 @@ cdef inline void several(const Row* x, const double* G, Py_ssize_t width, Py_ssi
 cdef class Dual(Lazy):
     """G_j, the sum of the gradients of a feature, of which a threshold is taken that grows with the rounds."""
 
-    def __init__(self, Gradient gradient, double lam, tuple companions=(), Py_ssize_t read=1):
-        Lazy.__init__(self, gradient, (("G", 0.0, True), *companions), read)
+    def __init__(self, Gradient gradient, double lam, tuple companions=()):
+        Lazy.__init__(self, gradient, (("G", 0.0, True), *companions))
         self.lam = lam
 
     cdef double bound(self) noexcept nogil:
@@ -73,8 +73,6 @@ cdef class RDALearner(Dual):
         cdef const double* G = self.table.data + column
         if n == 8:
             several(x, G, self.table.width, 0, self.threshold, self.factor, out, 8)
-        elif n == 4:
-            several(x, G, self.table.width, 0, self.threshold, self.factor, out, 4)
         else:
             several(x, G, self.table.width, 0, self.threshold, self.factor, out, 1)
 
@@ -134,15 +132,13 @@ cdef class AdaRDALearner(Dual):
     cdef double delta
 
     def __init__(self, Gradient gradient, double lam, double delta):
-        Dual.__init__(self, gradient, lam, (("rate", 0.0, False), ("S", 0.0, False)), 2)
+        Dual.__init__(self, gradient, lam, (("rate", 0.0, False), ("S", 0.0, False)))
         self.delta = delta
 
     cdef void products(self, const Row* x, Py_ssize_t column, int n, double* out) noexcept nogil:
         cdef const double* G = self.table.data + column
         if n == 8:
             several(x, G, self.table.width, self.classes, self.threshold, -1, out, 8)
-        elif n == 4:
-            several(x, G, self.table.width, self.classes, self.threshold, -1, out, 4)
         else:
             several(x, G, self.table.width, self.classes, self.threshold, -1, out, 1)
 

@@ -188,7 +188,7 @@ cdef class AdaFOBOSLearner(Shrinking):
     cdef double lam, delta
 
     def __init__(self, Gradient gradient, double lam, double delta):
-        Shrinking.__init__(self, gradient, companions=(("inverse", 0.0, False), ("S", 0.0, False)), read=3)
+        Shrinking.__init__(self, gradient, companions=(("inverse", 0.0, False), ("S", 0.0, False)))
         self.lam, self.delta = lam, delta
 
     cdef double length(self, double slope) noexcept nogil:
@@ -198,8 +198,6 @@ cdef class AdaFOBOSLearner(Shrinking):
         cdef const double* w = self.table.data + column
         if n == 8:
             several(x, w, self.table.width, self.classes, self.shrinkage, out, 8)
-        elif n == 4:
-            several(x, w, self.table.width, self.classes, self.shrinkage, out, 4)
         else:
             several(x, w, self.table.width, self.classes, self.shrinkage, out, 1)
 

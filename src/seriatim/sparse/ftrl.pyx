@@ -21,7 +21,7 @@ cdef class FTRLLearner(Lazy):
     SUMS = ("n",)
 
     def __init__(self, Gradient gradient, double alpha, double beta, double l1, double l2):
-        Lazy.__init__(self, gradient, (("w", 0.0, True), ("z", 0.0, True), ("n", 0.0, False)), 1)
+        Lazy.__init__(self, gradient, (("w", 0.0, True), ("z", 0.0, True), ("n", 0.0, False)))
         self.alpha, self.beta, self.l1, self.l2 = alpha, beta, l1, l2
 
     cdef inline double minimiser(self, double z, double root) noexcept nogil:
@@ -43,9 +43,7 @@ cdef class FTRLLearner(Lazy):
                 w[0] = self.minimiser(w[Z], root)
 
     cdef void products(self, const Row* x, Py_ssize_t column, int n, double* out) noexcept nogil:
-        cdef int k
-        for k in range(n):
-            out[k] = dot(x, self.table.data + column + k, self.table.width)
+        out[0] = dot(x, self.table.data + column, self.table.width)
 
     cdef void raw_scores(self, const Row* x, double* out) noexcept nogil:
         Linear.raw_scores(self, x, out)

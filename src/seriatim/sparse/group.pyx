@@ -9,7 +9,7 @@ from libc.stdlib cimport free
 from seriatim.core.learner cimport Learner
 from seriatim.core.loss cimport Gradient
 from seriatim.core.memory cimport resize
-from seriatim.core.row cimport Row, record
+from seriatim.core.row cimport Row, record, value
 from seriatim.core.table cimport Table
 from seriatim.sparse.lazy cimport Lazy, soft
 
@@ -20,110 +20,83 @@ from seriatim.parameters import Choice, Number, powers
 from seriatim.sparse.groups import Grouped
 from seriatim.sparse.tasks import MultiTask
 
-cdef extern from "steps.h":
-    enum:
-        BATCH
-    double UNIT
-    double left_of(double norm2, double cut2) noexcept nogil
-    double product_of_left(Py_ssize_t n, const double* x, const double* w, const double* norm2,
-                           const double* cut2) noexcept nogil
-    double product_of_blocks(Py_ssize_t n, const double* x, const int* index, Py_ssize_t i, const double* G,
-                             Py_ssize_t width, const double* norms, Py_ssize_t step, Py_ssize_t apart,
-                             Py_ssize_t block, double cut2) noexcept nogil
-    double product_of_records(Py_ssize_t n, const double* x, const int* index, Py_ssize_t i, const double* G,
-                              Py_ssize_t width, Py_ssize_t at, double cut2) noexcept nogil
-    void move_square(double* sum, double* rest, double old, double new) noexcept nogil
-    void find_blocks(Py_ssize_t n, const int* record, Py_ssize_t block, int* group) noexcept nogil
-    void step_with_square(Py_ssize_t n, const double* g, const int* record, double* table, Py_ssize_t width,
-                          Py_ssize_t at) noexcept nogil
-    Py_ssize_t take_entries(const int* index, const double* value, double constant, Py_ssize_t n, Py_ssize_t* i,
-                            double a, double least, double* step, int* record) noexcept nogil
+cdef double UNIT = 2.0 ** -64    # squares are of UNIT G, which is exact: so no sum of squares can overflow
+
+
+cdef inline double factor_left(double norm2, double cut2) noexcept nogil:
+    """[1 - cut / |c|]+ from the squares; 0 where c = 0 and the quotient is NaN."""
+    cdef double left = 1 - sqrt(cut2 / norm2)
+    return left if left > 0 else 0
+
+
+cdef inline void replace_square(double* sum, double* rest, double old, double new) noexcept nogil:
+    """Replace old^2 by new^2 in a sum of squares.
+
+    `rest` adds up what rounding took from the sum (Neumaier). So a square leaves the sum to the last bit, and a norm
+    that was large does not spoil the small one that follows.
+    """
+    cdef double plus = (UNIT * new) * (UNIT * new), minus = -(UNIT * old) * (UNIT * old)
+    cdef double total = sum[0] + plus, part = total - sum[0], less = total + minus
+    cdef double lost = rest[0] + ((sum[0] - (total - part)) + (plus - part))
+    part = less - total
+    rest[0] = lost + ((total - (less - part)) + (minus - part))
+    sum[0] = less
 
 
 cdef inline void several(GroupRDALearner self, const Row* x, Py_ssize_t column, double* out, int n) noexcept nogil:
-    """x.w of n columns."""
+    """x.w of n columns; the intercept is not penalised."""
     cdef double sums[8]
     cdef const double* G = self.table.data + column
     cdef const double* r
     cdef const double* left
-    cdef const int* place = self.place
-    cdef double threshold = self.threshold, alone = self.alone
-    cdef Py_ssize_t i, j, k, g, width = self.table.width
+    cdef Py_ssize_t i, j, k
     for k in range(n):
         sums[k] = x.constant * G[k]
     for i in range(x.n):
-        j = (i if x.index == NULL else x.index[i]) + 1
-        r = G + j * width
-        g = place[j]
-        if g < 0:
+        j = record(x, i)
+        r = G + j * self.table.width
+        if self.group_of[j] < 0:
             for k in range(n):
-                sums[k] += x.value[i] * soft(r[k], alone)
+                sums[k] += x.value[i] * soft(r[k], self.alone)
         else:
-            left = self.left(g) + column
+            left = self.left(self.group_of[j]) + column
             for k in range(n):
-                sums[k] += x.value[i] * (soft(r[k], threshold) * left[k])
+                sums[k] += x.value[i] * (soft(r[k], self.threshold) * left[k])
     for k in range(n):
         out[k] = self.factor * sums[k]
-
-
-cdef inline double unshrunk(GroupRDALearner self, const Row* x, Py_ssize_t column) noexcept nogil:
-    """x.w of a column where c = G."""
-    cdef double[BATCH] w, norm2, cut2
-    cdef const double* G = self.table.data + column
-    cdef const double* norms = self.norms.data + column
-    cdef double sum = x.constant * G[0], unit2 = (UNIT * self.cut) ** 2
-    cdef Py_ssize_t i = 0, j, m, n, g, width = self.table.width, step = self.norms.width, block = self.block
-    while i < x.n:
-        n = min(x.n - i, BATCH)
-        if block > 1:
-            sum += product_of_blocks(n, x.value, x.index, i, G, width, norms, step, self.classes, block, unit2 * block)
-        else:
-            for m in range(n):
-                j = record(x, i + m)
-                g = self.place[j]
-                w[m] = G[j * width]
-                if g >= 0:
-                    norm2[m] = norms[g * step] + norms[g * step + self.classes]
-                    cut2[m] = unit2 * (self.begins[g + 1] - self.begins[g])
-                else:
-                    norm2[m], cut2[m] = (UNIT * w[m]) ** 2, unit2
-            sum += product_of_left(n, x.value + i, w, norm2, cut2)
-        i += n
-    return self.factor * sum
 
 
 @cython.final
 cdef class GroupRDALearner(Lazy):
     """w^g = -[1 - t lambda sqrt(d_g) / |c^g|]+ c^g / (gamma sqrt(t)), c = soft(G, t lambda r + gamma rho sqrt(t)).
 
-    A group keeps |G^g|^2 up to date with each step, which is |c^g|^2 where the threshold of c is 0. Where it is not,
-    what is left of a group is worked out when a row first asks for it in a round. A group of one feature needs none of
-    this.
+    Each step updates |G^g|^2, which is |c^g|^2 where the threshold of c is 0. Otherwise all of c changes with t, and a
+    row sums the squares of its groups.
     """
 
     cdef double lam, gamma, rho, within
     cdef double threshold        # of c
     cdef double cut              # t lambda
-    cdef double alone            # the threshold of a feature that is a group by itself
-    cdef double factor
-    cdef double now              # the round after which these hold
-    cdef Table norms             # a record a group: |UNIT G^g|^2, its rest, what is left, and the round of that
-    cdef Py_ssize_t block        # the groups are blocks of so many columns; or, if it is 0,
-    cdef object arrays           # these have
-    cdef const Py_ssize_t* listed    # their columns, one group after another,
-    cdef const Py_ssize_t* begins    # where each begins,
-    cdef Py_ssize_t[::1] columns, owners    # and the columns, ascending, with their groups
-    cdef int* place              # the group of each record; -1 for one by itself
-    cdef Py_ssize_t room, known  # records that this has room for and knows
-    cdef Py_ssize_t placed       # columns that have been given theirs
+    cdef double alone            # the threshold of a feature that is a group of its own
+    cdef double factor           # -1 / (gamma sqrt(t))
+    cdef double now              # the round after which these numbers hold
+    cdef Table norms             # a record for each group: |UNIT G^g|^2 in two parts, its factor, the factor's round
+    cdef Py_ssize_t block        # the number of columns in each group, or 0 if the groups are lists:
+    cdef object arrays           # owns the memory of the lists,
+    cdef const Py_ssize_t* members    # the columns of one group after another,
+    cdef const Py_ssize_t* begins     # where each group begins,
+    cdef Py_ssize_t[::1] columns, owners    # and all these columns in ascending order, with their groups
+    cdef int* group_of           # the group of each record; -1 for a group of its own
+    cdef Py_ssize_t known, space  # records that have an entry there, and how many there is memory for
+    cdef Py_ssize_t placed       # how many of `columns` have been entered there
 
     def __init__(self, Gradient gradient, double lam, double gamma, double rho, double within):
-        Lazy.__init__(self, gradient, (("G", 0.0, True),), 1)
+        Lazy.__init__(self, gradient, (("G", 0.0, True),))
         self.lam, self.gamma, self.rho, self.within = lam, gamma, rho, within
         self.group(1, ())
 
     def __dealloc__(self):
-        free(self.place)
+        free(self.group_of)
 
     def group(self, Py_ssize_t block, groups):
         """Blocks of so many columns; or, if it is 0, lists of columns. What is in none is a group by itself."""
@@ -134,7 +107,7 @@ cdef class GroupRDALearner(Lazy):
         self.columns, self.owners = listed[order], owners[order]
         cdef Py_ssize_t[::1] begins = np.cumsum([0, *map(len, groups)], dtype=np.intp)
         cdef Py_ssize_t[::1] members = np.append(listed, -1)    # never empty
-        self.block, self.arrays, self.begins, self.listed = block, (begins, members), &begins[0], &members[0]
+        self.block, self.arrays, self.begins, self.members = block, (begins, members), &begins[0], &members[0]
         fields = ("norm2", 0.0, False), ("rest", 0.0, False), ("left", 0.0, False), ("round", -1.0, False)
         self.norms = Table(fields, self.classes)
         self.norms.grow(max(1, len(groups)))
@@ -157,81 +130,60 @@ cdef class GroupRDALearner(Lazy):
         cdef Py_ssize_t i, block = self.block
         if block > 1:
             self.norms.grow((rows - 2) // block + 1)
-        if rows > self.room:
-            if resize(<void**> &self.place, self.table.capacity, sizeof(int)) < 0:
+        if rows > self.space:
+            if resize(<void**> &self.group_of, self.table.capacity, sizeof(int)) < 0:
                 raise MemoryError(f"no memory for {self.table.capacity} features")
-            self.room = self.table.capacity
+            self.space = self.table.capacity
         for i in range(self.known, rows):
-            self.place[i] = <int> ((i - 1) // block) if block > 1 and i > 0 else -1
+            self.group_of[i] = <int> ((i - 1) // block) if block > 1 and i > 0 else -1
         while self.placed < len(self.columns) and self.columns[self.placed] < rows - 1:
-            self.place[self.columns[self.placed] + 1] = <int> self.owners[self.placed]
+            self.group_of[self.columns[self.placed] + 1] = <int> self.owners[self.placed]
             self.placed += 1
         self.known = rows
 
-    cdef inline void find_groups(self, Py_ssize_t n, const int* records, int* groups) noexcept nogil:
-        """Those of records; a division takes less time than to look them up."""
-        cdef Py_ssize_t k
-        if self.block > 1:
-            find_blocks(n, records, self.block, groups)
-        else:
-            for k in range(n):
-                groups[k] = self.place[records[k]]
-
     # ---- a round
 
-    cdef inline const double* left(self, Py_ssize_t g) noexcept nogil:
-        """[1 - t lambda sqrt(d_g) / |c^g|]+ of a group, one number a class."""
-        cdef double* r = self.norms.data + g * self.norms.width
-        if r[3 * self.classes] != self.now:
-            self.measure_group(g, r)
-            r[3 * self.classes] = self.now
-        return r + 2 * self.classes
-
-    cdef void measure_group(self, Py_ssize_t g, double* r) noexcept nogil:
+    cdef const double* left(self, Py_ssize_t g) noexcept nogil:
+        """[1 - t lambda sqrt(d_g) / |c^g|]+ for each class, computed when a row first asks for it in a round."""
         cdef Py_ssize_t k, classes = self.classes
-        cdef Py_ssize_t begin = g * self.block if self.block else self.begins[g]
-        cdef Py_ssize_t end = begin + self.block if self.block else self.begins[g + 1]
-        for k in range(classes):
-            r[2 * classes + k] = left_of(self.beyond(begin, end, k), (end - begin) * (UNIT * self.cut) ** 2)
+        cdef Py_ssize_t size = self.block or self.begins[g + 1] - self.begins[g]
+        cdef double* r = self.norms.data + g * self.norms.width
+        cdef double norm2
+        if r[3 * classes] != self.now:
+            r[3 * classes] = self.now
+            for k in range(classes):
+                norm2 = r[k] + r[classes + k] if self.threshold == 0 else self.sum_of_squares(g, size, k)
+                r[2 * classes + k] = factor_left(norm2, size * (UNIT * self.cut) ** 2)
+        return r + 2 * classes
 
-    cdef double beyond(self, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t column) noexcept nogil:
-        """|UNIT c^g|^2, anew: c has moved with t, all over the group."""
-        cdef const double* G = self.table.data + column
+    cdef double sum_of_squares(self, Py_ssize_t g, Py_ssize_t size, Py_ssize_t column) noexcept nogil:
+        """|UNIT c^g|^2."""
         cdef double norm2 = 0
         cdef Py_ssize_t i, j
-        for i in range(begin, end):
-            j = 1 + (i if self.block else self.listed[i])
+        for i in range(size):
+            j = 1 + (g * self.block + i if self.block else self.members[self.begins[g] + i])
             if j < self.table.rows:
-                norm2 += (UNIT * soft(G[j * self.table.width], self.threshold)) ** 2
+                norm2 += (UNIT * soft(self.table.data[j * self.table.width + column], self.threshold)) ** 2
         return norm2
 
     cdef void products(self, const Row* x, Py_ssize_t column, int n, double* out) noexcept nogil:
-        cdef int k
-        if self.threshold == 0:
-            for k in range(n):
-                out[k] = unshrunk(self, x, column + k)
-        elif n == 8:
+        if n == 8:
             several(self, x, column, out, 8)
-        elif n == 4:
-            several(self, x, column, out, 4)
         else:
             several(self, x, column, out, 1)
 
     cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
-        cdef Py_ssize_t i = -1, k, n, classes = self.classes
+        cdef Py_ssize_t i, j
+        cdef double g
         cdef double* G
         cdef double* norm2
-        cdef double[BATCH] g
-        cdef int[BATCH] records, groups
-        while i < x.n:
-            n = take_entries(x.index, x.value, x.constant, x.n, &i, -a, 0, g, records)
-            self.find_groups(n, records, groups)
-            for k in range(n):
-                G = self.table.data + records[k] * self.table.width + column
-                if groups[k] >= 0:
-                    norm2 = self.norms.data + groups[k] * self.norms.width + column
-                    move_square(norm2, norm2 + classes, G[0], G[0] + g[k])
-                G[0] += g[k]
+        for i in range(-1, x.n):
+            g, j = -a * value(x, i), record(x, i)
+            G = self.table.data + j * self.table.width + column
+            if self.group_of[j] >= 0:
+                norm2 = self.norms.data + self.group_of[j] * self.norms.width + column
+                replace_square(norm2, norm2 + self.classes, G[0], G[0] + g)
+            G[0] += g
 
     cdef void end_round(self) noexcept nogil:
         cdef double t = self.t
@@ -252,10 +204,10 @@ cdef class GroupRDALearner(Lazy):
                 r = self.norms.data + i * self.norms.width + k
                 r[0], r[classes], r[3 * classes] = 0, 0, -1
         for i in range(self.table.rows):
-            if self.place[i] >= 0:
+            if self.group_of[i] >= 0:
                 for k in range(classes):
-                    r = self.norms.data + self.place[i] * self.norms.width + k
-                    move_square(r, r + classes, 0, self.table.data[i * self.table.width + k])
+                    r = self.norms.data + self.group_of[i] * self.norms.width + k
+                    replace_square(r, r + classes, 0, self.table.data[i * self.table.width + k])
 
     def reclass(self, source, factor):
         """Where a binary model becomes one of several classes, what is left of G halves, and what was cut off stays."""
@@ -369,58 +321,40 @@ cdef class MultiTaskRDALearner(Lazy):
     cdef const Py_ssize_t[::1] told  # those of the rows at hand
 
     def __init__(self, Gradient gradient, Py_ssize_t tasks, str variant, double lam, double gamma, double within):
-        Lazy.__init__(self, gradient, (("G", 0.0, True),), 1)
+        Lazy.__init__(self, gradient, (("G", 0.0, True),))
         self.table = Table((("G", 0.0, True),), tasks + 2)
         self.tasks, self.variant, self.told = tasks, VARIANTS.index(variant), None
         self.lam, self.gamma, self.within = lam, gamma, within
 
-    cdef inline double dual(self, const double* G) noexcept nogil:
-        """What is left of a record, for the task."""
+    cdef double left(self, const double* G) noexcept nogil:
+        """What the penalty leaves of the sum of the current task in a record."""
         cdef double by, norm2 = 0, cut2 = (UNIT * self.cut) ** 2
         cdef Py_ssize_t q
         if self.variant == INDIVIDUAL:
             return soft(G[self.task], self.cut)
         if self.variant == ACROSS:
-            return G[self.task] * left_of(G[self.tasks] + G[self.tasks + 1], cut2)
+            return G[self.task] * factor_left(G[self.tasks] + G[self.tasks + 1], cut2)
         by = self.within * self.cut
         for q in range(self.tasks):
             norm2 += (UNIT * soft(G[q], by)) ** 2
-        return soft(G[self.task], by) * left_of(norm2, cut2)
+        return soft(G[self.task], by) * factor_left(norm2, cut2)
 
     cdef void products(self, const Row* x, Py_ssize_t column, int n, double* out) noexcept nogil:
-        cdef Py_ssize_t i, width = self.table.width
-        cdef const double* G = self.table.data
-        cdef double sum = x.constant * self.dual(G)
-        if self.variant == ACROSS:
-            sum += self.across(x)
-        else:
-            for i in range(x.n):
-                sum += x.value[i] * self.dual(G + record(x, i) * width)
+        cdef Py_ssize_t i
+        cdef double sum = 0
+        for i in range(-1, x.n):
+            sum += value(x, i) * self.left(self.table.data + record(x, i) * self.table.width)
         out[0] = self.factor * sum
 
-    cdef double across(self, const Row* x) noexcept nogil:
-        """The sum of x times what is left, without the constant."""
-        cdef double sum = 0
-        cdef Py_ssize_t i = 0, n
-        while i < x.n:
-            n = min(x.n - i, BATCH)
-            sum += product_of_records(n, x.value, x.index, i, self.table.data + self.task, self.table.width,
-                                      self.tasks - self.task, (UNIT * self.cut) ** 2)
-            i += n
-        return sum
-
     cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
-        cdef Py_ssize_t i = -1, k, n, width = self.table.width
-        cdef double* G = self.table.data + self.task
-        cdef double[BATCH] g
-        cdef int[BATCH] records
-        while i < x.n:
-            n = take_entries(x.index, x.value, x.constant, x.n, &i, -a, 0, g, records)
+        cdef Py_ssize_t i
+        cdef double g
+        cdef double* G
+        for i in range(-1, x.n):
+            g, G = -a * value(x, i), self.table.data + record(x, i) * self.table.width
             if self.variant == ACROSS:
-                step_with_square(n, g, records, G, width, self.tasks - self.task)
-            else:
-                for k in range(n):
-                    G[records[k] * width] += g[k]
+                replace_square(G + self.tasks, G + self.tasks + 1, G[self.task], G[self.task] + g)
+            G[self.task] += g
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
         if self.told is not None:

@@ -3,21 +3,11 @@
 import numpy as np
 
 from seriatim.core.learner cimport Learner
-from seriatim.core.row cimport record, within
+from seriatim.core.row cimport within
 from seriatim.core.table cimport Table
 
 from seriatim.core.table import ascend
 from seriatim.errors import ModelError
-
-cdef extern from *:
-    """
-    #if defined(__GNUC__)
-    #define prefetch(place) __builtin_prefetch(place)
-    #else
-    #define prefetch(place)
-    #endif
-    """
-    void prefetch(const double* place) noexcept nogil
 
 
 cdef class Lazy(Linear):
@@ -30,8 +20,8 @@ cdef class Lazy(Linear):
     NUMBERS = Learner.NUMBERS
     SUMS = ()    # fields that are never below 0
 
-    def __init__(self, Gradient gradient, tuple fields, Py_ssize_t read, bint regression=False):
-        self.table, self.read = Table(fields), read
+    def __init__(self, Gradient gradient, tuple fields, bint regression=False):
+        self.table = Table(fields)
         self.gradient, self.regression = gradient, regression
         self.scale = 1
         self.weighted = True
@@ -39,7 +29,7 @@ cdef class Lazy(Linear):
     # ---- what a subclass writes
 
     cdef void products(self, const Row* x, Py_ssize_t column, int n, double* out) noexcept nogil:
-        """x.w of n columns, the weights as they are now; n is 1, 4 or 8, and their sums stay in registers."""
+        """x.w of n columns, the weights as they are now; n is 1 or 8, constants that let the sums stay in registers."""
 
     cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
         """The step of a gradient -a x in a column."""
@@ -57,14 +47,10 @@ cdef class Lazy(Linear):
         return f
 
     cdef void raw_scores(self, const Row* x, double* out) noexcept nogil:
-        cdef Py_ssize_t i, k
+        cdef Py_ssize_t k = 0
         cdef int n
-        for i in range(x.n if self.classes >= 8 else 0):
-            for k in range(0, self.read * self.classes, 8):
-                prefetch(self.table.data + record(x, i) * self.table.width + k)
-        k = 0
         while k < self.classes:
-            n = 8 if k + 8 <= self.classes else 4 if k + 4 <= self.classes else 1
+            n = 8 if k + 8 <= self.classes else 1
             self.products(x, k, n, out + k)
             k += n
 

@@ -49,8 +49,8 @@ cdef class Shrinking(Lazy):
     SUMS = ("before",)
 
     def __init__(self, Gradient gradient, double theta=inf, bint rounding=False, bint regression=False,
-                 tuple companions=(), Py_ssize_t read=2):
-        Lazy.__init__(self, gradient, (("w", 0.0, True), ("before", 0.0, False), *companions), read, regression)
+                 tuple companions=()):
+        Lazy.__init__(self, gradient, (("w", 0.0, True), ("before", 0.0, False), *companions), regression)
         self.theta, self.rounding = theta, rounding
 
     cdef double length(self, double slope) noexcept nogil:
@@ -65,8 +65,6 @@ cdef class Shrinking(Lazy):
                 several(x, w + k, width, before, self.shrinkage, self.theta, self.rounding, out + k, 1)
         elif n == 8:
             several(x, w, width, before, self.shrinkage, INFINITY, False, out, 8)
-        elif n == 4:
-            several(x, w, width, before, self.shrinkage, INFINITY, False, out, 4)
         else:
             several(x, w, width, before, self.shrinkage, INFINITY, False, out, 1)
 
