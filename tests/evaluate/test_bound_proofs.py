@@ -1,4 +1,4 @@
-"""The inequality of one round behind each bound, checked in every round on random streams, with the learner's weights."""
+"""The inequality of one round behind each bound, checked with the learner's weights in each round of random streams."""
 
 import numpy as np
 import pytest
@@ -193,7 +193,7 @@ def test_p_norms(p, seed):
 
 @seeds
 def test_strong_convexity(seed):
-    """With f = lambda |w|^2 / 2 + loss: f(w) - f(u) <= g.(w - u) - lambda |w - u|^2 / 2, and w' = w - g / (lambda t)."""
+    """f = lambda |w|^2 / 2 + loss: f(w) - f(u) <= g.(w - u) - lambda |w - u|^2 / 2, and w' = w - g / (lambda t)."""
     X, y, u = stream(seed)
     lam = 0.2
     model = SoftSVM(lam=lam, variant="pegasos", average=False)

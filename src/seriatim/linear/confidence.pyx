@@ -636,13 +636,16 @@ class NHERD(Classifier):
 
 
 class IELLIP(Classifier):
-    """The improved ellipsoid method: a mistake cuts the ellipsoid of possible weights.
+    """The improved ellipsoid method: a mistake moves and reshapes the ellipsoid of possible weights.
 
     On a mistake, m = y w.x <= 0 and v = x' Sigma x: w += ((1 - m) / v) y Sigma x and Sigma^-1 <- (1 - c_k) Sigma^-1 +
     (c_k / v) x x', with c_k = c b^k for the k-th update, from 0. With several classes m is the margin over the
     strongest wrong class and v the sum of both variances.
 
-    The margin asked for is 1, as in LIBOL; that c_k counts updates and not rounds is recalled from the paper, not read.
+    w' minimises (w' - w)' Sigma^-1 (w' - w) subject to y w'.x >= 1. Another margin than 1 would only scale all weights,
+    as updates follow mistakes alone. Sigma keeps Sigma x and grows by 1 / (1 - c_k) in all directions d with d.x = 0.
+    Rounds without a mistake change nothing, so k counts updates. The tests compare w' with a numerical solver, and
+    check the other three statements.
 
     Parameters
     ----------

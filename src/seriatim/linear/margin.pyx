@@ -78,12 +78,14 @@ cdef class ALMAPNormLearner(PNormLearner):
 class ALMA(Classifier):
     """The approximate large margin algorithm: a perceptron in a p-norm whose margin and step shrink as it learns.
 
-    With x scaled to |x|_p = 1, the k-th update comes where y w.x <= (1 - alpha) B sqrt(p-1) / sqrt(k): w = f^-1(f(w) +
-    C / sqrt((p-1) k) y x), divided by max(1, |w|_q), where 1/p + 1/q = 1 and f_i(w) = sgn(w_i) |w_i|^(q-1) /
-    |w|_q^(q-2); for p = 2 f is the identity. On separable data the margin is at least 1 - alpha of the largest there
-    is, in the end. With several classes the margin is that over the strongest wrong class.
+    x is scaled to |x|_p = 1. The k-th update comes where y w.x <= (1 - alpha) B sqrt(p-1) / sqrt(k). Then w = f^-1(f(w)
+    + C / sqrt((p-1) k) y x), divided by max(1, |w|_q), where 1/p + 1/q = 1 and f_i(w) = sgn(w_i) |w_i|^(q-1) /
+    |w|_q^(q-2). For p = 2, f is the identity. With several classes the margin is that over the strongest wrong class.
 
-    The paper's form is recalled, not read.
+    This w minimises -eta_k y w.x + D(w, w_old) over |w|_q <= 1, where eta_k = C / sqrt((p-1) k) and D is the Bregman
+    divergence of |w|_q^2 / 2. On separable data, updates end with at least 1 - alpha of the largest margin: |f(w)|_p^2
+    grows to at most 1 + (2 (1 - alpha) B C + C^2) / k before the division, and the defaults of B and C follow from
+    that. The tests compare the update with a numerical solver, and check the inequality and the margin.
 
     Parameters
     ----------

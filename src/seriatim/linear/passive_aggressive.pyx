@@ -169,12 +169,16 @@ class PARegressor(Regressor):
 
 
 class OneClassPA(Detector):
-    """Passive-aggressive learning of a ball that holds the data: w takes the least step that brings x within epsilon.
+    """Passive-aggressive learning of a ball that contains the data: the smallest step that brings x within epsilon.
 
     With l = [|w - x| - epsilon]+, w += tau (x - w) / |x - w|, where tau is l ("hard"), min(C, l) ("I") or l / (1 +
-    1/(2C)) ("II"); w starts at 0. The score of x is epsilon - |w - x|, positive inside the ball. With B the radius is
-    learned, up to B: a further coordinate in which w starts at B and every x is 0 takes part in all of this with the
-    radius B, and epsilon is what of it w leaves, sqrt(B^2 - w_{d+1}^2). That form is recalled from the paper, not read.
+    1/(2C)) ("II"). w starts at 0. The score of x is epsilon - |w - x|, positive inside the ball.
+
+    With B, the model learns the radius, up to B. w then has one more coordinate, which starts at B and is 0 in every x,
+    and the update uses B in place of epsilon. The ball in the other coordinates has the radius sqrt(B^2 - w_{d+1}^2).
+
+    The step minimises |w' - w|^2 / 2 + C xi ("I"; C xi^2 for "II"; xi = 0 for "hard") subject to |w' - x| <= epsilon +
+    xi. The tests compare it with a numerical solver.
 
     A row of zeros is a point like any other, and features that the model has never seen count in the distance.
 
