@@ -14,10 +14,11 @@ from seriatim.core.row cimport Row
 from seriatim.core.table cimport Table
 from seriatim.decomposition.arrowhead cimport Arrowhead
 from seriatim.decomposition.components cimport ComponentsLearner
+from seriatim.decomposition.sparse_rows cimport dense
 
 from seriatim.core.rows import LIMIT
 from seriatim.decomposition.base import Decomposition, SubspaceModel
-from seriatim.decomposition.subspace import numbers, orthogonal, orthonormal
+from seriatim.decomposition.orthogonal import numbers, orthogonal, orthonormal
 from seriatim.errors import DataError, LimitError, ModelError
 from seriatim.estimator import Transformer
 from seriatim.parameters import REQUIRED, Number
@@ -101,7 +102,7 @@ cdef class OnlinePCALearner(Representation):
         self.n, self.Q, self.rest = n, np.zeros((n, 0)), -log(n)
         return 0
 
-    cdef double[::1] dense(self, const Row* x):
+    cdef double[::1] as_array(self, const Row* x):
         """A row as an array of n features; unknown features are left out."""
         cdef double[::1] out = np.zeros(self.n)
         cdef Py_ssize_t i, column
@@ -114,7 +115,7 @@ cdef class OnlinePCALearner(Representation):
     cdef double score(self, const Row* x) noexcept nogil:
         with gil:
             try:
-                return self.loss(self.dense(x), x.norm2)
+                return self.loss(self.as_array(x), x.norm2)
             except BaseException as error:
                 self.keep(error)
         return 0
@@ -137,7 +138,7 @@ cdef class OnlinePCALearner(Representation):
         cdef double[::1] y
         with gil:
             try:
-                y = self.projection() @ np.asarray(self.dense(x))
+                y = self.projection() @ np.asarray(self.as_array(x))
                 for i in range(self.k):
                     out[i] = y[i]
             except BaseException as error:
@@ -161,7 +162,7 @@ cdef class OnlinePCALearner(Representation):
         cdef double[::1] y
         if self.n == 0:
             self.begin()
-        Q, y = self.extended(np.asarray(self.dense(x)), sqrt(x.norm2))
+        Q, y = self.extended(np.asarray(self.as_array(x)), sqrt(x.norm2))
         r = y.shape[0]
         if self.arrowhead.reserve(max(r, 1)) < 0:
             raise MemoryError(f"no memory for {r} directions")
@@ -512,7 +513,7 @@ cdef class IncrementalPCALearner(ComponentsLearner):
             for j in range(self.waiting.rows[i].n):
                 self.space.used = max(self.space.used, self.waiting.rows[i].index[j] + 1)
         self.space.collapse()
-        C = self.space.dense(self.waiting)
+        C = dense(self.waiting, self.space.used)
         moments = np.asarray(<double[:self.moments.rows, :2]> self.moments.data)[1:self.space.used + 1]
         mean = C.mean(axis=0)
         change = mean - moments[:, 0]

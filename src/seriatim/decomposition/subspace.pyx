@@ -1,11 +1,12 @@
-"""The SVD of a matrix whose rows come one after another, or in blocks (Brand, 2002, 2003, 2006).
+"""The SVD of a matrix whose rows arrive one by one, or in blocks (Brand, 2002, 2003, 2006).
 
-X ~ U diag(s) V' with at most `rank` values. V = [B, P'] T: a large basis B that is seldom touched, a few vectors P that
-came since it was made, most of them the rows themselves and as sparse as these, and a small T that every row turns. A
-row costs O(non-zeros (rank + |P|) + rank^3): no pass over the features, except for one that lies in the space all but
-a tenth of its length, of which the rest has to be made to be known. Every 2 rank + 16 rows, or in blocks every 4
-blocks or 16 rank rows, whichever are more, B becomes V, T the identity, and P empty, which costs all features that are
-used times rank^2: spread over the rows between, about half of features times rank each.
+X ~ U diag(s) V' with at most `rank` values. V = [B, P'] T, where B is a large basis that seldom changes, P holds the
+few vectors that arrived since B was made (most are rows, and as sparse), and T is small and changes with every row. A
+row costs O(non-zeros (rank + |P|) + rank^3), without a pass over the features. The exception is a row within a tenth
+of its norm of the space: only its computed residual is accurate.
+
+Every 2 rank + 16 rows (with blocks: every 4 blocks or 16 rank rows, whichever is more) B becomes V, T the identity, and
+P empty. This costs the used features times rank^2; per row, about half of features times rank.
 """
 
 import numpy as np
@@ -19,23 +20,25 @@ from seriatim.core.reservoir cimport Kept, Reservoir, add_kept, product
 from seriatim.core.row cimport Row
 from seriatim.core.table cimport Table
 from seriatim.decomposition.arrowhead cimport Arrowhead
+from seriatim.decomposition.sparse_rows cimport Columns, dense
 
 from seriatim.core.rows import LIMIT
+from seriatim.decomposition.orthogonal import crooked, numbers, orthogonal, orthonormal, probes, straightened
 from seriatim.errors import ModelError
 
 cdef extern from "matrix.h":
     void add_lines(Py_ssize_t n, Py_ssize_t lines, const double* a, const int* which, const double* X, Py_ssize_t width,
                    double* out) noexcept nogil
 
-cdef double NEAR = 1e-2          # |rest|^2 / |x|^2 from which on it is what |x|^2 - |V'x|^2 says
-cdef double SMALL = 1e-15        # a rest is rounding
-CHUNK = 512                      # rows of B that are turned at once
-WELL = 1e-5                      # s_k^2 / s_1^2 from which on products of rows are good enough for their SVD
-cdef Py_ssize_t LARGE = 30_000   # multiplications from which on BLAS is worth a call
+cdef double NEAR = 1e-2          # below this |rest|^2 / |x|^2, |x|^2 - |V'x|^2 loses too many digits
+cdef double SMALL = 1e-15        # a relative norm that is rounding
+CHUNK = 512                      # rows of B that are multiplied at a time
+WELL = 1e-5                      # s_k^2 / s_1^2 from which the products of the rows suffice for an SVD
+cdef Py_ssize_t LARGE = 30_000   # multiplications from which calling BLAS is faster
 
 
 cdef class Subspace:
-    """At most `rank` directions, of which each has a value above threshold times the largest."""
+    """At most `rank` directions, each with a singular value above threshold times the largest."""
 
     def __cinit__(self, Py_ssize_t rank, double threshold, Py_ssize_t block=0, bint keep_left=False):
         self.rank, self.threshold, self.keep_left = rank, threshold, keep_left
@@ -43,8 +46,7 @@ cdef class Subspace:
         self.stride = rank + 1
         self.basis = Table((("V", 0.0, False),), rank)
         self.pending = Reservoir(self.most + 1)
-        self.arrow = Arrowhead()
-        # No thing of these is as large as the basis of so many directions over as many features.
+        self.arrowhead = Arrowhead()
         if (resize(<void**> &self.s, rank + 1, sizeof(double)) < 0
                 or resize(<void**> &self.m, rank + 1, sizeof(double)) < 0
                 or resize(<void**> &self.c, rank + self.most + 2, sizeof(double)) < 0):
@@ -74,7 +76,7 @@ cdef class Subspace:
     # ---- products
 
     cdef Py_ssize_t width(self, const Row* x) noexcept nogil:
-        """One more than the last column of a row with a value that is not 0."""
+        """The last column with a non-zero value, plus 1."""
         cdef Py_ssize_t i, column, last = 0
         if x.index == NULL:
             i = x.n
@@ -87,8 +89,8 @@ cdef class Subspace:
                 last = column + 1
         return last
 
-    cdef void lay(self, const Row* x, bint clear) noexcept nogil:
-        """The values of a row to their places among all features, or zeros."""
+    cdef void scatter(self, const Row* x, bint clear) noexcept nogil:
+        """Write the values of a row, or zeros, to their features in `work`."""
         cdef Py_ssize_t i, column, known = self.basis.rows - 1
         for i in range(x.n):
             column = i if x.index == NULL else x.index[i]
@@ -96,7 +98,7 @@ cdef class Subspace:
                 self.work[column] = 0 if clear else x.value[i]
 
     cdef void coordinates(self, const double* x, Py_ssize_t n) noexcept nogil:
-        """c = [B, P']'x of n values laid out."""
+        """c = [B, P']'x for an array of n values."""
         cdef Py_ssize_t i, a, columns = self.columns
         cdef const double* b
         cdef double v
@@ -116,7 +118,7 @@ cdef class Subspace:
         cdef const double* b
         cdef double v
         if self.pending.n:
-            self.lay(x, False)
+            self.scatter(x, False)
         memset(self.c, 0, columns * sizeof(double))
         for i in range(x.n):
             v, column = x.value[i], i if x.index == NULL else x.index[i]
@@ -127,7 +129,7 @@ cdef class Subspace:
         for a in range(self.pending.n):
             self.c[columns + a] = product(&self.pending.rows[a], self.work)
         if self.pending.n:
-            self.lay(x, True)
+            self.scatter(x, True)
         self.gather()
 
     cdef void gather(self) noexcept nogil:
@@ -168,10 +170,10 @@ cdef class Subspace:
             add_kept(&self.pending.rows[a], -self.c[columns + a], self.work)
 
     cdef double residual(self, const Row* x) noexcept nogil:
-        """work = x - V m, m = V'x being there; its squared length, columns counted that are not known."""
+        """work = x - V m, for m = V'x. Returns the squared norm, with the unknown columns of x."""
         cdef Py_ssize_t i, known = self.basis.rows - 1
         cdef double total = 0
-        self.lay(x, False)
+        self.scatter(x, False)
         self.subtract()
         for i in range(max(self.used, min(self.width(x), known))):
             total += self.work[i] * self.work[i]
@@ -195,61 +197,34 @@ cdef class Subspace:
     # ---- one row
 
     cdef int append(self, const Row* x, double forgetting) noexcept nogil:
-        """Take in a row; -1 if there is no memory, or an error that is kept: then nothing has changed."""
-        cdef Py_ssize_t i, a, n = self.k, rows, width, keep = 0
-        cdef double rest = x.norm2, rho = 0, length = sqrt(x.norm2)
-        cdef bint made = False
-        cdef Row p
+        """Learn a row. Returns -1 after an error, for `raise_error`; then nothing has changed."""
+        cdef Py_ssize_t i, n = self.k, rows, width, keep = 0
+        cdef double rho, norm = sqrt(x.norm2)
+        cdef bint in_work
+        cdef int added = 0
         if self.steps >= self.most and self.fold() < 0:
             return -1
-        if (self.arrow.reserve(n + 1) < 0
+        if (self.arrowhead.reserve(n + 1) < 0
                 or resize(<void**> &self.T, (self.columns + self.pending.n + 1) * self.stride, sizeof(double)) < 0):
             return -1
         width = self.width(x)
         self.project(x)
         for i in range(n):
-            rest -= self.m[i] * self.m[i]
-            self.arrow.z[i] = self.m[i]
-            self.arrow.d[i] = forgetting * self.s[i]
-        self.used = max(self.used, width)    # before it there are zeros in B
-        if x.norm2 > 0 and rest > NEAR * x.norm2:
-            rho = sqrt(rest)
-        elif x.norm2 > 0:
-            self.residual(x)
-            self.coordinates(self.work, self.used)    # again, for rounding: else it is not orthogonal where it is short
-            self.gather()
-            self.subtract()
-            rest, made = 0, True
-            for i in range(self.used):
-                rest += self.work[i] * self.work[i]
-            rho = sqrt(rest)
-        if rho > self.threshold * length and rho > SMALL * length:
-            self.arrow.z[n], self.arrow.d[n] = rho, 0
-            if made:
-                for i in range(self.used):
-                    self.work[i] /= rho
-                p.index, p.value, p.n, p.constant, p.norm2 = NULL, self.work, self.used, 0, 1
-                a = self.pending.put(self.pending.n, &p)
-            else:
-                a = self.pending.put(self.pending.n, x)
-            if a < 0:
-                if made:
-                    memset(self.work, 0, self.basis.rows * sizeof(double))
-                return -1
-            rows = self.columns + self.pending.n
-            if not made:
-                self.spread()
-            for i in range(rows):
-                self.T[i * self.stride + n] = 0 if made else -self.c[i] / rho
-            for i in range(n):
-                self.T[rows * self.stride + i] = 0
-            self.T[rows * self.stride + n] = 1 if made else 1 / rho
+            self.arrowhead.z[i] = self.m[i]
+            self.arrowhead.d[i] = forgetting * self.s[i]
+        self.used = max(self.used, width)    # B is 0 in these features
+        rho = self.distance(x, &in_work)
+        if rho > self.threshold * norm and rho > SMALL * norm:
+            added = self.add_direction(x, rho, in_work)
             n += 1
-        if made:
+        if in_work:
             memset(self.work, 0, self.basis.rows * sizeof(double))
-        self.arrow.solve(n, self.keep_left)
+        if added < 0:
+            return -1
+        self.arrowhead.solve(n, self.keep_left)
         for i in range(min(n, self.rank)):
-            keep += self.arrow.sigma[i] > self.threshold * self.arrow.sigma[0] and self.arrow.sigma[i] > 1e-150
+            keep += (self.arrowhead.sigma[i] > self.threshold * self.arrowhead.sigma[0]
+                     and self.arrowhead.sigma[i] > 1e-150)
         rows = self.columns + self.pending.n + (n - self.k)
         if self.keep_left and self.turn_left(n, self.k, keep) < 0:
             return -1
@@ -258,12 +233,50 @@ cdef class Subspace:
             return -1
         self.pending.n += n - self.k
         self.k = keep
-        memcpy(self.s, self.arrow.sigma, keep * sizeof(double))
+        memcpy(self.s, self.arrowhead.sigma, keep * sizeof(double))
         self.steps += 1
         return 0
 
+    cdef double distance(self, const Row* x, bint* in_work) noexcept nogil:
+        """rho = |x - V m| for m = V'x. If `in_work`, the residual was computed and is in `work`."""
+        cdef Py_ssize_t i
+        cdef double rest = x.norm2
+        for i in range(self.k):
+            rest -= self.m[i] * self.m[i]
+        in_work[0] = 0 < x.norm2 and not rest > NEAR * x.norm2
+        if in_work[0]:
+            self.residual(x)
+            self.coordinates(self.work, self.used)    # a second pass, else a short residual is not orthogonal
+            self.gather()
+            self.subtract()
+            rest = 0
+            for i in range(self.used):
+                rest += self.work[i] * self.work[i]
+        return sqrt(rest) if x.norm2 > 0 else 0
+
+    cdef int add_direction(self, const Row* x, double rho, bint in_work) noexcept nogil:
+        """Put (x - V m) / rho beside V: as a vector of its own if it is in `work`, else x with a column of T."""
+        cdef Py_ssize_t i, n = self.k, rows
+        cdef Row p
+        self.arrowhead.z[n], self.arrowhead.d[n] = rho, 0
+        if in_work:
+            for i in range(self.used):
+                self.work[i] /= rho
+            p.index, p.value, p.n, p.constant, p.norm2 = NULL, self.work, self.used, 0, 1
+        if self.pending.put(self.pending.n, &p if in_work else x) < 0:
+            return -1
+        rows = self.columns + self.pending.n
+        if not in_work:
+            self.spread()
+        for i in range(rows):
+            self.T[i * self.stride + n] = 0 if in_work else -self.c[i] / rho
+        for i in range(n):
+            self.T[rows * self.stride + i] = 0
+        self.T[rows * self.stride + n] = 1 if in_work else 1 / rho
+        return 0
+
     cdef int turn(self, Py_ssize_t n, Py_ssize_t rows, Py_ssize_t keep) noexcept nogil:
-        """T <- T left, of which the first columns are kept."""
+        """T <- the first `keep` columns of T left."""
         cdef Py_ssize_t a, i, j
         cdef double* t
         cdef const double* w
@@ -274,7 +287,7 @@ cdef class Subspace:
             t = self.T + a * self.stride
             memset(self.m, 0, keep * sizeof(double))
             for i in range(n):
-                v, w = t[i], self.arrow.left + i * n
+                v, w = t[i], self.arrowhead.left + i * n
                 if v != 0:
                     for j in range(keep):
                         self.m[j] += v * w[j]
@@ -284,19 +297,19 @@ cdef class Subspace:
     cdef int turn_large(self, Py_ssize_t n, Py_ssize_t rows, Py_ssize_t keep) noexcept with gil:
         try:
             T = np.asarray(<double[:rows, :self.stride]> self.T)
-            T[:, :keep] = T[:, :n] @ np.asarray(<double[:n, :n]> self.arrow.left)[:, :keep]
+            T[:, :keep] = T[:, :n] @ np.asarray(<double[:n, :n]> self.arrowhead.left)[:, :keep]
         except BaseException as error:
             self.error = error
             return -1
         return 0
 
     cdef int turn_left(self, Py_ssize_t n, Py_ssize_t k, Py_ssize_t keep) noexcept with gil:
-        """[[R, 0], [0, 1]] times the right vectors."""
+        """R <- [[R, 0], [0, 1]] right."""
         try:
             if n == 0:
                 R = np.zeros((len(self.R) + 1, 0))
             else:
-                right = np.asarray(<double[:n + 1, :n]> self.arrow.right)
+                right = np.asarray(<double[:n + 1, :n]> self.arrowhead.right)
                 R = np.vstack([self.R @ right[:k, :keep], right[n:, :keep]])
             self.R_before, self.R = self.R, R
         except BaseException as error:
@@ -317,14 +330,14 @@ cdef class Subspace:
         return 0
 
     def raise_error(self):
-        """What went wrong where nobody could be told."""
+        """Raise the error of a method that returned -1."""
         error, self.error = self.error, None
-        raise MemoryError("the model has outgrown the memory") if error is None else error
+        raise MemoryError("no memory for another row of the decomposition") if error is None else error
 
     # ---- the basis
 
     def directions(self):
-        """V, of the features that have been seen."""
+        """V, over the used features."""
         cdef Py_ssize_t a, rows = self.columns + self.pending.n
         cdef double[:, ::1] out
         if self.k == 0 or self.used == 0:
@@ -340,12 +353,12 @@ cdef class Subspace:
         return V
 
     def B(self):
-        """The large basis, of the features that have been seen: a view."""
+        """A view of B, over the used features."""
         rows = np.asarray(<double[:self.basis.rows, :self.rank]> self.basis.data)
         return rows[1:self.used + 1, :self.columns]
 
     def collapse(self):
-        """B becomes V, made orthogonal again where it no longer is, T the identity, and P empty."""
+        """B becomes V, repaired if it is no longer orthogonal, T the identity, and P empty."""
         if self.pending.n == 0 and self.steps == 0:
             return
         U = self.left() if self.keep_left else None
@@ -354,28 +367,27 @@ cdef class Subspace:
             return
         cdef Py_ssize_t first, k = self.k, rows = self.columns + self.pending.n
         T = np.array(<double[:rows, :self.stride]> self.T)[:, :k]
-        cdef int[::1] start, who
-        cdef double[::1] value
+        cdef Columns pending = Columns(self.pending, self.used)
+        cdef int[::1] start = pending.start
         cdef Py_ssize_t i, stop
         cdef double[:, ::1] out = np.empty((CHUNK, k))
-        start, who, value = self.by_column(self.pending)
-        B, room, signs, squares = self.B(), np.asarray(out), looks(k), 0
-        for first in range(0, self.used, CHUNK):    # in place, a piece that fits the cache at a time
+        B, room, sums, norms2 = self.B(), np.asarray(out), probes(k), 0
+        for first in range(0, self.used, CHUNK):    # in place, in chunks that fit the cache
             stop = min(first + CHUNK, self.used)
             np.matmul(B[first:stop], T[:self.columns], out=room[:stop - first])
             with nogil:
                 for i in range(first, stop):
-                    add_lines(k, start[i + 1] - start[i], &value[0] + start[i], &who[0] + start[i],
+                    add_lines(k, start[i + 1] - start[i], &pending.value[0] + start[i], &pending.row[0] + start[i],
                               self.T + self.columns * self.stride, self.stride, &out[i - first, 0])
             B[first:stop, :k] = room[:stop - first]
             B[first:stop, k:] = 0
-            squares = squares + np.sum((room[:stop - first] @ signs) ** 2, axis=0)
-        self.settle(k, U)    # before what may fail for want of memory
-        if crooked(squares, k):
+            norms2 = norms2 + np.sum((room[:stop - first] @ sums) ** 2, axis=0)
+        self.settle(k, U)    # before the repair, which may lack memory
+        if crooked(norms2, k):
             B[:, :k] = straightened(B[:, :k])
 
     def become(self, V, s, U):
-        """Let these be the directions of the features that have been seen, their values, and the left vectors."""
+        """Replace the directions over the used features, their values, and the left vectors."""
         cdef Py_ssize_t i, k = V.shape[1]
         cdef const double[::1] values = np.ascontiguousarray(s)
         if resize(<void**> &self.T, max(k, 1) * self.stride, sizeof(double)) < 0:
@@ -389,7 +401,7 @@ cdef class Subspace:
         self.settle(k, U)
 
     def settle(self, Py_ssize_t k, U):
-        """B is V."""
+        """B is V: reset T and P."""
         cdef Py_ssize_t i
         self.k = self.columns = k
         self.pending.n = self.steps = 0
@@ -403,16 +415,16 @@ cdef class Subspace:
         return np.array(<double[:self.k]> self.s) if self.k else np.zeros(0)
 
     def left(self):
-        """The left vectors, of all rows."""
+        """The left vectors, one row for each learned row."""
         known = self.U.shape[1]
         return np.vstack([self.U @ self.R[:known], self.R[known:]])
 
     # ---- many rows
 
     def merge(self, Reservoir rows, double forgetting, bint missing=False):
-        """Take in a block of rows: the SVD of [diag(s) V'; C], the rows of C times 1, f, f^2, ..., the newest first.
+        """Learn a block of rows: the SVD of [diag(s) V'; C], with C times 1, f, f^2, ... from the newest row back.
 
-        Where no value is small it comes from the products of the rows with each other and with V, else from a QR.
+        If no value is small, the products of the rows with each other and with V suffice; else it takes a QR.
         """
         cdef Py_ssize_t i, j, n = rows.n, nonzeros = 0
         cdef Kept* z
@@ -427,18 +439,19 @@ cdef class Subspace:
         s = forgetting ** n * self.values()
         if missing or 8 * nonzeros > n * self.used or n + self.k > self.used:
             self.collapse()
-            C = self.dense(rows)
+            C = dense(rows, self.used)
             self.merge_dense(self.imputed(C) if missing else C, s, ages)
         elif not self.merge_by_products(rows, None, s, ages):
             self.collapse()
-            self.merge_by_rows(self.dense(rows), s, ages)
+            self.merge_by_rows(dense(rows, self.used), s, ages)
 
     def merge_dense(self, C, s, ages):
-        """The same of rows in an array, of all features that are used, after `collapse`."""
+        """Learn rows in an array over the used features, after `collapse`."""
         if len(C) + self.k > self.used or not self.merge_by_products(None, C, s, ages):
             self.merge_by_rows(C, s, ages)
 
     def merge_by_rows(self, C, s, ages):
+        """The SVD from a QR of [V, C']."""
         V = self.directions()
         Q, R = np.linalg.qr(np.column_stack([V, C.T]))
         left, s, right = np.linalg.svd(R * np.concatenate([s, ages]), full_matrices=False)
@@ -447,25 +460,26 @@ cdef class Subspace:
         self.become(Q @ left[:, :kept], s[:kept], U)
 
     def left_with(self, Py_ssize_t rows, right):
-        """blockdiag(U, I) times the right vectors."""
+        """blockdiag(U, I) right, with I for the new rows."""
         if not self.keep_left:
             return None
         U = self.left()
         return np.vstack([U @ right[:U.shape[1]], right[U.shape[1]:]])
 
     def kept(self, s):
-        """How many of descending values are."""
+        """The number of descending values that are kept."""
         return int(np.count_nonzero(s[:self.rank] > max(self.threshold * s.max(initial=0), 1e-150)))
 
     def merge_by_products(self, Reservoir rows, C, s, ages):
-        """Whether it could be done so."""
+        """The SVD from the products of the rows. Returns False if a kept value is too small for it."""
         cdef Py_ssize_t k = self.k, n = rows.n if C is None else len(C)
         T = np.asarray(<double[:self.columns + self.pending.n, :self.stride]> self.T)[:, :k] if k else np.zeros((0, 0))
         if C is None:
             if self.pending.n + n > self.most:
                 self.collapse()
                 T = np.eye(k)
-            H, P, G = self.products(rows)
+            columns = Columns(rows, self.used)
+            H, P, G = self.products_with_B(rows), columns.products(self.pending, n), columns.products(rows, n)
             H = H @ T[:self.columns] + P.T @ T[self.columns:] if k else np.zeros((n, 0))
         else:
             H, G = C @ self.B(), C @ C.T
@@ -493,7 +507,7 @@ cdef class Subspace:
         return True
 
     def extend(self, Reservoir rows, const double[:, ::1] T, const double[::1] s):
-        """The rows of a block join P, with this T and these values."""
+        """Append the rows of a block to P, and replace T and s."""
         cdef Py_ssize_t i, a, n = T.shape[0], kept = T.shape[1], before = self.pending.n
         cdef Row x
         if resize(<void**> &self.T, n * self.stride, sizeof(double)) < 0:
@@ -512,64 +526,21 @@ cdef class Subspace:
         self.k = kept
         self.steps += rows.n
 
-    def by_column(self, Reservoir rows):
-        """Rows by column: where each starts, whose values there are in it, ascending, and the values."""
-        cdef Py_ssize_t i, j, e, used = self.used, total = 0
+    def products_with_B(self, Reservoir rows):
+        cdef Py_ssize_t i
         cdef Kept* z
-        for i in range(rows.n):
-            total += rows.rows[i].n
-        cdef int[::1] start = np.zeros(used + 2, np.int32), who = np.empty(max(total, 1), np.int32)
-        cdef double[::1] value = np.empty(max(total, 1))
+        H = np.zeros((rows.n, self.columns))
+        cdef double[:, ::1] h = H
         with nogil:
-            for i in range(rows.n):
+            for i in range(rows.n if self.columns else 0):
                 z = &rows.rows[i]
-                for j in range(z.n):
-                    start[z.index[j] + 2] += 1
-            for j in range(used):
-                start[j + 2] += start[j + 1]
-            for i in range(rows.n):
-                z = &rows.rows[i]
-                for j in range(z.n):
-                    e = start[z.index[j] + 1]
-                    start[z.index[j] + 1] += 1
-                    who[e], value[e] = <int> i, z.value[j]
-        return start, who, value
+                add_lines(self.columns, z.n, z.value, z.index, self.basis.data + self.rank, self.rank, &h[i, 0])
+        return H
 
-    def products(self, Reservoir rows):
-        """Of rows: with B; and, a line for each of those, with P and with one another."""
-        cdef Py_ssize_t i, j, e, n = rows.n, p = self.pending.n, columns = self.columns
-        cdef Kept* z
-        cdef int[::1] start, who
-        cdef double[::1] value
-        start, who, value = self.by_column(rows)
-        H, G = np.zeros((n, columns)), np.zeros((p + n, n))
-        cdef double[:, ::1] h = H, g = G
-        with nogil:
-            for i in range(n if columns else 0):
-                z = &rows.rows[i]
-                add_lines(columns, z.n, z.value, z.index, self.basis.data + self.rank, self.rank, &h[i, 0])
-            for i in range(p + n):
-                z = &self.pending.rows[i] if i < p else &rows.rows[i - p]
-                for j in range(z.n):
-                    e = start[z.index[j]]
-                    add_column(&who[0] + e, &value[0] + e, start[z.index[j] + 1] - e, z.value[j], &g[i, 0])
-        return H, G[:p], G[p:]
-
-    def dense(self, Reservoir rows):
-        cdef Py_ssize_t i, j
-        cdef Kept* z
-        C = np.zeros((rows.n, self.used))
-        cdef double[:, ::1] out = C
-        for i in range(rows.n):
-            z = &rows.rows[i]
-            for j in range(z.n):
-                out[i, z.index[j]] = z.value[j]
-        return C
-
-    # ---- rows with gaps
+    # ---- missing values
 
     def imputed(self, C):
-        """Rows with their gaps filled: x_h = V_h diag(s) z, z the shortest solution of V_o diag(s) z = x_o."""
+        """Impute NaN: x_h = V_h diag(s) z for the shortest solution z of V_o diag(s) z = x_o."""
         if not np.isnan(C).any():
             return C
         V = self.directions() * self.values()
@@ -581,13 +552,13 @@ cdef class Subspace:
             z = np.zeros(V.shape[1])
             if V.shape[1] and not h.all():
                 z = np.linalg.pinv(V[~h], rcond=1e-10) @ x[~h]
-            x[h] = np.clip(V[h] @ z, -LIMIT, LIMIT)    # a column all but 0 in V may ask for more than can be squared
+            x[h] = np.clip(V[h] @ z, -LIMIT, LIMIT)    # a column near 0 in V may overflow
         return C
 
     # ---- rows that change
 
     def revise(self, Py_ssize_t i, x, double age):
-        """Row i becomes x, in all places that are used; what it had was worth `age` of it."""
+        """Row i becomes age x, over the used features: a rank-one change of the SVD."""
         self.collapse()
         V, s, U = self.directions(), self.values(), self.U
         a = np.zeros(len(U))
@@ -603,10 +574,10 @@ cdef class Subspace:
             U[i] = 0
         self.become(Q @ left[:, :kept], s[:kept], U)
 
-    # ---- features that come with values of all rows
+    # ---- new features with values for all rows
 
     def widen(self, C, Py_ssize_t first):
-        """A column each of C, of all rows so far, for the features from `first` on, of which no row has had any."""
+        """Append the columns of C, with a value for each learned row, as the features from `first` on."""
         self.collapse()
         V, s, U = self.directions(), self.values(), self.U
         Q, R = np.linalg.qr(np.column_stack([U, C]))
@@ -631,24 +602,24 @@ cdef class Subspace:
         return state
 
     def restore(self, state, Py_ssize_t t):
-        """The reverse of `state`, on a new subspace; its rows are among t."""
+        """The reverse of `state`, on a new subspace that has learned t rows."""
         cdef Py_ssize_t i, a, rows, k
         B, T, s = numbers(state["B"]), numbers(state["T"]), numbers(state["s"])
         k, used, steps = len(s), int(state["used"]), int(state["steps"])
         pending = Reservoir(self.most + 1)
         pending.restore({name: state[f"pending_{name}"] for name in ("start", "index", "value")}, used, 4 * LIMIT)
         rows = B.shape[1] + pending.n
-        # Room is for `most` pending rows and `rank` directions, and each step adds a pending row at most.
+        # There is memory for `most` pending rows and `rank` directions; a step adds at most one pending row.
         if not pending.n <= steps <= min(self.most, t):
-            raise ModelError(f"{pending.n} pending rows after {steps} steps of {t} rows; the most are {self.most}")
+            raise ModelError(f"{pending.n} pending rows after {steps} steps of {t} rows; at most {self.most} are valid")
         if k > min(self.rank, rows) or B.shape[1] > self.rank or T.shape != (rows, k):
-            raise ModelError("the directions of an SVD do not fit together, or are more than its rank")
+            raise ModelError("the directions of an SVD have inconsistent shapes, or are more than its rank")
         if steps == 0 and (k != rows or (T != np.eye(k)).any()):
-            raise ModelError("without steps the directions of an SVD must be those of its basis")
+            raise ModelError("an SVD without steps must have the directions of its basis")
         if (s <= 0).any() or (np.diff(s) > 0).any() or s.max(initial=0) > 4 * LIMIT * sqrt(<double> t * max(used, 1)):
-            raise ModelError("the singular values do not descend, or are beyond those of rows within the limit")
+            raise ModelError("the singular values do not descend, or exceed those of rows within the limit")
         if not 0 <= used <= len(B) or B[used:].any():
-            raise ModelError("there are directions along features that have not been seen")
+            raise ModelError("an SVD has directions along features that no row has had")
         if self.keep_left:
             self.restore_left(numbers(state["U"]), numbers(state["R"]), k, steps, t)
         self.grow(len(B) + 1)
@@ -663,7 +634,7 @@ cdef class Subspace:
         for i in range(k):
             self.s[i] = s_view[i]
         self.pending, self.k, self.columns, self.used, self.steps = pending, k, B.shape[1], used, steps
-        # Rows in these directions are no longer than they were, so that no sum of them overflows.
+        # Rows have at most their own norm in these directions, so no sum overflows.
         with np.errstate(over="ignore", invalid="ignore"):
             lengths = np.concatenate([np.ones(B.shape[1]), [sqrt(pending.rows[i].norm2) for i in range(pending.n)]])
             if not (lengths[:, None] * np.abs(T) <= 1e100).all():
@@ -672,26 +643,19 @@ cdef class Subspace:
                 raise ModelError("the directions of an SVD are not orthonormal")
 
     def restore_left(self, U, R, k, steps, t):
-        """U has the rows up to the last fold, R the turns of its columns and a line for each step since."""
+        """U has the rows up to the last `collapse`; R mixes its columns and has one more row for each step since."""
         known = U.shape[1]
         if R.shape != (known + steps, k) or len(U) + steps > t:
-            raise ModelError("the left vectors do not fit together")
+            raise ModelError("the left vectors have inconsistent shapes")
         if steps == 0 and (R != np.eye(k)).any():
-            raise ModelError("without steps the left vectors must be those of the last fold")
+            raise ModelError("an SVD without steps must have R = I")
         if max(np.abs(U).max(initial=0), np.abs(R).max(initial=0)) > 1 + 1e-6:
-            raise ModelError("a left vector is longer than 1")
+            raise ModelError("a left vector has a norm above 1")
         self.U, self.R = U, R
 
 
-cdef inline void add_column(const int* who, const double* value, Py_ssize_t n, double v, double* out) noexcept nogil:
-    """out[who] += v value."""
-    cdef Py_ssize_t e
-    for e in range(n):
-        out[who[e]] += v * value[e]
-
-
 cdef void spread_row(const Kept* z, const double* t, Py_ssize_t n, Py_ssize_t stride, double* out) noexcept nogil:
-    """out_j += z_j t for each column j of a row."""
+    """out_j += z_j t for each column j of the row."""
     cdef Py_ssize_t i, a
     cdef double* o
     cdef double v
@@ -699,33 +663,3 @@ cdef void spread_row(const Kept* z, const double* t, Py_ssize_t n, Py_ssize_t st
         o, v = out + z.index[i] * stride, z.value[i]
         for a in range(n):
             o[a] += v * t[a]
-
-
-def orthonormal(V):
-    """Whether the columns are, but for what rounding adds up to."""
-    return bool((np.abs(V.T @ V - np.eye(V.shape[1])) <= 1e-6).all())
-
-
-def numbers(array):
-    return np.ascontiguousarray(array, dtype=np.float64)
-
-
-def orthogonal(V):
-    """V, or where it is no longer orthogonal what is nearest to it."""
-    k = V.shape[1]
-    return straightened(V) if crooked(np.sum((V @ looks(k)) ** 2, axis=0), k) else V
-
-
-def looks(k):
-    """Two sums of k columns, which are far cheaper than all products of these."""
-    return np.column_stack([np.ones(k), np.resize([1.0, -1.0], k)])
-
-
-def crooked(squares, k):
-    """Whether the squared lengths of these sums say that the columns are no longer orthogonal."""
-    return bool((abs(squares - k) > 1e-13 * k).any())
-
-
-def straightened(V):
-    """What is nearest to V (a step of Newton and Schulz)."""
-    return V @ (1.5 * np.eye(V.shape[1]) - 0.5 * (V.T @ V))
