@@ -28,12 +28,12 @@ cdef extern from "matrix.h":
 
 MAX_BYTES = 1 << 32
 
-cdef Py_ssize_t ROWS = 8       # that meet the dictionary at once
-cdef Py_ssize_t BLOCK = 32     # atoms of which A D is found at once
+cdef Py_ssize_t ROWS = 8       # rows multiplied by the dictionary at a time
+cdef Py_ssize_t BLOCK = 32     # atoms in one product with A or D
 
 
 cdef void spread(double* lines, Py_ssize_t n, Py_ssize_t columns, Py_ssize_t before, Py_ssize_t now) noexcept nogil:
-    """n lines that began every so many numbers begin every so many more, zeros behind their columns."""
+    """Change the stride of n lines from `before` to `now`, and fill up with zeros."""
     cdef Py_ssize_t k
     for k in range(n - 1, -1, -1):
         memmove(lines + k * now, lines + k * before, columns * sizeof(double))
@@ -41,29 +41,29 @@ cdef void spread(double* lines, Py_ssize_t n, Py_ssize_t columns, Py_ssize_t bef
 
 
 cdef class DictionaryLearningLearner(Representation):
-    """D, an atom a line; A = sum a a' and B = sum a x' over the codes a of rows x so far, the past counting less."""
+    """D with an atom per line, and the faded sums A = sum a a' and B = sum a x' over the codes a of the rows x."""
 
     NUMBERS = (*Representation.NUMBERS, "batches", "draws", "known")
 
     cdef Py_ssize_t atoms, batch
-    cdef double lam              # 0: 1.2 / sqrt(known)
+    cdef double lam              # 0 for 1.2 / sqrt(known)
     cdef unsigned long long seed
     cdef public Py_ssize_t batches, draws
-    cdef public Py_ssize_t known         # columns with values in the first batch that had any
-    cdef Py_ssize_t columns, room        # room: numbers from line to line in D and B
+    cdef public Py_ssize_t known         # the columns with values in the first batch that has any
+    cdef Py_ssize_t columns, room        # room: the stride of D and B
     cdef double* D
     cdef double* A
     cdef double* B
-    cdef double* by_column       # D again, a line a column
-    cdef bint ready              # by_column and G are those of D
+    cdef double* by_column       # D transposed
+    cdef bint ready              # by_column and G are up to date
     cdef Lasso lasso
-    cdef double* c               # D x of some rows
-    cdef double* rows            # those rows, a line a column
-    cdef double* past            # A D, of some atoms
-    cdef Py_ssize_t* left        # rows that have not become atoms
+    cdef double* c               # D x for up to ROWS rows x
+    cdef double* rows            # up to ROWS rows, transposed
+    cdef double* past            # A D for up to BLOCK atoms
+    cdef Py_ssize_t* left        # rows of the batch that have not become atoms
     cdef Reservoir waiting       # the open batch
-    cdef object seen             # the learner as it would be had that ended
-    cdef bint stale              # with rows that are no longer all
+    cdef object view             # a copy that has learned the open batch
+    cdef bint stale              # rows have arrived since `view` was made
 
     def __init__(self, Py_ssize_t atoms, double lam, Py_ssize_t batch, bint lars, double tolerance,
                  Py_ssize_t iterations, unsigned long long seed):
@@ -114,7 +114,7 @@ cdef class DictionaryLearningLearner(Representation):
     # ---- the protocol
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
-        """Nobody asks what it returns: as it is `apart`, `score` has told the loss."""
+        """The return value is unused: the learner is `apart`, so the loss comes from `score`."""
         cdef bint last = self.waiting.n + 1 == self.batch
         if (last and self.interrupted()) or self.waiting.put(self.waiting.n, x) < 0:
             self.t -= 1
@@ -128,7 +128,7 @@ cdef class DictionaryLearningLearner(Representation):
         return 0
 
     cdef bint interrupted(self) noexcept with gil:
-        """A batch takes its time; somebody may have had enough."""
+        """Ask for signals before a batch, which may take seconds."""
         try:
             PyErr_CheckSignals()
         except BaseException as error:
@@ -137,7 +137,7 @@ cdef class DictionaryLearningLearner(Representation):
 
     cdef void no_room(self) noexcept with gil:
         if self.waiting.full:
-            self.keep(LimitError(f"the rows of a batch of {self.batch} would take more than 4 GiB, which is the limit"))
+            self.keep(LimitError(f"a batch of {self.batch} such rows exceeds the limit of 4 GiB; use a smaller batch"))
         else:
             self.keep(MemoryError())
 
@@ -155,7 +155,7 @@ cdef class DictionaryLearningLearner(Representation):
             out[self.lasso.atom[i]] = self.lasso.a[i]
 
     cdef void solve(self, const Row* x) noexcept nogil:
-        """The code of a row, by the atoms as they are."""
+        """The code of a row with the current atoms."""
         cdef Row known = within(x, self.columns + 1)
         self.refresh()
         memset(self.c, 0, self.atoms * sizeof(double))
@@ -163,14 +163,14 @@ cdef class DictionaryLearningLearner(Representation):
         self.lasso.solve(self.c, x.norm2)
 
     cdef void refresh(self) noexcept nogil:
-        """D by columns, and G = D D'."""
+        """Compute by_column and G = D D'."""
         cdef Py_ssize_t i = 0, j, k, n = self.atoms
         if self.ready:
             return
         for j in range(self.columns):
             for k in range(n):
                 self.by_column[j * n + k] = self.D[k * self.room + j]
-        while i < n:    # the upper part of it
+        while i < n:    # the upper triangle
             sums_of_products(self.columns, min(BLOCK, n - i), n - i, self.by_column + i, n, self.by_column + i, n,
                              self.lasso.G + i * n + i, n)
             i += BLOCK
@@ -182,13 +182,13 @@ cdef class DictionaryLearningLearner(Representation):
     # ---- a batch
 
     cdef void close(self) noexcept nogil:
-        """The rows that wait are the batch: codes for them, then better atoms for all codes so far."""
+        """Learn the batch: its codes, A and B, then the atoms."""
         cdef double eta = self.batch, theta, beta
         cdef Py_ssize_t i, k, n = self.atoms
         self.batches += 1
         theta = self.batches * eta if self.batches < self.batch else eta * eta + self.batches - eta
         beta = (theta + 1 - eta) / (theta + 1)
-        self.meet()
+        self.count_columns()
         self.replace()
         self.refresh()
         for i in range(n):
@@ -206,8 +206,8 @@ cdef class DictionaryLearningLearner(Representation):
         self.improve()
         self.waiting.n = 0
 
-    cdef void meet(self) noexcept nogil:
-        """lam, if it is to be told by the first rows that are not of zeros."""
+    cdef void count_columns(self) noexcept nogil:
+        """Set `known`, and lam if it depends on it."""
         cdef Py_ssize_t i, k
         cdef Kept* x
         if self.known == 0:
@@ -217,16 +217,16 @@ cdef class DictionaryLearningLearner(Representation):
                 for i in range(x.n):
                     self.known += self.past[x.index[i]] == 0
                     self.past[x.index[i]] = 1
-        self.choose()
+        self.set_lam()
 
-    cdef void choose(self) noexcept nogil:
+    cdef void set_lam(self) noexcept nogil:
         self.lasso.lam = self.lam if self.lam > 0 else 1.2 / sqrt(self.known) if self.known else 1
 
     cdef bint unused(self, Py_ssize_t k) noexcept nogil:
         return self.A[k * self.atoms + k] <= 1e-6 * self.lasso.lam * self.lasso.lam
 
     cdef void replace(self) noexcept nogil:
-        """Atoms that no code has had a use for become rows of the batch, over their lengths."""
+        """Replace unused atoms by random rows of the batch, scaled to norm 1."""
         cdef Py_ssize_t i, k, drawn, left = 0, n = self.atoms
         cdef Kept* x
         for k in range(n):
@@ -251,7 +251,7 @@ cdef class DictionaryLearningLearner(Representation):
             self.ready = False
 
     cdef void take(self, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
-        """Rows of the batch: their codes, and what these add to the upper part of A, and to B."""
+        """Compute the codes of some rows of the batch, and add them to B and the upper triangle of A."""
         cdef Py_ssize_t i, k, q, values = 0, n = self.atoms
         cdef double share = 1.0 / self.batch, a
         cdef Kept* x = self.waiting.rows + first
@@ -279,9 +279,9 @@ cdef class DictionaryLearningLearner(Representation):
             self.updates += self.lasso.n > 0
 
     cdef void improve(self) noexcept nogil:
-        """Each atom that is in use becomes the best beside the others, of length at most 1."""
+        """One sweep: each used atom becomes the best one given the others, with norm at most 1."""
         cdef Py_ssize_t first = 0, last, i, k, j, n = self.atoms, room = self.room
-        cdef double ajj, length
+        cdef double ajj, norm
         cdef double* u
         cdef double* d
         while first < n:
@@ -293,23 +293,23 @@ cdef class DictionaryLearningLearner(Representation):
                 u, d, ajj = self.past + (j - first) * room, self.D + j * room, self.A[j * n + j]
                 for i in range(self.columns):
                     u[i] = (self.B[j * room + i] - u[i]) / ajj + d[i]
-                length = sqrt(square_of_line(self.columns, u))
-                if not isfinite(length):
+                norm = sqrt(square_of_line(self.columns, u))
+                if not isfinite(norm):
                     continue
-                length = max(length, 1)
+                norm = max(norm, 1)
                 for i in range(self.columns):
-                    u[i] /= length
+                    u[i] /= norm
                     d[i], u[i] = u[i], u[i] - d[i]
-                for k in range(j + 1, last):    # what the change of d means for those that follow
+                for k in range(j + 1, last):    # update A D for the next atoms of the block
                     if self.A[j * n + k] != 0:
                         add_lines(self.columns, 1, self.A + j * n + k, NULL, u, room, self.past + (k - first) * room)
             first = last
         self.ready = False
 
-    # ---- what is seen
+    # ---- what users see
 
     def settled(self, Py_ssize_t rows=0):
-        """The learner as if the open batch ended here; it is kept until there is another row."""
+        """A copy that has learned the open batch, cached until the next row; the learner itself if no row waits."""
         cdef DictionaryLearningLearner copy
         if self.waiting.n == 0:
             return self
@@ -320,8 +320,8 @@ cdef class DictionaryLearningLearner(Representation):
             copy.restore(self.state())
             with nogil:
                 copy.close()
-            self.seen, self.stale = copy, False
-        return self.seen
+            self.view, self.stale = copy, False
+        return self.view
 
     def lines(self, bint of_B=False):
         """D or B as an array of shape (atoms, columns)."""
@@ -350,50 +350,49 @@ cdef class DictionaryLearningLearner(Representation):
         Representation.restore(self, state)
         D, A, B = [np.ascontiguousarray(array, dtype=np.float64) for array in (state["D"], state["A"], state["B"])]
         if D.shape[0] != n or A.shape[0] != n or A.shape[1] != n or B.shape[0] != n or B.shape[1] != D.shape[1]:
-            raise ModelError(f"the arrays are not those of {n} atoms")
+            raise ModelError(f"the arrays do not have the shapes of {n} atoms")
         if (np.square(D).sum(axis=1) > 1 + 1e-9).any():
-            raise ModelError("an atom is longer than 1")
+            raise ModelError("an atom has a norm above 1")
         if (np.asarray(A) != np.asarray(A).T).any() or (np.diagonal(A) < 0).any():
-            raise ModelError("A is not a sum of squares")
+            raise ModelError("A is not symmetric, or has a negative diagonal")
         if max(np.abs(A).max(initial=0), np.abs(B).max(initial=0)) > 1e150:
-            raise ModelError("A or B is beyond what codes add up to")
+            raise ModelError("A or B has a number out of range")
         self.grow(D.shape[1] + 1)
         self.waiting.restore({name: state[f"waiting.{name}"] for name in ("start", "index", "value")}, self.columns)
         if (min(self.batches, self.draws, self.known) < 0 or self.known > self.columns
                 or self.waiting.n >= self.batch or self.t != self.batches * self.batch + self.waiting.n
                 or self.updates > self.t - self.waiting.n):
-            raise ModelError("the rows, the batches and the columns do not add up")
+            raise ModelError("the counts of rows, batches and columns contradict each other")
         for k in range(n):
             for i in range(self.columns):
                 self.D[k * self.room + i], self.B[k * self.room + i] = D[k, i], B[k, i]
             for i in range(n):
                 self.A[k * n + i] = A[k, i]
-        self.choose()
+        self.set_lam()
 
 
 class DictionaryLearning(Decomposition):
-    """Online dictionary learning: atoms of which a few, each times a number, make up a row.
+    """Online dictionary learning: each row is approximated by a few atoms times coefficients.
 
-    The code of a row x is the a with the least |x - D a|^2 / 2 + lam |a|_1, which is also its loss. After each batch of
-    eta rows A <- beta A + (1 / eta) sum a a' and B <- beta B + (1 / eta) sum x a', where beta = (theta + 1 - eta) /
-    (theta + 1), theta = t eta for batch t < eta, else eta^2 + t - eta. Then for each atom j, the others being what they
-    are by then: u = (b_j - D a_j) / A_jj + d_j, d_j = u / max(1, |u|).
+    The code of a row x is the a with the least |x - D a|^2 / 2 + lam |a|_1, which is also the loss of x. After each
+    batch of eta rows A <- beta A + (1 / eta) sum a a' and B <- beta B + (1 / eta) sum x a', where beta = (theta + 1 -
+    eta) / (theta + 1), theta = t eta for batch t < eta, else eta^2 + t - eta. Then one sweep over the atoms j, with
+    the current other atoms: u = (b_j - D a_j) / A_jj + d_j, d_j = u / max(1, |u|).
 
-    An atom with A_jj <= 1e-6 lam^2 is not in use, as all are at first: the next batch begins by making it one of its
-    rows, drawn at random, over its length. Rows wait until there is a batch of them; what is seen of a model is as if
-    it had ended with the last row. A row costs its values times the atoms, and its code; a batch atoms^2 times the
-    features.
+    An atom with A_jj <= 1e-6 lam^2 is unused, as all are at first. The next batch starts by replacing it by a random
+    row of the batch, scaled to norm 1. Rows wait until their batch is complete; users see a model that has learned the
+    open batch. A row costs its non-zeros times the atoms, plus its code; a batch costs atoms^2 times the features.
 
     Parameters
     ----------
     n_atoms : the number of atoms, at least 1.
-    lam : what a unit of |a|_1 costs, above 0; None: 1.2 / sqrt(m), which is meant for rows of length 1. m is the number
-        of features that have values in the first batch.
-    batch : eta, the rows of a batch, at least 1.
-    coding : how codes are found: cd, coordinate descent; lars, along the path of all lam down to this, to rounding.
-    tolerance : of coordinate descent, above 0 and below 1. It ends when no coefficient moves by more than this part of
-        the largest, and the objective is known to be within this part of the least.
-    iterations : sweeps of coordinate descent for a row, at least 1; a row that takes more is left to LARS.
+    lam : the weight of |a|_1 in the loss, above 0; None: 1.2 / sqrt(m), meant for rows of norm 1, where m is the number
+        of features with values in the first batch.
+    batch : eta, the number of rows in a batch, at least 1.
+    coding : the solver of the codes: cd, coordinate descent; lars, the path of all larger lam, exact to rounding.
+    tolerance : of coordinate descent, above 0 and below 1. It stops when no coefficient changes by more than this
+        fraction of the largest, and the duality gap is at most this fraction of the objective.
+    iterations : the largest number of sweeps of coordinate descent for a row, at least 1; then LARS takes over.
     seed : of the random draws.
 
     >>> from seriatim import DictionaryLearning, data
@@ -409,7 +408,7 @@ class DictionaryLearning(Decomposition):
     paper = "Mairal et al. (2010)"
     fixed = (*Transformer.fixed, "n_atoms", "batch")
     n_atoms = Number(least=1, most=10_000, integer=True)
-    lam = Number(None, above=0, optional=True)  # a part of the loss: not to be tuned by it
+    lam = Number(None, above=0, optional=True)  # part of the loss, so `tune` must not choose it
     batch = Number(256, least=1, most=10**6, integer=True)
     coding = Choice("cd", ("cd", "lars"))
     tolerance = Number(1e-4, above=0, below=1)
@@ -422,5 +421,5 @@ class DictionaryLearning(Decomposition):
 
     @property
     def components_(self):
-        """The atoms, a row each, of length at most 1."""
+        """The atoms, one row each, with norm at most 1."""
         return self._seen().lines()

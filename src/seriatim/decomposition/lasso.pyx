@@ -1,4 +1,4 @@
-"""The lasso of a row on a dictionary: by coordinate descent, or by LARS along the path of its solutions."""
+"""The lasso of a row on a dictionary, by coordinate descent or by LARS, the path of solutions over lam."""
 
 from libc.math cimport fabs, sqrt
 from libc.stdlib cimport calloc, free
@@ -8,20 +8,20 @@ cdef extern from "matrix.h":
     void add_lines(Py_ssize_t n, Py_ssize_t lines, const double* a, const int* which, const double* X, Py_ssize_t width,
                    double* out) noexcept nogil
 
-cdef double SHORTEST = 1e-30    # |d|^2 below which an atom counts as none
-cdef double DEPENDENT = 1e-10   # the part of |d|^2 outside the others below which it is in their span
-cdef double ROUNDING = 1e-12    # to what LARS is exact
-cdef double LOOSE = 0.05        # the tolerance as long as atoms are still called in
+cdef double SHORTEST = 1e-30    # below this |d|^2 an atom is ignored
+cdef double DEPENDENT = 1e-10   # below this fraction of |d|^2 outside the span of the active atoms, d is dependent
+cdef double ROUNDING = 1e-12    # the relative accuracy of LARS
+cdef double LOOSE = 0.05        # the tolerance while the active set still grows
 
 cdef enum State:
     OUT
-    IN                          # in play
-    BARRED                      # in the span of those in play, which do as well without it
-    NONE                        # shorter than an atom can be
+    IN                          # active
+    BARRED                      # in the span of the active atoms
+    NONE                        # too short
 
 
 cdef class Lasso:
-    """The code a with the least |x - D a|^2 / 2 + lam |a|_1, told c = D'x; D is known by G = D'D alone.
+    """The code a with the least |x - D a|^2 / 2 + lam |a|_1, from c = D'x and G = D'D.
 
     At the optimum r = c - G a has r_j = lam sign(a_j) where a_j is not 0, and |r_j| <= lam elsewhere.
     """
@@ -53,13 +53,13 @@ cdef class Lasso:
         free(self.a)
 
     cdef void solve(self, const double* c, double norm2) noexcept nogil:
-        """The code of a row, |x|^2 being norm2: a[i] belongs to atom[i], i < n, and none of them is 0."""
+        """The code of a row with |x|^2 = norm2: a[i], which is not 0, belongs to atom[i], i < n."""
         self.norm2 = norm2
         self.clear()
         if not self.lars:
             if self.descend(c, self.tolerance, LOOSE):
                 return
-            self.clear()    # the atoms are much alike, or lam is small beside c
+            self.clear()    # slow convergence: similar atoms, or lam much smaller than c
         self.walk(c)
         self.descend(c, ROUNDING, ROUNDING)
 
@@ -70,7 +70,7 @@ cdef class Lasso:
             self.state[j] = OUT if self.G[j * self.atoms + j] > SHORTEST else NONE
 
     cdef double objective(self, const double* c) noexcept nogil:
-        """|x - D a|^2 / 2 + lam |a|_1 of that code."""
+        """|x - D a|^2 / 2 + lam |a|_1 of the code."""
         cdef Py_ssize_t i
         cdef double total = self.norm2 / 2
         for i in range(self.n):
@@ -80,10 +80,10 @@ cdef class Lasso:
     # ---- coordinate descent
 
     cdef bint descend(self, const double* c, double tolerance, double loose) noexcept nogil:
-        """Sweeps over the atoms in play until none moves by more than `loose` max|a|; then over those it lacked.
+        """Sweep over the active atoms until none changes by more than `loose` max|a|; then activate others, and repeat.
 
-        When none is lacking it becomes less loose, down to the tolerance, and less than that as long as the objective
-        may be more than this part above the least. Says whether the sweeps were enough.
+        When no atom needs to be activated, `loose` falls to the tolerance, and below it while the duality gap is above
+        the tolerance. Returns False if the number of sweeps reaches `iterations` first.
         """
         cdef Py_ssize_t i, sweeps = 0
         cdef double peak, moved, enough
@@ -97,7 +97,7 @@ cdef class Lasso:
                 sweeps += 1
                 if moved <= loose * peak:
                     break
-            if self.call(c, loose * peak) == 0:
+            if self.activate(c, loose * peak) == 0:
                 enough = tolerance * self.objective(c) + 1e-13 * self.norm2
                 if self.n == 0 or (loose <= tolerance and self.gap(c) <= enough):
                     return True
@@ -106,9 +106,9 @@ cdef class Lasso:
                 return False
 
     cdef double gap(self, const double* c) noexcept nogil:
-        """How far the objective may be above the least: above the dual's, at x - D a made short enough to be allowed.
+        """The duality gap, with the dual objective at the feasible point s (x - D a), s = min(1, lam / max|r|).
 
-        With s = min(1, lam / max|r|) that is s x.(x - D a) - s^2 |x - D a|^2 / 2.
+        The dual objective is s x.(x - D a) - s^2 |x - D a|^2 / 2.
         """
         cdef Py_ssize_t i, j
         cdef double most = 0, of_x = self.norm2, square = self.norm2, s
@@ -121,7 +121,7 @@ cdef class Lasso:
         return self.objective(c) - s * of_x + s * s * square / 2
 
     cdef void gather(self, const double* c) noexcept nogil:
-        """H = G and rho = c - G a, of the atoms in play."""
+        """H = G and rho = c - G a over the active atoms."""
         cdef Py_ssize_t i, k, n = self.n, width = (n + 3) & ~3
         cdef const double* G
         cdef double* H = self.H
@@ -140,7 +140,7 @@ cdef class Lasso:
                     self.rho[k] -= self.a[i] * H[k]
 
     cdef double sweep(self) noexcept nogil:
-        """Each coefficient becomes the best beside the others; returns the largest change."""
+        """Minimise over each coefficient in turn. Returns the largest change."""
         cdef Py_ssize_t i, k, width = (self.n + 3) & ~3
         cdef double z, change, most = 0, lam = self.lam
         cdef double* a = self.a
@@ -160,11 +160,11 @@ cdef class Lasso:
             H += width
         return most
 
-    cdef Py_ssize_t call(self, const double* c, double threshold) noexcept nogil:
-        """r anew; atoms at 0 go out of play, and those in which r is largest come in, if a step is above a threshold.
+    cdef Py_ssize_t activate(self, const double* c, double threshold) noexcept nogil:
+        """Recompute r, deactivate atoms at 0, and activate atoms with the largest |r|. Returns how many.
 
-        Of those that lack, only the ones with more than half of what the first of them has beyond lam: they may be of
-        use to the same part of the row.
+        An atom is activated if its step would exceed the threshold and its excess |r_j| - lam is at least half of the
+        largest excess. Atoms with less may fit the same part of the row.
         """
         cdef Py_ssize_t i, j, n = 0, atoms = self.atoms
         cdef double size, most = 0, lam = self.lam
@@ -191,9 +191,9 @@ cdef class Lasso:
     # ---- LARS
 
     cdef void walk(self, const double* c) noexcept nogil:
-        """From the lam at which the first atom comes in down to ours (Efron et al., 2004, with the lasso's changes).
+        """Follow the path from the lam of the first active atom down to `lam` (Efron et al., 2004, the lasso variant).
 
-        Between two events the coefficients move along step = G^-1 sign as lam falls by 1, and r along -slope = -G step.
+        Between two events the coefficients change by step = G^-1 sign per unit of lam, and r by -slope = -G step.
         """
         cdef Py_ssize_t i, j, joins, leaves, _step, atoms = self.atoms
         cdef double* r = self.r
@@ -237,7 +237,7 @@ cdef class Lasso:
             self.state[j] = OUT if self.state[j] == BARRED else self.state[j]
 
     cdef bint join(self, Py_ssize_t j, double sign) noexcept nogil:
-        """Atom j comes into play, unless it is in the span of those that are."""
+        """Activate atom j. Returns False if it is in the span of the active atoms."""
         cdef Py_ssize_t n = self.n
         self.atom[n], self.a[n], self.sign[n] = <int> j, 0, sign
         if not self.factor(n):
@@ -247,7 +247,7 @@ cdef class Lasso:
         return True
 
     cdef void leave(self, Py_ssize_t i) noexcept nogil:
-        """The i-th atom in play goes, and those that were in the span with it may come again."""
+        """Deactivate the i-th active atom. Barred atoms may then be activated again."""
         cdef Py_ssize_t j, k, n = self.n
         self.state[self.atom[i]] = OUT
         for j in range(self.atoms):
@@ -257,11 +257,11 @@ cdef class Lasso:
             self.atom[self.n], self.a[self.n], self.sign[self.n] = self.atom[k], self.a[k], self.sign[k]
             if self.factor(self.n):
                 self.n += 1
-            else:    # cannot be but for rounding
+            else:    # only by rounding
                 self.state[self.atom[k]] = BARRED
 
     cdef bint factor(self, Py_ssize_t i) noexcept nogil:
-        """Line i of L, from the lines before it; whether its atom is not in the span of theirs."""
+        """Compute line i of L from the lines before it. Returns False if its atom is in their span."""
         cdef Py_ssize_t k, m
         cdef double* line = self.L + i * (i + 1) // 2
         cdef double* other = self.L

@@ -1,4 +1,4 @@
-"""What topic models show of themselves, and the prior of their topics."""
+"""What topic models show to users, and the prior of their topics."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ LEAST, MOST = 1e-6, 1e6
 
 @dataclass(frozen=True)
 class Prior(Parameter):
-    """Of the topics of a document: a number, one for each topic, "asymmetric", or None for what is usual."""
+    """The prior of the topics of a document: a number, one number for each topic, "asymmetric" or None."""
 
     commas = True
 
     @property
     def range(self) -> str:
-        return f"a number from {LEAST:g} to {MOST:g}, one such for each topic, 'asymmetric', or None"
+        return f"a number from {LEAST:g} to {MOST:g}, a list with one for each topic, 'asymmetric', or None"
 
     def parse(self, text: str) -> Any:
         """`0.1`; `0.5,0.3,0.2`, one for each topic."""
@@ -52,7 +52,7 @@ class Prior(Parameter):
 
     @staticmethod
     def of(value: Any, topics: int) -> np.ndarray:
-        """The prior of each of so many topics."""
+        """The prior of each topic."""
         if value is None:
             return np.full(topics, 1 / topics)
         if isinstance(value, str):
@@ -65,7 +65,7 @@ class Prior(Parameter):
 
 
 class TopicModel(Transformer):
-    """A model of documents, which are rows of counts."""
+    """A model of documents. A document is a row of word counts."""
 
     family = "topics"
     nonnegative = True
@@ -76,7 +76,7 @@ class TopicModel(Transformer):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if self._learner is not None and self._learner.vocabulary().max(initial=-1) >= self._width():
-            raise ModelError(f"there is a word beyond the {self._width()} columns")
+            raise ModelError(f"a word has a column beyond the {self._width()} columns")
 
     def _width(self) -> int:
         return self.n_features or self.n_columns
@@ -88,11 +88,11 @@ class TopicModel(Transformer):
             return self._seen().shown(self._width())
 
     def transform(self, X: Any) -> np.ndarray:
-        """The share of each topic in each document."""
+        """The topic proportions of each document."""
         return super().transform(X)
 
     def perplexity(self, X: Any) -> float:
-        """exp(- the sum of the bounds of these documents over the number of their words); the less, the better."""
+        """exp(-(sum of the bounds) / (number of words)) over these documents; smaller is better."""
         self._fitted()
         rows = self.as_rows(X).check()
         with self._lock:
@@ -101,7 +101,7 @@ class TopicModel(Transformer):
 
     @property
     def topic_weights_(self) -> np.ndarray:
-        """The share of each topic in the words of the corpus; they sum to 1."""
+        """The proportions of the topics in the corpus; they sum to 1."""
         with self._lock:
             learner = self._seen()
             whole = learner.shown_rows().sum(axis=0)
@@ -110,7 +110,7 @@ class TopicModel(Transformer):
     def topics(self, n_words: int = 10, n_topics: int | None = None) -> list[list[tuple[Any, float]]]:
         """The most likely words of each topic, each with its probability, the most likely first.
 
-        A word is its name, or its column if it has none: of `n_features` words some may not have been met yet.
+        A word is its name, or its column number if no row with its name has arrived.
         """
         for name, count in (("n_words", n_words), ("n_topics", n_topics)):
             if count is not None and not (isinstance(count, int | np.integer) and count >= 1):

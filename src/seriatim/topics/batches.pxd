@@ -15,50 +15,51 @@ cdef extern from "documents.h" nogil:
     void add_multiple_of(Py_ssize_t n, double a, const double* x, double* out) noexcept
 
 
-cdef struct Memo:                # what has been made of the rows of some words
+cdef struct Memo:                # the results of `prepare` for some words
     Py_ssize_t n, room, places
-    int* slot                    # of each row of the table; -1 where it has none
-    int* row                     # of the table, of each slot
-    double* data                 # rows of numbers
-    double* top                  # the logarithm of what a row has been divided by
-    double* sums                 # of the open batch, as long as data; NULL where nothing is summed
+    int* slot                    # of each row of the table; -1 without a slot
+    int* row                     # the row of the table of each slot
+    double* data                 # the prepared row of each slot
+    double* top                  # the logarithm of the divisor of each prepared row
+    double* sums                 # the sums of the open batch, in the shape of data; NULL in the view
 
 
 cdef class TopicLearner(Representation):
-    cdef Py_ssize_t K, width             # topics, and the numbers of a row: those and zeros, a multiple of four
+    cdef Py_ssize_t K, width             # the number of topics, and the same rounded up to a multiple of four
     cdef Py_ssize_t n_features, batch
     cdef double eta, kappa, tau, step, total
     cdef unsigned long long seed
-    cdef public Py_ssize_t open          # documents in the open batch
-    cdef public Py_ssize_t closed        # batches
+    cdef public Py_ssize_t open          # the number of documents in the open batch
+    cdef public Py_ssize_t closed        # the number of closed batches
     cdef public double scale             # lambda = eta + scale x table
-    cdef public double left              # the product of all 1 - rho: what is left of the first lambda
-    cdef Py_ssize_t known, room          # rows of the table: the words that have come, in the order in which they came
+    cdef public double left              # the product of all 1 - rho: the weight of the initial lambda
+    cdef Py_ssize_t known, room          # rows of the table, one for each known word in order of arrival
     cdef Py_ssize_t columns
-    cdef int* place                      # of each column, the row of the table; -1: none
-    cdef int* word                       # of each row, the column
+    cdef int* place                      # the row of each column in the table; -1 for unknown words
+    cdef int* word                       # the column of each row
     cdef double* table
-    cdef double* sums                    # of the rows of the table
-    cdef double* mass                    # of the sums of the open batch
-    cdef Memo work, view                 # by the topics of the last closed batch; and as if the open one were closed
-    cdef Py_ssize_t viewed               # the round of which the view is
-    cdef double decay, gain              # of the view: lambda = eta + decay scale table + gain (sums of the batch)
-    cdef bint asked                      # somebody wants the loss of this round
-    cdef readonly double told_bound, told_words    # the sums of those that somebody wanted; not state
-    cdef int current                     # `whole` is of: 1 the closed batches, 2 the view; 0: neither
-    # the document at hand
-    cdef Py_ssize_t n, words, words_room    # its words, the same to a multiple of four, and room for so many
-    cdef Py_ssize_t strangers            # words of it that the model does not know
+    cdef double* sums                    # the sum of the rows of the table
+    cdef double* mass                    # the sum of the sums of the open batch
+    cdef Memo work                       # with lambda of the last closed batch
+    cdef Memo view                       # with lambda as if the open batch were closed
+    cdef Py_ssize_t viewed               # the round of the view
+    cdef double decay, gain              # in the view lambda = eta + decay scale table + gain (sums of the batch)
+    cdef bint asked                      # the caller needs the loss of this round
+    cdef readonly double told_bound, told_words    # sums over the rounds that were `asked`; not part of the state
+    cdef int current                     # `whole` is up to date: 1 for `work`, 2 for `view`, 0 for neither
+    # the current document
+    cdef Py_ssize_t n, words, words_room    # its words, the same rounded up to a multiple of four, and the capacity
+    cdef Py_ssize_t strangers            # the number of its unknown words
     cdef double N                        # the sum of its counts
-    cdef const double** row              # what has been made of each word
+    cdef const double** row              # the prepared row of each word
     cdef double* count
-    cdef double* norm                    # room for a number of each word
+    cdef double* norm                    # scratch memory, one number per word
     cdef double* top
-    cdef int* at                         # its row of the table, else -1 - column
-    cdef double* strange                 # rows of the strangers
-    cdef double* a                       # room for a row
+    cdef int* at                         # the row of the word in the table, or -1 - column
+    cdef double* strange                 # the rows of the unknown words
+    cdef double* a                       # scratch memory for a row
     cdef double* ones
-    cdef double* whole                   # sum_w lambda_kw, over the words that are known
+    cdef double* whole                   # sum_w lambda_kw over the known words
 
     cdef double* new_row(self) except NULL
     cdef double first(self, Py_ssize_t k, Py_ssize_t w) noexcept nogil
@@ -68,10 +69,12 @@ cdef class TopicLearner(Representation):
     cdef void ended(self, double rho, double times) noexcept nogil
 
     cdef double rate(self, Py_ssize_t t) noexcept nogil
+    cdef void read_word(self, Py_ssize_t w, double count, bint learning) noexcept nogil
+    cdef void sum_lambda(self, bint learning) noexcept nogil
     cdef double times(self) noexcept nogil
     cdef int make_places(self, Py_ssize_t columns) noexcept nogil
     cdef int ready(self, Py_ssize_t n, Memo* memo, bint learning) noexcept nogil
-    cdef int meet(self, const Row* x, bint learning) noexcept nogil
+    cdef int read_document(self, const Row* x, bint learning) noexcept nogil
     cdef void add(self, Py_ssize_t w) noexcept nogil
     cdef void first_row(self, Py_ssize_t w, double* out) noexcept nogil
     cdef void parameters(self, Py_ssize_t at, bint learning, double* out) noexcept nogil

@@ -1,8 +1,8 @@
-"""Topics over words that come with the stream, learned batch by batch.
+"""Topic models over a growing vocabulary, learned in batches.
 
-Both models keep lambda, the parameters of a Dirichlet distribution over words for each topic, and mix it with what a
-batch of documents says: lambda <- (1 - rho) lambda + rho (eta + D / S sums). As lambda = eta + scale x table, a batch
-costs the words that it has, and those that it has not cost nothing.
+Both models hold lambda, the parameters of a Dirichlet distribution over words for each topic. A batch of S documents
+updates it: lambda <- (1 - rho) lambda + rho (eta + D / S sums). With lambda = eta + scale x table, a batch costs only
+the words that it contains.
 """
 
 import numpy as np
@@ -21,13 +21,13 @@ from seriatim.errors import DataError, LimitError, ModelError
 MAX_BYTES = 1 << 32
 cdef Py_ssize_t MOST_BYTES = MAX_BYTES
 cdef Py_ssize_t BETWEEN_SIGNALS = 64
-LARGEST = 1e100    # of the parameters of a topic that documents lead to
+LARGEST = 1e100    # the largest valid parameter of a topic
 cdef double LEAST_SCALE = 1e-50
-cdef double NO_TOPIC = 1e-3    # of which exp(psi) is 0
+cdef double NO_TOPIC = 1e-3    # exp(psi(1e-3)) is 0
 
 
 cdef int make_room(Memo* memo, Py_ssize_t more, Py_ssize_t width, Py_ssize_t places, bint summing) noexcept nogil:
-    """For so many more slots, of a table with so many rows; -1 if there is none."""
+    """Make room for `more` slots in a table of `places` rows. Returns -1 without memory."""
     cdef Py_ssize_t i, room = memo.n + more
     if places > memo.places:
         places = max(places, 2 * memo.places)
@@ -63,7 +63,7 @@ cdef void release(Memo* memo) noexcept nogil:
 
 
 cdef class TopicLearner(Representation):
-    """Words, batches, and lambda. A subclass says where lambda begins, and what a document is by it."""
+    """Words, batches and lambda. A subclass defines the initial lambda and the inference of a document."""
 
     NUMBERS = (*Representation.NUMBERS, "open", "closed", "scale", "left")
 
@@ -100,7 +100,7 @@ cdef class TopicLearner(Representation):
         free(self.whole)
 
     cdef double* new_row(self) except NULL:
-        """Room for a number of each topic."""
+        """Allocate one number for each topic."""
         cdef double* row = <double*> allocate(self.width, sizeof(double))
         if row == NULL:
             raise MemoryError(f"no memory for {self.K} topics")
@@ -113,18 +113,18 @@ cdef class TopicLearner(Representation):
         return 1
 
     cdef double prepare(self, const double* a, double* out) noexcept nogil:
-        """What is needed of the lambda of a word in each topic; and the logarithm of what it was divided by."""
+        """Write the function of lambda that `study` needs, over a divisor; return the logarithm of the divisor."""
         return 0
 
     cdef void weigh(self) noexcept nogil:
-        """`whole` has changed."""
+        """Follow a change of `whole`."""
 
     cdef double study(self, bint learning) noexcept nogil:
-        """The bound of the document at hand, if it is asked for; learning, its words go into the sums of the batch."""
+        """The bound of the current document, if `asked`. When learning, add its words to the sums of the batch."""
         return 0
 
     cdef void ended(self, double rho, double times) noexcept nogil:
-        """A batch has ended."""
+        """Follow the end of a batch."""
 
     # ---- words
 
@@ -132,19 +132,19 @@ cdef class TopicLearner(Representation):
         cdef Py_ssize_t columns = rows - 1
         if self.n_features and columns > self.n_features:
             raise DataError(
-                f"{columns} features; the vocabulary has {self.n_features}, by n_features, and does not grow"
+                f"{columns} features; n_features={self.n_features} fixes the size of the vocabulary"
             )
         if columns <= self.columns:
             return 0
         if columns > MOST_BYTES // 8 // sizeof(int):
-            raise LimitError(f"{columns} features; the limit of a vocabulary is {MOST_BYTES // 8 // sizeof(int)}")
+            raise LimitError(f"{columns} features; a vocabulary has at most {MOST_BYTES // 8 // sizeof(int)}")
         columns = max(columns, min(2 * self.columns, MOST_BYTES // 8 // <Py_ssize_t> sizeof(int)))
         if self.make_places(columns) < 0:
             raise MemoryError(f"no memory for a vocabulary of {columns} words")
         return 0
 
     cdef int make_places(self, Py_ssize_t columns) noexcept nogil:
-        """Room for the places of words up to this column; -1 if there is no memory."""
+        """Make room in `place` for this number of columns. Returns -1 without memory."""
         cdef Py_ssize_t w
         if columns > self.columns:
             if resize(<void**> &self.place, columns, sizeof(int)) < 0:
@@ -160,20 +160,20 @@ cdef class TopicLearner(Representation):
         for i in range(x.n):
             w = i if x.index == NULL else x.index[i]
             if x.value[i] < 0:
-                raise DataError(f"{row}column {w}: {x.value[i]:g}. Negative values in data; these are counts of words")
+                raise DataError(f"{row}column {w}: {x.value[i]:g}. Negative values in data; counts are at least 0")
             if x.value[i] > 0 and self.n_features and w >= self.n_features:
-                raise DataError(f"{row}column {w}: the vocabulary has {self.n_features} words, by n_features")
+                raise DataError(f"{row}column {w}: the vocabulary has only n_features={self.n_features} words")
         return 0
 
     cdef void first_row(self, Py_ssize_t w, double* out) noexcept nogil:
-        """The row of the table that a word would have had it been there from the beginning."""
+        """The row of the table that the word would have if it had been known from the start."""
         cdef Py_ssize_t k
         memset(out, 0, self.width * sizeof(double))
         for k in range(self.K):
             out[k] = (self.first(k, w) - self.eta) * (self.left / self.scale)
 
     cdef void add(self, Py_ssize_t w) noexcept nogil:
-        """A word is known from now on; there is room for it."""
+        """Add a word to the vocabulary, which has room for it."""
         cdef double* row = self.table + self.known * self.width
         self.first_row(w, row)
         add_multiple_of(self.width, 1, row, self.sums)
@@ -182,7 +182,7 @@ cdef class TopicLearner(Representation):
         self.current = 0
 
     cdef void parameters(self, Py_ssize_t at, bint learning, double* out) noexcept nogil:
-        """lambda of a word, of the last closed batch or of the view; beyond the topics next to nothing."""
+        """lambda of a word: of the last closed batch when learning, else of the view. Padding gets NO_TOPIC."""
         cdef Py_ssize_t k
         cdef double decay = 1 if learning else self.decay
         if at < 0:
@@ -197,7 +197,7 @@ cdef class TopicLearner(Representation):
             out[k] = NO_TOPIC
 
     cdef int ready(self, Py_ssize_t n, Memo* memo, bint learning) noexcept nogil:
-        """Room for a document of n words; -1 if there is none, and nothing has changed that counts."""
+        """Make room for a document of n words. Returns -1 after an error; then the state has not changed."""
         cdef Py_ssize_t more = n, room
         if learning:
             if self.n_features:
@@ -205,7 +205,7 @@ cdef class TopicLearner(Representation):
             if (self.known + more) * self.width * <Py_ssize_t> sizeof(double) > MOST_BYTES:
                 self.refuse()
                 return -1
-            if self.make_places(self.n_features) < 0:    # they begin with the first document, however short it is
+            if self.make_places(self.n_features) < 0:    # all words are known from the first document on
                 return -1
             if self.known + more > self.room:
                 room = max(self.known + more, 2 * self.room)
@@ -225,66 +225,72 @@ cdef class TopicLearner(Representation):
             self.words_room = room
         return make_room(memo, n, self.width, self.known + (more if learning else 0), learning)
 
-    cdef int meet(self, const Row* x, bint learning) noexcept nogil:
-        """A document: its words, and what is needed of their lambda; -1 if there is no room for it."""
-        cdef Py_ssize_t i, w, p, k, n = 0
-        cdef Memo* memo = &self.work if learning else &self.view
+    cdef int read_document(self, const Row* x, bint learning) noexcept nogil:
+        """Set the words of the current document and their prepared rows. Returns -1 after an error."""
+        cdef Py_ssize_t i, w, p = 0, n = 0
         for i in range(x.n):
             n += x.value[i] > 0
         if not learning and self.viewed != self.t:
             self.look()
-        if self.ready(n, memo, learning) < 0:
+        if self.ready(n, &self.work if learning else &self.view, learning) < 0:
             return -1
         if learning and self.known < self.n_features:
             for w in range(self.n_features):
                 self.add(w)
         self.n, self.N, self.strangers = 0, 0, 0
         for i in range(x.n):
-            if not x.value[i] > 0:
-                continue
-            w = i if x.index == NULL else x.index[i]
-            p = self.place[w] if w < self.columns else -1
-            if p < 0 and learning:
-                p = self.known
-                self.add(w)
-            self.at[self.n], self.count[self.n] = <int> (p if p >= 0 else -1 - w), x.value[i]
-            self.N += x.value[i]
-            if p < 0:
-                self.row[self.n] = self.strange + self.strangers * self.width
-                self.parameters(-1 - w, learning, self.strange + self.strangers * self.width)
-                self.strangers += 1
-            else:
-                if memo.slot[p] < 0:
-                    memo.slot[p], memo.row[memo.n] = <int> memo.n, <int> p
-                    self.parameters(p, learning, self.a)
-                    memo.top[memo.n] = self.prepare(self.a, memo.data + memo.n * self.width)
-                    if learning:
-                        memset(memo.sums + memo.n * self.width, 0, self.width * sizeof(double))
-                    memo.n += 1
-                self.row[self.n] = memo.data + memo.slot[p] * self.width
-                self.top[self.n] = memo.top[memo.slot[p]]
-            self.n += 1
+            if x.value[i] > 0:
+                self.read_word(i if x.index == NULL else x.index[i], x.value[i], learning)
         self.words = (self.n + 3) // 4 * 4
         for i in range(self.n, self.words):
             self.row[i], self.count[i], self.top[i] = self.ones, 0, 0
         if self.n and (self.strangers or self.current != (1 if learning else 2)):
-            mixture(self.width, (self.known + self.strangers) * self.eta, self.scale * (1 if learning else self.decay),
-                    self.sums, 0 if learning else self.gain, self.mass, self.whole)
-            for i in range(self.strangers):
-                add_multiple_of(self.width, 1, self.strange + i * self.width, self.whole)
-                for k in range(self.width):
-                    self.whole[k] -= self.eta
-            for k in range(self.K, self.width):
-                self.whole[k] = 1
-            self.weigh()
-            self.current = 0 if self.strangers else 1 if learning else 2
-        p = 0
+            self.sum_lambda(learning)
         for i in range(self.n if self.strangers else 0):
             if self.at[i] < 0:
                 memcpy(self.a, self.strange + p * self.width, self.width * sizeof(double))
                 self.top[i] = self.prepare(self.a, self.strange + p * self.width)
                 p += 1
         return 0
+
+    cdef void read_word(self, Py_ssize_t w, double count, bint learning) noexcept nogil:
+        """Append a word to the document; add it to the vocabulary when learning."""
+        cdef Py_ssize_t p = self.place[w] if w < self.columns else -1
+        cdef Memo* memo = &self.work if learning else &self.view
+        if p < 0 and learning:
+            p = self.known
+            self.add(w)
+        self.at[self.n], self.count[self.n] = <int> (p if p >= 0 else -1 - w), count
+        self.N += count
+        if p < 0:
+            self.row[self.n] = self.strange + self.strangers * self.width
+            self.parameters(-1 - w, learning, self.strange + self.strangers * self.width)
+            self.strangers += 1
+        else:
+            if memo.slot[p] < 0:
+                memo.slot[p], memo.row[memo.n] = <int> memo.n, <int> p
+                self.parameters(p, learning, self.a)
+                memo.top[memo.n] = self.prepare(self.a, memo.data + memo.n * self.width)
+                if learning:
+                    memset(memo.sums + memo.n * self.width, 0, self.width * sizeof(double))
+                memo.n += 1
+            self.row[self.n] = memo.data + memo.slot[p] * self.width
+            self.top[self.n] = memo.top[memo.slot[p]]
+        self.n += 1
+
+    cdef void sum_lambda(self, bint learning) noexcept nogil:
+        """Compute `whole`, with the unknown words of the document."""
+        cdef Py_ssize_t i, k
+        mixture(self.width, (self.known + self.strangers) * self.eta, self.scale * (1 if learning else self.decay),
+                self.sums, 0 if learning else self.gain, self.mass, self.whole)
+        for i in range(self.strangers):
+            add_multiple_of(self.width, 1, self.strange + i * self.width, self.whole)
+            for k in range(self.width):
+                self.whole[k] -= self.eta
+        for k in range(self.K, self.width):
+            self.whole[k] = 1
+        self.weigh()
+        self.current = 0 if self.strangers else 1 if learning else 2
 
     cdef double* sums_of(self, Py_ssize_t i) noexcept nogil:
         """The sums of the open batch for word i of the document."""
@@ -297,7 +303,7 @@ cdef class TopicLearner(Representation):
         return fmin(self.step * pow(self.tau + t, -self.kappa), 1)
 
     cdef double times(self) noexcept nogil:
-        """D / S: for how many documents each one of the open batch stands."""
+        """D / S: the number of documents for each one of the open batch."""
         return (self.total if self.total else <double> self.t) / self.open
 
     cdef void round(self, const Row* x, double y, double* out) noexcept nogil:
@@ -307,7 +313,7 @@ cdef class TopicLearner(Representation):
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
         cdef double bound
-        if (self.t % BETWEEN_SIGNALS == 0 and self.interrupted()) or self.meet(x, True) < 0:
+        if (self.t % BETWEEN_SIGNALS == 0 and self.interrupted()) or self.read_document(x, True) < 0:
             self.t -= 1
             self.failed = True
             return 0
@@ -323,7 +329,7 @@ cdef class TopicLearner(Representation):
 
     cdef double score(self, const Row* x) noexcept nogil:
         self.asked = True
-        if self.meet(x, False) < 0:
+        if self.read_document(x, False) < 0:
             self.failed = True
             return 0
         return fmax(-self.study(False) / fmax(self.N, 1e-100), 0)
@@ -338,8 +344,8 @@ cdef class TopicLearner(Representation):
 
     cdef void refuse(self) noexcept with gil:
         self.keep(LimitError(
-            f"the topics of {self.known} words take {MOST_BYTES >> 30} GiB, which is the limit; fewer topics, or words "
-            f"hashed to fewer bits, would fit"
+            f"the topics of {self.known} words take {MOST_BYTES >> 30} GiB, the limit; use fewer topics, or "
+            f"features={{'bits': ...}} to hash the words"
         ))
 
     cdef void close(self) noexcept nogil:
@@ -361,7 +367,7 @@ cdef class TopicLearner(Representation):
             add_multiple_of(self.width, factor, self.work.sums + i * self.width,
                             self.table + self.work.row[i] * self.width)
         add_multiple_of(self.width, factor, self.mass, self.sums)
-        if self.closed & (self.closed - 1) == 0:    # so that rounding does not pile up
+        if self.closed & (self.closed - 1) == 0:    # limits the accumulation of rounding
             self.add_up()
         forget(&self.work)
         memset(self.mass, 0, self.width * sizeof(double))
@@ -369,14 +375,14 @@ cdef class TopicLearner(Representation):
         self.ended(rho, times)
 
     cdef void add_up(self) noexcept nogil:
-        """The sums of the rows of the table anew."""
+        """Recompute the sums of the rows of the table."""
         cdef Py_ssize_t i
         memset(self.sums, 0, self.width * sizeof(double))
         for i in range(self.known):
             add_multiple_of(self.width, 1, self.table + i * self.width, self.sums)
 
     cdef void look(self) noexcept nogil:
-        """What is shown from now on is the open batch, closed after this round."""
+        """Let the view be lambda as if the open batch ended after this round."""
         cdef double rho = self.rate(self.closed + 1) if self.open else 0
         forget(&self.view)
         self.decay, self.gain = 1 - rho, rho * self.times() if self.open else 0
@@ -384,14 +390,14 @@ cdef class TopicLearner(Representation):
         if self.current == 2:
             self.current = 0
 
-    # ---- what is shown
+    # ---- what users see
 
     def order(self):
-        """Topics by place."""
+        """The topic numbers in the order that users see."""
         return np.arange(self.K)
 
     def total_bound(self, Rows rows):
-        """The sum of the bounds of some documents, and that of their words."""
+        """The sum of the bounds of the documents, and the number of their words."""
         cdef Py_ssize_t i
         cdef double bound = 0, words = 0
         cdef Row x
@@ -400,7 +406,7 @@ cdef class TopicLearner(Representation):
             PyErr_CheckSignals()
             rows.get(i, 0, &x)
             self.asked = True
-            if self.meet(&x, False) < 0:
+            if self.read_document(&x, False) < 0:
                 self.failed = True
                 self.check_memory()
             bound += self.study(False)
@@ -408,11 +414,11 @@ cdef class TopicLearner(Representation):
         return bound, words
 
     def vocabulary(self):
-        """The columns of the words that are known."""
+        """The columns of the known words."""
         return np.array(<int[:self.known]> self.word) if self.known else np.zeros(0, np.int32)
 
     def shown_rows(self):
-        """lambda of the words that are known, a row a word; topics in their places."""
+        """lambda with a row for each known word; topics in the order of `order`."""
         result = np.empty((self.known, self.K))
         cdef double[:, ::1] out = result
         cdef Py_ssize_t i, k
@@ -424,7 +430,7 @@ cdef class TopicLearner(Representation):
         return result[:, self.order()]
 
     def shown(self, Py_ssize_t columns):
-        """lambda of the first so many columns, of shape (topics, columns)."""
+        """lambda of the first columns, of shape (topics, columns)."""
         result = np.empty((self.K, columns))
         cdef double[:, ::1] out = result
         cdef Py_ssize_t w, k, p
@@ -464,32 +470,10 @@ cdef class TopicLearner(Representation):
         cdef const double[::1] sums = np.ascontiguousarray(state["sums"], dtype=np.float64)
         cdef const double[::1] mass = np.ascontiguousarray(state["mass"], dtype=np.float64)
         n, m = words.shape[0], order.shape[0]
-        if (table.shape[0] != n or table.shape[1] != self.K or open_sums.shape[0] != m or open_sums.shape[1] != self.K
-                or sums.shape[0] != self.K or mass.shape[0] != self.K):
-            raise ModelError("the topics do not fit together")
-        if not (LEAST_SCALE <= self.scale <= 1 and 0 <= self.left <= self.scale):
-            raise ModelError(f"scale is {self.scale:g} and left {self.left:g}; expected 0 <= left <= scale <= 1")
-        if not (0 <= self.open <= self.t and 0 <= self.closed <= self.t - self.open
-                and self.open + self.closed >= min(self.t, 1)):
-            raise ModelError(f"{self.closed} closed batches and {self.open} open documents of {self.t}")
-        if self.open == 0 and (m or np.any(mass)) or n and not self.t:
-            raise ModelError("there are words without documents")
-        if self.n_features and n not in (0, self.n_features):
-            raise ModelError(f"{n} words; the vocabulary has {self.n_features}")
-        if np.min(words, initial=0) < 0 or len(np.unique(words)) < n:
-            raise ModelError("a word of the topics is there twice, or none")
-        if self.n_features and np.max(words, initial=-1) >= self.n_features:
-            raise ModelError(f"a word of the topics is not one of {self.n_features}")
-        if np.min(order, initial=0) < 0 or np.max(order, initial=-1) >= n or len(np.unique(order)) < m:
-            raise ModelError("a word of the open batch is there twice, or none")
-        # The digamma of a parameter, and what it is multiplied by, must be in range.
-        parameters = self.eta + self.scale * np.asarray(table)
-        if not (-1e-9 * max(self.eta, 1) <= np.min(parameters, initial=0) and np.max(parameters, initial=0) <= LARGEST):
-            raise ModelError(f"the topics have parameters that are not from 0 to {LARGEST:g}")
-        if not (np.min(open_sums, initial=0) >= 0 and np.max(open_sums, initial=0) <= LARGEST):
-            raise ModelError(f"the sums of the open batch are not from 0 to {LARGEST:g}")
-        if not (add_up_to(table, sums) and add_up_to(open_sums, mass)):
-            raise ModelError("the sums of the topics are not those of their words")
+        self.check_shapes(n, m, np.shape(table), np.shape(open_sums), len(sums), len(mass))
+        self.check_counts(n, m, np.any(mass))
+        self.check_words(np.asarray(words), np.asarray(order))
+        self.check_sums(np.asarray(table), np.asarray(open_sums), sums, mass)
         self.grow(int(np.max(words, initial=-1)) + 2)
         self.known = 0
         features, self.n_features = self.n_features, 0
@@ -519,15 +503,49 @@ cdef class TopicLearner(Representation):
             self.parameters(order[i], True, self.a)
             self.work.top[i] = self.prepare(self.a, self.work.data + i * self.width)
 
+    def check_shapes(self, n, m, table, open_sums, sums, mass):
+        if (*table, *open_sums, sums, mass) != (n, self.K, m, self.K, self.K, self.K):
+            raise ModelError("the arrays of the topics have inconsistent shapes")
+
+    def check_counts(self, n, m, mass):
+        if not (LEAST_SCALE <= self.scale <= 1 and 0 <= self.left <= self.scale):
+            raise ModelError(f"scale is {self.scale:g} and left {self.left:g}; expected 0 <= left <= scale <= 1")
+        if not (0 <= self.open <= self.t and 0 <= self.closed <= self.t - self.open
+                and self.open + self.closed >= min(self.t, 1)):
+            raise ModelError(f"{self.closed} closed batches and {self.open} open documents of {self.t}")
+        if self.open == 0 and (m or mass) or n and not self.t:
+            raise ModelError("there are words without documents")
+        if self.n_features and n not in (0, self.n_features):
+            raise ModelError(f"{n} words; the vocabulary has {self.n_features}")
+
+    def check_words(self, words, order):
+        if np.min(words, initial=0) < 0 or len(np.unique(words)) < len(words):
+            raise ModelError("a word of the topics occurs twice, or has a negative column")
+        if self.n_features and np.max(words, initial=-1) >= self.n_features:
+            raise ModelError(f"the column of a word is not below n_features={self.n_features}")
+        outside = np.min(order, initial=0) < 0 or np.max(order, initial=-1) >= len(words)
+        if outside or len(np.unique(order)) < len(order):
+            raise ModelError("a word of the open batch occurs twice, or is unknown")
+
+    def check_sums(self, table, open_sums, sums, mass):
+        """The digamma of a parameter must be in range, and so must its products."""
+        parameters = self.eta + self.scale * table
+        if not (-1e-9 * max(self.eta, 1) <= np.min(parameters, initial=0) and np.max(parameters, initial=0) <= LARGEST):
+            raise ModelError(f"the topics have parameters outside of 0 to {LARGEST:g}")
+        if not (np.min(open_sums, initial=0) >= 0 and np.max(open_sums, initial=0) <= LARGEST):
+            raise ModelError(f"the open batch has sums outside of 0 to {LARGEST:g}")
+        if not (add_up_to(table, sums) and add_up_to(open_sums, mass)):
+            raise ModelError("the sums of the topics are not those of their words")
+
 
 def add_up_to(rows, sums):
-    """Whether these are the sums of rows, but for what rounding adds up to."""
+    """Whether `sums` are the sums of the rows, up to accumulated rounding."""
     rows, sums = np.asarray(rows), np.asarray(sums)
     return bool((np.abs(rows.sum(axis=0) - sums) <= 1e-6 * (np.abs(rows).sum(axis=0) + 1e-6)).all())
 
 
 cdef rows_of(double* data, Py_ssize_t n, Py_ssize_t width):
-    """An array of memory in use."""
+    """An array over memory of a learner."""
     return np.asarray(<double[:n, :width]> data) if n else np.zeros((0, width))
 
 

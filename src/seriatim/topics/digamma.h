@@ -1,17 +1,18 @@
-/* The derivative of log Gamma, and what goes with it, for x > 0: to 1e-14 of the result, or of 1 where that is less.
+/* psi, the derivative of log Gamma, and related functions for x > 0. The error is at most 1e-14, or 1e-14 of the result
+   if that is larger.
 
-   psi(x) = psi(x + 8) - R, and psi(y) = log y - S(y) by its asymptotic series, of which eight terms are enough from
-   y = 8 on. R = 1 / x + ... + 1 / (x + 7) = (2 x + 7) Q'(u) / Q(u), Q(u) = x (x + 1) ... (x + 7) with u = x (x + 7).
-   Nothing here branches, so that a loop around it is done four numbers at a time. */
+   psi(x) = psi(x + 8) - R, and psi(y) = log y - S(y) by its asymptotic series; for y >= 8 eight terms suffice.
+   R = 1 / x + ... + 1 / (x + 7) = (2 x + 7) Q'(u) / Q(u), Q(u) = x (x + 1) ... (x + 7) with u = x (x + 7).
+   The code has no branches, so compilers vectorise the loops around it. */
 #ifndef SERIATIM_DIGAMMA_H
 #define SERIATIM_DIGAMMA_H
 #include "exponential.h"
 #include <stdint.h>
 #include <string.h>
 
-#define FAR_ENOUGH 16.0 /* from here on there is nothing to shift */
+#define FAR_ENOUGH 16.0 /* from here on the series needs no shift */
 
-static inline double natural_log(double x) /* for x > 0 that are not denormal */
+static inline double natural_log(double x) /* for normal x > 0 */
 {
     /* x = 2^k m, m from sqrt(1/2) to sqrt(2); log m = 2 artanh f, f = (m - 1) / (m + 1), by its series */
     const uint64_t magic = 0x4330000000000000u; /* 2^52: whole numbers in the low bits */
@@ -41,7 +42,7 @@ static inline double digamma_series(double y) /* S(y) */
                + s2 * s2 * ((1.0 / 132 - s * (691.0 / 32760)) + s2 * (1.0 / 12 - s * (3617.0 / 8160))));
 }
 
-static inline double digamma_shift(double x) /* R, where x is less than far enough */
+static inline double digamma_shift(double x) /* R, for x < FAR_ENOUGH */
 {
     double u = x * (x + 7);
     return (2 * x + 7) * (720 + u * (504 + u * (84 + 4 * u))) / (u * (720 + u * (252 + u * (28 + u))));
@@ -54,7 +55,7 @@ static inline double digamma(double x)
     return (natural_log(y) - digamma_series(y)) - (x < FAR_ENOUGH ? shift : 0);
 }
 
-/* exp(psi(x)) is y exp(this): no logarithm. */
+/* exp(psi(x)) = y exp(this), without a logarithm. */
 static inline double exp_digamma_rest(double x)
 {
     double near = x < FAR_ENOUGH ? x : FAR_ENOUGH, y = x < FAR_ENOUGH ? x + 8 : x;

@@ -1,5 +1,5 @@
-/* The loops over the topics of a document. Rows of `width` numbers, a multiple of four, hold K topics and then zeros.
-   The words of a document are a multiple of four, too; those that are not there have the count 0 and a row of ones. */
+/* The loops over the topics of a document. A row has `width` numbers, a multiple of four: K topics, then zeros. The
+   words of a document are padded to a multiple of four with count 0 and a row of ones. */
 #ifndef SERIATIM_DOCUMENTS_H
 #define SERIATIM_DOCUMENTS_H
 #include "digamma.h"
@@ -7,7 +7,7 @@
 #include "wide.h"
 #include <math.h>
 
-/* Beyond it the share of a word in each topic is not had from exponentials. */
+/* From here on n_w / norm_w is too inexact: `study_logs` takes the document. */
 #define LARGEST_SHARE 1e150
 
 /* out = exp(psi(x)) base. */
@@ -23,7 +23,7 @@ static inline void exp_digammas(Py_ssize_t n, const double *restrict x, const do
         out[k] *= (x[k] < FAR_ENOUGH ? x[k] + 8 : x[k]) * base[k];
 }
 
-/* exp(psi(a)) of a row, and the largest of them. */
+/* out = exp(psi(a)). Returns the largest number. */
 WIDE static double exp_digamma_row(Py_ssize_t n, const double *restrict a, const double *restrict ones,
                                    double *restrict out)
 {
@@ -40,7 +40,7 @@ WIDE static void digamma_row(Py_ssize_t n, const double *a, double *out)
         out[k] = digamma(a[k]);
 }
 
-/* out = constant + a x + b y, y being NULL for 0. */
+/* out = constant + a x + b y; y may be NULL for 0. */
 WIDE static void mixture(Py_ssize_t n, double constant, double a, const double *restrict x, double b,
                          const double *restrict y, double *restrict out)
 {
@@ -63,8 +63,8 @@ static inline double in_lanes(const double *lane)
     return (lane[0] + lane[1]) + (lane[2] + lane[3]);
 }
 
-/* norm_w = sum_k theta_k beta_kw, for four words at a time, each in four lanes; sum = the rows of the words, each by
-   n_w / norm_w. Says whether all of these are numbers to go on with. */
+/* norm_w = sum_k theta_k beta_kw, four words at a time, with four partial sums each; sum = sum_w n_w / norm_w row_w.
+   Returns 0 if a quotient is too large or NaN. */
 static inline int weigh_words(Py_ssize_t width, Py_ssize_t n, const double *const *row, const double *count,
                               const double *theta, double *norm, double *sum)
 {
@@ -91,12 +91,12 @@ static inline int weigh_words(Py_ssize_t width, Py_ssize_t n, const double *cons
             FOUR(sum + k) += (share[0] * FOUR(a + k) + share[1] * FOUR(b + k))
                 + (share[2] * FOUR(c + k) + share[3] * FOUR(d + k));
     }
-    return (shares[0] + shares[1]) + (shares[2] + shares[3]) <= LARGEST_SHARE; /* not so if it is NaN */
+    return (shares[0] + shares[1]) + (shares[2] + shares[3]) <= LARGEST_SHARE; /* false for NaN */
 }
 
 /* Hoffman et al. (2010), the E-step of algorithm 2: gamma_k = alpha_k + theta_k sum_w n_w beta_kw / norm_w, where
-   theta_k = exp(psi(gamma_k)) base_k, until the mean change of gamma is below the tolerance; then once more for theta,
-   the norms and the sums that are those of the last gamma. */
+   theta_k = exp(psi(gamma_k)) base_k, until the mean change of gamma is below the tolerance. The last pass computes
+   theta, norm and sum for the last gamma. */
 WIDE static int settle_document(Py_ssize_t topics, Py_ssize_t width, Py_ssize_t n, const double *const *row,
                                 const double *restrict count, const double *restrict alpha,
                                 const double *restrict base, Py_ssize_t iterations, double tolerance,
@@ -123,7 +123,7 @@ WIDE static int settle_document(Py_ssize_t topics, Py_ssize_t width, Py_ssize_t 
     return weigh_words(width, n, row, count, theta, norm, sum);
 }
 
-/* to += n phi of a word: share theta row. */
+/* to += share theta row, which is n_w phi_w of a word. */
 WIDE static void add_word(Py_ssize_t n, double share, const double *restrict theta, const double *restrict row,
                           double *restrict to)
 {
@@ -158,7 +158,7 @@ WIDE static double dirichlet_terms(Py_ssize_t n, const double *restrict alpha, c
     return in_lanes(lane);
 }
 
-/* ---- the hierarchical model: T topics of the corpus, K of a document; rows are padded to a multiple of four */
+/* ---- HDP: T topics of the corpus, K of a document; rows are padded to a multiple of four */
 
 /* out_j = sum_w share_wj x_w, for each of the K topics of a document; n is a multiple of four. */
 WIDE static void weighted_rows(Py_ssize_t width, Py_ssize_t K, Py_ssize_t n, const double *share, Py_ssize_t apart,
@@ -178,7 +178,8 @@ WIDE static void weighted_rows(Py_ssize_t width, Py_ssize_t K, Py_ssize_t n, con
 }
 
 /* out_wj = sum_k y_jk x_wk, for each of the K (a multiple of four) topics of a document. */
-WIDE static void row_products(Py_ssize_t width, Py_ssize_t K, Py_ssize_t n, const double *y, const double *x, double *out)
+WIDE static void row_products(Py_ssize_t width, Py_ssize_t K, Py_ssize_t n, const double *y, const double *x,
+                              double *out)
 {
     for (Py_ssize_t j = 0; j < K; j += 4) {
         const double *a = y + j * width, *b = a + width, *c = b + width, *d = c + width;
@@ -198,7 +199,7 @@ WIDE static void row_products(Py_ssize_t width, Py_ssize_t K, Py_ssize_t n, cons
     }
 }
 
-/* logs = x + more less the logarithm of their sum of exponentials, out = its exponential. */
+/* logs = x + more - log sum exp(x + more), out = exp(logs). */
 WIDE static void normalise(Py_ssize_t n, const double *x, const double *more, double *logs, double *restrict out)
 {
     double lane[4] = {0, 0, 0, 0}, top = -1e308, norm;
@@ -225,7 +226,7 @@ WIDE static void normalise(Py_ssize_t n, const double *x, const double *more, do
     }
 }
 
-/* sum_k p_k (a_k + b_k - logs_k), b being NULL for 0. */
+/* sum_k p_k (a_k + b_k - logs_k); b may be NULL for 0. */
 WIDE static double expected_excess(Py_ssize_t n, const double *p, const double *a, const double *b, const double *logs)
 {
     double lane[4] = {0, 0, 0, 0};

@@ -1,4 +1,4 @@
-"""The hierarchical Dirichlet process, online."""
+"""The online hierarchical Dirichlet process."""
 
 import numpy as np
 
@@ -28,20 +28,20 @@ cdef extern from "documents.h" nogil:
                         const double* alpha, const double* base, Py_ssize_t iterations, double tolerance,
                         double* gamma, double* theta, double* norm, double* sum) noexcept
 
-cdef double NONE = -1e300        # the logarithm of what is not there
+cdef double NONE = -1e300        # the logarithm of 0, for padding
 
 
-cdef struct Sticks:              # of the corpus, broken by topics in the order of their mass
-    int* order                   # topics by place
+cdef struct Sticks:              # the stick-breaking weights of the corpus; topics are sorted by mass
+    int* order                   # the topic at each position
     double* used                 # by topic: how often documents use it
     double* logs                 # by topic: E[log weight]
     double* weight               # by topic: E[weight]
-    double* a                    # by place
+    double* a                    # by position
     double* b
 
 
 cdef void stick_logs(Py_ssize_t n, const double* a, const double* b, double* out) noexcept nogil:
-    """E[log weight] of n pieces, of sticks Beta(a, b) broken one after another; the last is what they leave."""
+    """E[log weight] of n pieces, broken off with Beta(a, b) one after another; the last piece is the rest."""
     cdef Py_ssize_t k
     cdef double whole, rest = 0
     for k in range(n - 1):
@@ -52,26 +52,26 @@ cdef void stick_logs(Py_ssize_t n, const double* a, const double* b, double* out
 
 
 cdef class HDPLearner(TopicLearner):
-    """The row of a word is psi(eta + lambda_kw). Topics keep the number that they began with; `order` has places."""
+    """The prepared row of a word is psi(eta + lambda_kw). Topics keep their numbers; `order` sorts them by mass."""
 
-    cdef Py_ssize_t D, Dw, iterations    # topics of a document, the same to a multiple of four, and rounds at most
+    cdef Py_ssize_t D, Dw, iterations    # D: the topics of a document; Dw: D rounded up to a multiple of four
     cdef double alpha, gamma, c, tolerance
     cdef bint best
     cdef Sticks now, shown_sticks
-    cdef double* used_now                # in the open batch
+    cdef double* used_now                # `used` in the open batch
     cdef double* psi                     # psi(sum_w lambda_kw)
-    cdef double* lid                     # 0 for what is there, else NONE
-    cdef double* beta                    # of the document: log beta, a row a word
-    cdef double* varphi                  # a row each of its topics
+    cdef double* padding                 # 0 for topics, NONE for padding
+    cdef double* beta                    # E[log beta], one row per word of the document
+    cdef double* varphi                  # one row per topic of the document
     cdef double* log_varphi
-    cdef double* phi                     # a row a word
+    cdef double* phi                     # one row per word
     cdef double* log_phi
-    cdef double* likely                  # varphi . log beta, a row a word
-    cdef double* own                     # E[log weight] of its topics
-    cdef double* mass_of                 # what each of its topics has
-    cdef double* v                       # its sticks
+    cdef double* likely                  # varphi . E[log beta], one row per word
+    cdef double* own                     # E[log weight] of the topics of the document
+    cdef double* mass_of                 # the number of words of each topic of the document
+    cdef double* v                       # the sticks of the document
     cdef Py_ssize_t beta_room
-    cdef double* prior                   # for `code`: alpha E[weight], and what comes of it
+    cdef double* prior                   # in `code`: alpha E[weight]
     cdef double* theta
     cdef double* gammas
 
@@ -84,7 +84,7 @@ cdef class HDPLearner(TopicLearner):
         self.iterations, self.tolerance = iterations, tolerance
         self.make_sticks(&self.now)
         self.make_sticks(&self.shown_sticks)
-        self.used_now, self.psi, self.lid = self.new_row(), self.new_row(), self.new_row()
+        self.used_now, self.psi, self.padding = self.new_row(), self.new_row(), self.new_row()
         self.prior, self.theta, self.gammas = self.new_row(), self.new_row(), self.new_row()
         self.varphi = <double*> allocate(self.Dw * self.width, sizeof(double))
         self.log_varphi = <double*> allocate(self.Dw * self.width, sizeof(double))
@@ -95,7 +95,7 @@ cdef class HDPLearner(TopicLearner):
                 or self.v == NULL):
             raise MemoryError(f"no memory for {D} topics of a document")
         for k in range(self.width):
-            self.lid[k] = 0 if k < T else NONE
+            self.padding[k] = 0 if k < T else NONE
         for k in range(T - 1):
             self.now.a[k], self.now.b[k] = 1, T - 1 - k
         self.expect_sticks(&self.now)
@@ -105,7 +105,7 @@ cdef class HDPLearner(TopicLearner):
         free_sticks(&self.shown_sticks)
         free(self.used_now)
         free(self.psi)
-        free(self.lid)
+        free(self.padding)
         free(self.prior)
         free(self.theta)
         free(self.gammas)
@@ -133,7 +133,7 @@ cdef class HDPLearner(TopicLearner):
     # ---- the topics of the corpus
 
     cdef double first(self, Py_ssize_t k, Py_ssize_t w) noexcept nogil:
-        """c Exp(1), which eta is a part of: -c log u, u in (0, 1] of the number of topic and word."""
+        """c Exp(1), of which eta is a part: -c log u with u in (0, 1] drawn by topic and word."""
         cdef Py_ssize_t draws = w * self.K + k
         return -self.c * log(((random_bits(self.seed, &draws) >> 11) + 1) * (1.0 / 9007199254740992.0))
 
@@ -162,7 +162,7 @@ cdef class HDPLearner(TopicLearner):
                 sticks.weight[sticks.order[p]] = left
 
     cdef void arrange(self, Sticks* sticks, const double* mass) noexcept nogil:
-        """Topics by their mass, equal ones as they stood, and the sticks of that order."""
+        """Sort the topics by mass, stably, and update the sticks."""
         cdef Py_ssize_t p, q
         cdef int topic
         for p in range(1, self.K):
@@ -239,7 +239,7 @@ cdef class HDPLearner(TopicLearner):
         return bound
 
     cdef void begin(self, const Sticks* sticks) noexcept nogil:
-        """phi_k ~ m_k exp(log beta_k) of the topics with the largest mass: m = sum_w n_w r_w, r_w ~ beta_w sigma."""
+        """Start with the topics of largest mass m = sum_w n_w r_w, r_w ~ beta_w sigma: phi_k ~ m_k exp(log beta_k)."""
         cdef Py_ssize_t i, j, k, p, q
         cdef double* mass = self.theta
         memset(mass, 0, self.width * sizeof(double))
@@ -264,7 +264,7 @@ cdef class HDPLearner(TopicLearner):
             normalise(self.Dw, self.likely + i * self.Dw, self.own, self.log_phi + i * self.Dw, self.phi + i * self.Dw)
 
     cdef double settle(self, const Sticks* sticks) noexcept nogil:
-        """varphi and phi in turn, until the bound stands still; returns it."""
+        """Update varphi and phi in turn until the bound converges. Returns the bound."""
         cdef Py_ssize_t i, j, _round
         cdef double bound = -1e200, last
         self.begin(sticks)
@@ -291,12 +291,12 @@ cdef class HDPLearner(TopicLearner):
         return bound
 
     cdef double settle_alike(self, const Sticks* sticks) noexcept nogil:
-        """From phi = 1 / D on all topics of a document are alike, and the bound stands still: one round is all."""
+        """From phi = 1 / D all topics of a document stay equal, and the bound does not change: one round suffices."""
         cdef Py_ssize_t i, j
         memset(self.log_varphi, 0, self.width * sizeof(double))
         for i in range(self.n):
             add_multiple_of(self.width, self.count[i] / self.D, self.beta + i * self.width, self.log_varphi)
-        normalise(self.width, self.log_varphi, self.lid, self.log_varphi, self.varphi)
+        normalise(self.width, self.log_varphi, self.padding, self.log_varphi, self.varphi)
         for j in range(1, self.D):
             memcpy(self.varphi + j * self.width, self.varphi, self.width * sizeof(double))
             memcpy(self.log_varphi + j * self.width, self.log_varphi, self.width * sizeof(double))
@@ -311,7 +311,7 @@ cdef class HDPLearner(TopicLearner):
         return self.bound(sticks) if self.asked else 0
 
     cdef double bound(self, const Sticks* sticks) noexcept nogil:
-        """The bound of the document, by the sticks that its topics have; `own` becomes that of these."""
+        """The bound of the document with the best sticks of its topics. Sets `own` from these sticks."""
         cdef Py_ssize_t i, j
         cdef double total = 0, beyond = 0, whole
         cdef double* a = self.v
@@ -332,16 +332,16 @@ cdef class HDPLearner(TopicLearner):
                                                      self.likely + i * self.Dw, self.log_phi + i * self.Dw)
         return total
 
-    # ---- what is shown
+    # ---- what users see
 
     cdef Py_ssize_t outputs(self) noexcept nogil:
         return self.K
 
     cdef void code(self, const Row* x, double* out) noexcept nogil:
-        """The shares of the topics by the nearest LDA: alpha_k = alpha E[weight k], beta = E[beta]."""
+        """The topic proportions by LDA with alpha_k = alpha E[weight k] and beta = E[beta]."""
         cdef Py_ssize_t i, k, p
         cdef double whole = 0
-        if self.meet(x, False) < 0:
+        if self.read_document(x, False) < 0:
             self.failed = True
             return
         for k in range(self.width):
@@ -363,7 +363,7 @@ cdef class HDPLearner(TopicLearner):
             out[p] = self.gammas[self.shown_sticks.order[p]] / whole
 
     def order(self):
-        """Topics by place."""
+        """The topics by descending mass."""
         self.look()
         return np.array(<int[:self.K]> self.shown_sticks.order)
 
@@ -392,10 +392,10 @@ cdef class HDPLearner(TopicLearner):
         cdef const double[::1] used_now = np.ascontiguousarray(state["used_now"], dtype=np.float64)
         cdef const int[::1] order = np.ascontiguousarray(state["order"], dtype=np.int32)
         if len(used) != self.K or len(used_now) != self.K or sorted(order) != list(range(self.K)):
-            raise ModelError("the sticks are not those of so many topics")
+            raise ModelError(f"the sticks are not those of {self.K} topics")
         both = np.concatenate([used, used_now])
         if not 0 <= both.min() <= both.max() <= LARGEST:
-            raise ModelError(f"the uses of topics are not numbers from 0 to {LARGEST:g}")
+            raise ModelError(f"how often topics are used is outside of 0 to {LARGEST:g}")
         TopicLearner.restore(self, state)
         for k in range(self.K):
             self.now.used[k], self.used_now[k], self.now.order[k] = used[k], used_now[k], order[k]
@@ -413,31 +413,34 @@ cdef void free_sticks(Sticks* sticks) noexcept nogil:
 
 
 class HDP(TopicModel):
-    """The hierarchical Dirichlet process, online: topics as many as the documents need, up to a ceiling.
+    """The online hierarchical Dirichlet process: it uses as many topics as the documents need, up to max_topics.
 
-    Of T topics with weights sigma by a stick-breaking process, a document uses K of its own, each of them a topic of
-    the corpus (varphi), and each of its words one of those (phi): varphi_jk ~ exp(sum_w n_w phi_wj E[log beta_kw] +
-    E[log sigma_k]), phi_wj ~ exp(sum_k varphi_jk E[log beta_kw] + E[log pi_j]), pi by sticks of its own. At the end of
-    a batch of S documents, with rho = scale (tau + t)^-kappa but at most 1, lambda_kw <- (1 - rho) lambda_kw + rho D /
-    S sum n_w phi_wj varphi_jk, and the sticks likewise; then topics are sorted by their mass. E[log beta] is by eta +
-    lambda. The loss of a document is its negative variational bound over its words; what users see is what the open
-    batch would give if it ended now. A document costs its different words x T, times K and the rounds from "best".
+    The T topics of the corpus have weights sigma from a stick-breaking process. A document has K topics with weights pi
+    from its own sticks. varphi assigns each topic of the document to topics of the corpus, and phi assigns each word to
+    topics of the document: varphi_jk ~ exp(sum_w n_w phi_wj E[log beta_kw] + E[log sigma_k]), phi_wj ~ exp(sum_k
+    varphi_jk E[log beta_kw] + E[log pi_j]). E[log beta] is a function of eta + lambda.
+
+    After a batch of S documents, with rho = min(1, scale (tau + t)^-kappa), lambda_kw <- (1 - rho) lambda_kw + rho D /
+    S sum n_w phi_wj varphi_jk. The sticks follow the same rule; then the topics are sorted by mass. The loss of a
+    document is its negative variational bound per word. Users see the model as if the open batch ended now. A document
+    costs its different words x T; with start="best" this times K and the number of iterations.
 
     Parameters
     ----------
-    max_topics : T.
-    doc_topics : K; T if that is less.
-    alpha, gamma : the concentration of documents and of the corpus, above 0: the more, the more topics.
+    max_topics : T, the number of topics of the corpus.
+    doc_topics : K, the number of topics of a document; at most T are used.
+    alpha, gamma : the concentrations of documents and of the corpus, above 0; larger values give more topics.
     eta : the prior of words in topics, above 0.
-    kappa, tau, scale : as above; kappa from 0 to 1, tau at least 0, scale above 0.
-    batch : S, the documents of a batch.
-    total : D, the number of documents; None for those learned so far.
-    start : "uniform", as the authors' program: the topics of a document begin alike, and it is done after one round;
-        or "best": with the topics of the largest mass, until its bound grows by no more than `tolerance` of it.
-    iterations, tolerance : of the rounds from "best".
-    n_features : the words of a vocabulary that does not grow; None for one that does.
-    initial : the mean of the first lambda, which is exponential; None for 100 D / (T n_features), or 100 / T where
-        these are not known.
+    kappa, tau, scale : the schedule of rho; kappa from 0 to 1, tau at least 0, scale above 0.
+    batch : S, the number of documents in a batch.
+    total : D, the number of documents in the corpus; None for the number learned so far.
+    start : "uniform", as in the authors' program: the topics of a document start equal, and one iteration suffices;
+        or "best": start with the topics of largest mass, and iterate until the bound grows by at most the tolerance.
+    iterations : the largest number of iterations for a document with start="best".
+    tolerance : the relative growth of the bound at which start="best" stops, at least 0.
+    n_features : the size of a fixed vocabulary; None for a growing one.
+    initial : the mean of the first lambda, which is exponential; None for 100 D / (T n_features), or for 100 / T if D
+        or n_features is not given.
     seed : of the first lambda.
 
     >>> from seriatim import HDP, data
@@ -483,6 +486,6 @@ class HDP(TopicModel):
 
     @property
     def sticks_(self):
-        """The parameters (a, b) of the sticks that the corpus breaks, of shape (2, max_topics - 1)."""
+        """The parameters (a, b) of the sticks of the corpus, of shape (2, max_topics - 1)."""
         with self._lock:
             return self._seen().sticks()

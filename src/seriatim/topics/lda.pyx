@@ -1,4 +1,4 @@
-"""Latent Dirichlet allocation, online."""
+"""Online latent Dirichlet allocation."""
 
 import numpy as np
 
@@ -25,21 +25,20 @@ cdef extern from "documents.h" nogil:
 
 
 cdef class LDALearner(TopicLearner):
-    """The row of a word is exp(psi(lambda_kw)), and base_k = exp(-psi(sum_w lambda_kw)), over its largest.
-
-    phi_wk = theta_k row_wk / norm_w with theta_k = exp(psi(gamma_k)) base_k; gamma_k = alpha_k + sum_w n_w phi_wk.
+    """The E-step: phi_wk = theta_k row_wk / norm_w with theta_k = exp(psi(gamma_k)) base_k, gamma_k = alpha_k +
+    sum_w n_w phi_wk. The prepared row of a word is exp(psi(lambda_kw)); base_k = exp(-psi(sum_w lambda_kw)).
     """
 
     cdef Py_ssize_t iterations
     cdef double tolerance
     cdef double prior                    # log Gamma(sum alpha) - sum log Gamma(alpha)
-    cdef double base_log                 # the logarithm of what base has been divided by
+    cdef double base_log                 # base is divided by the exponential of this number
     cdef double* alpha
     cdef double* base
     cdef double* gamma
     cdef double* theta
     cdef double* sum
-    cdef double* logs                    # of a word in each topic, where exponentials are too coarse
+    cdef double* logs                    # the logarithms of phi_w, if exponentials underflow
 
     def __init__(self, alpha, double eta, double kappa, double tau0, Py_ssize_t batch, total, Py_ssize_t iterations,
                  double tolerance, n_features, unsigned long long seed):
@@ -63,7 +62,7 @@ cdef class LDALearner(TopicLearner):
         free(self.logs)
 
     cdef double first(self, Py_ssize_t k, Py_ssize_t w) noexcept nogil:
-        """Gamma(100, 1/100), by Wilson and Hilferty's (1931) cube of a normal number, that of topic and word."""
+        """Gamma(100, 1/100) by Wilson and Hilferty's (1931) cube of a normal number, drawn by topic and word."""
         return (1 - 1.0 / 900 + random_normal(self.seed, w * self.K + k) / 30) ** 3
 
     cdef double prepare(self, const double* a, double* out) noexcept nogil:
@@ -107,7 +106,7 @@ cdef class LDALearner(TopicLearner):
         return self.bound(log_norms(self.words, self.count, self.norm) + logs + self.N * self.base_log)
 
     cdef double bound(self, double logs) noexcept nogil:
-        """Of a document whose sum_w n_w log norm_w is known, but for psi(sum gamma) in theta."""
+        """The bound of a document from sum_w n_w log norm_w, in which theta lacks psi(sum gamma)."""
         cdef Py_ssize_t k
         cdef double whole = 0, psi
         for k in range(self.K):
@@ -117,7 +116,7 @@ cdef class LDALearner(TopicLearner):
         return logs + dirichlet_terms(self.width, self.alpha, self.gamma, psi)
 
     cdef double study_logs(self, bint learning) noexcept nogil:
-        """The same by logarithms, for a document with a word that is far from likely in all of its topics."""
+        """`study` with logarithms, for a document with a word that is very unlikely in all topics."""
         cdef Py_ssize_t k, round
         cdef double moved, now
         for k in range(self.width):
@@ -171,7 +170,7 @@ cdef class LDALearner(TopicLearner):
         cdef Py_ssize_t k
         cdef double whole = 0
         self.asked = False
-        if self.meet(x, False) < 0:
+        if self.read_document(x, False) < 0:
             self.failed = True
             return
         self.study(False)
@@ -182,31 +181,31 @@ cdef class LDALearner(TopicLearner):
 
 
 class LDA(TopicModel):
-    """Latent Dirichlet allocation, online: topics are distributions of words, documents mixtures of topics.
+    """Online latent Dirichlet allocation: topics are distributions over words, documents are mixtures of topics.
 
-    Of a document with n_w times word w, phi_wk ~ exp(E[log theta_k] + E[log beta_kw]) and gamma_k = alpha_k + sum_w n_w
-    phi_wk in turn, from gamma = 1, until the mean change of gamma is below the tolerance; E[log theta_k] = psi(gamma_k)
-    - psi(sum gamma), and of beta the same by lambda. At the end of a batch of S documents, the t-th, with rho = (tau0 +
-    t)^-kappa, lambda_kw <- (1 - rho) lambda_kw + rho (eta + D / S sum n_w phi_wk) over the batch. What users see is
-    what the open batch would give if it ended now. The loss of a document is its negative variational bound over its
-    words. A document costs its different words x topics x iterations.
+    For a document with n_w times word w, phi_wk ~ exp(E[log theta_k] + E[log beta_kw]) and gamma_k = alpha_k + sum_w
+    n_w phi_wk alternate, from gamma = 1, until the mean change of gamma is below the tolerance. E[log theta_k] =
+    psi(gamma_k) - psi(sum gamma); E[log beta] is the same function of lambda. After batch t of S documents, with rho =
+    (tau0 + t)^-kappa, lambda_kw <- (1 - rho) lambda_kw + rho (eta + D / S sum n_w phi_wk) over the batch.
 
-    Without `n_features` the vocabulary grows: a word counts from the first document that has it, and has the lambda
-    that it would have had it been there from the beginning. Hash words by `features=Features(bits=...)`.
+    Users see the model as if the open batch ended now. The loss of a document is its negative variational bound per
+    word. A document costs its different words x topics x iterations. Without `n_features` the vocabulary grows: a word
+    counts from the first document that has it, with the lambda that it would have if it had been known from the start.
+    `features=Features(bits=...)` hashes the words.
 
     Parameters
     ----------
     n_topics : K, the number of topics.
-    alpha : the prior of topics in documents, above 0: a number, one for each topic, "asymmetric" for those
-        proportional to 1 / (k + sqrt(K)), k = 0, 1, ..., of sum 1, or None for 1 / K.
+    alpha : the prior of topics in documents, above 0: a number, a list with one number for each topic, "asymmetric" for
+        1 / (k + sqrt(K)), k = 0, 1, ..., normalised to sum 1, or None for 1 / K.
     eta : the prior of words in topics, above 0; None for 1 / K.
-    kappa : how fast rho falls, from 0 to 1; above 0.5 lambda converges.
-    tau0 : batches by which the beginning counts less, at least 0.
-    batch : S, the documents of a batch.
-    total : D, the number of documents; None for those learned so far.
-    iterations : rounds of a document at most.
-    tolerance : as above.
-    n_features : the words of a vocabulary that does not grow; None for one that does.
+    kappa : the decay of rho, from 0 to 1; lambda converges if kappa is above 0.5.
+    tau0 : delays the decay; larger values reduce the weight of the first batches; at least 0.
+    batch : S, the number of documents in a batch.
+    total : D, the number of documents in the corpus; None for the number learned so far.
+    iterations : the largest number of iterations for a document.
+    tolerance : the mean change of gamma at which a document is done, at least 0.
+    n_features : the size of a fixed vocabulary; None for a growing one.
     seed : of the first lambda, which is Gamma(100, 1/100) for each topic and word.
 
     >>> from seriatim import LDA, data
