@@ -55,11 +55,8 @@ PRIVATE = {
     "cli/interrupts.py": 1,  # os._exit
     "cli/options.py": 1,
     "cli/topics.py": 4,
-    "experts/base.py": 12,
     "kernel/support.pyx": 1,
     "modelfile.py": 3,
-    "portfolio/backtest.py": 4,
-    "portfolio/base.py": 1,
     "sparse/tasks.py": 1,
     "transfer/base.py": 1,
 }

@@ -291,3 +291,46 @@ class Wrapper(Model):
     def _one(self, ask: Any) -> Any:
         with self._lock:
             return ask(self.wrapped)
+
+
+class Members:
+    """Untrained models whose learners another model drives. Their labels are the labels of that model."""
+
+    def __init__(self, models: Any) -> None:
+        self.models = [type(one)(**one.get_params()) for one in models]
+        for one in self.models:
+            one.check()
+            one._learner = one.build()
+            one._learner.constant = 1.0 if one.fit_intercept else 0.0
+
+    @property
+    def learners(self) -> list[Any]:
+        return [one._learner for one in self.models]
+
+    def expect_label(self, label: Any) -> None:
+        """Raise an error if a member cannot add this label."""
+        for one in self.models:
+            one._expect_label(label)
+
+    def told(self, labels: list[Any], codes: Any) -> list[tuple[dict[str, Any], dict[str, Any], Any]]:
+        """For each member: its attributes, their entries for new labels, and what its learner must know of them."""
+        return [(vars(one), {"_labels": labels, "_codes": codes}, one._told(labels, codes)) for one in self.models]
+
+    def trained(self, state: dict[str, Any]) -> list[Any]:
+        """A copy of each member as a model of its own. `state` is what they share; each adds its parameters."""
+        return [
+            one.restored(
+                {**state, "parameters": {**one.get_params(), **state["parameters"]}, "state": one._learner.state()}
+            )
+            for one in self.models
+        ]
+
+
+def reads_columns(cls: type[Estimator]) -> bool:
+    """Whether a class has hooks of its own around the rows that it learns."""
+    return cls._admit is not Estimator._admit or cls._learned is not Estimator._learned
+
+
+def asks_python(model: Any) -> bool:
+    """Whether a model calls a function of the user, which may raise an error at any time."""
+    return getattr(model, "_asks_python", bool)()

@@ -20,6 +20,7 @@ from seriatim.experts.committee import Committee
 from seriatim.inputs import plain_weight
 from seriatim.labels import label_order, plain_label
 from seriatim.parameters import Parameter
+from seriatim.wrapper import Members, asks_python, reads_columns
 
 MOST = 1000  # experts that are learners
 TASKS = ("classification", "regression")
@@ -127,7 +128,7 @@ def restored_expert(plain: Any, arrays: dict[str, np.ndarray], own: str) -> Any:
 def unfit(expert: Any) -> str | None:
     """Why a learner cannot be one of several that are told of rows in the same way; None if it can."""
     cls, name = type(expert), type(expert).__name__
-    if cls._admit not in (Estimator._admit, Experts._admit) or cls._learned is not Estimator._learned:
+    if not issubclass(cls, Experts) and reads_columns(cls):
         return f"{name} reads the columns in a way of its own"
     if expert.features is not None:
         return f"{name} has features of its own: give them to the one around it"
@@ -156,11 +157,18 @@ def only(values: Any, otherwise: Any) -> Any:
     return found.pop() if len(found) == 1 else otherwise
 
 
+def shared_loss(experts: list[Any]) -> str:
+    """For classifiers the hinge loss, which bounds the mistakes of a vote. For regressors their loss, if it is one."""
+    if experts[0].task == "classification":
+        return "hinge"
+    return only(((one.loss, one.epsilon) for one in experts), ("absolute", 0.0))[0]
+
+
 class Experts(Classifier):
     """Weights over experts. With learners as experts it is a model of rows; without it takes losses or advice."""
 
     task = Shared("experts", lambda model: model.experts[0].task)  # type: ignore[assignment]
-    loss = Shared("hinge", lambda model: model._loss())
+    loss = Shared("hinge", lambda model: shared_loss(model.experts))
     epsilon = Shared(0.0, lambda model: only((one.epsilon for one in model.experts), 0.0))
     binary = Shared(False, lambda model: any(getattr(one, "binary", False) for one in model.experts))  # type: ignore[assignment]
     nonnegative = Shared(False, lambda model: any(one.nonnegative for one in model.experts))  # type: ignore[assignment]
@@ -171,28 +179,17 @@ class Experts(Classifier):
 
     experts: Any = ExpertList(None, positional=True)
 
-    _members: list[Any] = []  # noqa: RUF012, models around the learners; what they know of labels is what this one knows
+    _members: Members = Members(())
 
     def rule(self) -> Any:
         """The weights, as the method has them."""
         raise NotImplementedError
 
-    def _loss(self) -> str:
-        """Of labels that of a vote, which is twice the weight that errs; of numbers what all have, if they agree."""
-        if self.task == "classification":
-            return "hinge"
-        return only(((one.loss, one.epsilon) for one in self.experts), ("absolute", 0.0))[0]
-
     def _committee(self) -> Committee:
         """The learner."""
-        members = [type(one)(**one.get_params()) for one in self.experts or ()]
-        for one in members:
-            one.check()
-            one._learner = one.build()
-            one._learner.constant = 1.0 if one.fit_intercept else 0.0
-        self._members = members
+        self._members = Members(self.experts or ())
         loss = self.loss if self.task == "regression" else None
-        return Committee(self.rule(), [one._learner for one in members], loss, self.epsilon)
+        return Committee(self.rule(), self._members.learners, loss, self.epsilon)
 
     # ---- what has been learned of the experts
 
@@ -243,14 +240,7 @@ class Experts(Classifier):
         with self._lock:
             self._fitted()
             state = {key: copy.deepcopy(value) for key, value in self.__getstate__().items() if key != "state"}
-            found = []
-            for member in self._members:
-                own = {**member.get_params(), "features": self.features}
-                cls: Any = type(member)
-                one = cls.__new__(cls)
-                one.__setstate__({**state, "parameters": own, "state": member._learner.state()})
-                found.append(one)
-        return found
+            return self._members.trained({**state, "parameters": {"features": self.features}})
 
     # ---- losses and advice
 
@@ -411,13 +401,15 @@ class Experts(Classifier):
         """Whether an expert has a function of the user's, which may fail at any time."""
         if self._learner is None:
             self.check()  # until then they may be anything
-        return any(getattr(one, "_asks_python", bool)() for one in self.experts or ())
+        return any(map(asks_python, self.experts or ()))
 
     def _careful(self) -> Any:
         return self._undoing(BaseException) if self._asks_python() else nullcontext()
 
     def _may_fail(self, y: Any) -> bool:
-        return self._kind()._may_fail(self, y) or self._asks_python()
+        numbers = self.task == "regression"
+        fails = super(Classifier, self)._may_fail(y) if numbers else super()._may_fail(y)
+        return fails or self._asks_python()
 
     def as_rows(self, X: Any) -> Rows:
         self._expect_learners("a row")
@@ -447,7 +439,7 @@ class Experts(Classifier):
             super().begin(rows, classes)
 
     def _segments(self, y: Any) -> Any:
-        return self._kind()._segments(self, y)
+        return super(Classifier, self)._segments(y) if self.task == "regression" else super()._segments(y)
 
     def decide(self, scores: np.ndarray) -> np.ndarray:
         return self._kind().decide(self, scores)
@@ -460,8 +452,7 @@ class Experts(Classifier):
 
     def _expect_label(self, label: Any) -> None:
         super()._expect_label(label)
-        for one in self._members:
-            one._expect_label(label)
+        self._members.expect_label(label)
 
     def _meet(self, label: Any) -> None:
         self._expect_label(label)
@@ -474,12 +465,11 @@ class Experts(Classifier):
 
     def _told(self, labels: list[Any], codes: Any) -> Told:
         signs = are_signs({*labels})
-        entries = {"_labels": labels, "_codes": codes}
         return Told(
             alone=len(labels) == 1 and not signs,
             # Then 1 was a label like others, and nobody erred while it was alone.
             restart=bool(self._labels) and are_signs({*self._labels}) and not signs,
-            members=[(vars(one), entries, one._told(labels, codes)) for one in self._members],
+            members=self._members.told(labels, codes),
         )
 
     # ---- state

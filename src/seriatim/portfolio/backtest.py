@@ -21,7 +21,6 @@ from seriatim.portfolio.days import settle
 YEAR = 252  # days of trade
 RISK_FREE = 0.04  # a year
 RISK_FREE_DAY = 0.000156
-BLOCK = 50  # days between two looks at how it goes
 
 
 @dataclass(frozen=True)
@@ -149,14 +148,7 @@ def backtest(
         held = np.repeat(model.weights_[None], len(X), axis=0)
     else:
         held = np.empty_like(X)
-        model._start()
-        model._learner.start(X.shape[1])
-        block = len(X) if watch is None else BLOCK
-        for start in range(0, len(X), block):
-            model._learner.run(X[start : start + block], held[start : start + block])
-            if watch is not None:
-                watch(min(start + block, len(X)) / len(X))
-        model._lists = {} if names is None else {"assets": names}
+        model.follow(X, names, held, watch)
     return Backtest(model, X, held, float(cost))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from seriatim.errors import DataError, ModelError
 from seriatim.model import Model
 from seriatim.portfolio import market
+
+BLOCK = 50  # days between two calls of `watch`
 
 
 class Strategy(Model):
@@ -38,23 +41,43 @@ class Strategy(Model):
         """Forget everything, then learn these days."""
         X, names = market.table(relatives)
         with self._lock:
-            return self._become(self.fresh()._learn(X, names, whole=True))
+            self.check()
+            other = self.fresh()
+            other.follow(market.check(X, names, whole=True), names)
+            return self._become(other)
 
-    def _learn(self, X: np.ndarray, names: list[str] | None, whole: bool = False) -> Self:
+    def _learn(self, X: np.ndarray, names: list[str] | None) -> Self:
         with self._lock:
             if self._learner is not None and self._learner.t:
-                self._learner.run(market.check(self._arranged(X, names), self._lists.get("assets", names), whole))
-                return self
-            self.check()
-            X = market.check(X, names, whole)
-            learner = self.build()
-            learner.start(X.shape[1])
-            try:
-                learner.run(X)
-            finally:  # Ctrl-C comes between two days
-                if learner.t:
-                    vars(self).update(_learner=learner, _lists={} if names is None else {"assets": names})
+                self._learner.run(market.check(self._arranged(X, names), self._lists.get("assets", names)))
+            else:
+                self.check()
+                self.follow(market.check(X, names), names)
         return self
+
+    def follow(
+        self,
+        X: np.ndarray,
+        names: list[str] | None,
+        held: np.ndarray | None = None,
+        watch: Callable[[float], None] | None = None,
+    ) -> None:
+        """Learn the first days, which `market.check` has returned.
+
+        held : receives the portfolio of each day.
+        watch : called with the fraction of the days that are learned.
+        """
+        learner = self.build()
+        learner.start(X.shape[1])
+        block = len(X) if watch is None else BLOCK
+        try:
+            for start in range(0, len(X), block):
+                learner.run(X[start : start + block], None if held is None else held[start : start + block])
+                if watch is not None:
+                    watch(min(start + block, len(X)) / len(X))
+        finally:  # Ctrl-C comes between two days
+            if learner.t:
+                vars(self).update(_learner=learner, _lists={} if names is None else {"assets": names})
 
     def _arranged(self, X: np.ndarray, names: list[str] | None) -> np.ndarray:
         """The columns in the order of the first day."""
