@@ -1,4 +1,4 @@
-"""Every algorithm, by name. The command line, the docs, the contract tests and the benchmark read it here."""
+"""All algorithms by name. The command line, the docs, the contract tests and the benchmark use this list."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ FAMILIES = (
     "novelty",
 )
 
-# Of what does not learn from rows: the command for it.
+# The commands for algorithms that do not learn from rows.
 COMMANDS = {"recommendation": "; see `seriatim recommend`", "portfolio selection": "; see `seriatim portfolio`"}
 
 _registered: dict[str, type[Model]] = {}
 
 
 def register(cls: type[Model]) -> None:
-    """Called once for each class that builds a learner; those of users count too."""
+    """Add a class that builds a learner. Users' own classes are added, too."""
     _registered[cls.__name__] = cls
 
 
@@ -57,17 +57,17 @@ def algorithms() -> dict[str, type[Model]]:
 
 
 def named(name: str) -> type[Model] | None:
-    """The algorithm of this class name, if there is one."""
+    """The algorithm with this class name, or None."""
     return imported(name) if name in MODULES else algorithms().get(name)
 
 
 def imported(name: str) -> type[Model]:
-    """One of ours; only its own module is imported."""
+    """An algorithm of this package. Imports only its module."""
     return getattr(importlib.import_module(f"seriatim.{MODULES[name]}"), name)
 
 
 def command_name(cls: type[Model]) -> str:
-    """The name on the command line.
+    """The algorithm's name on the command line.
 
     >>> from seriatim import SoftSVM
     >>> command_name(SoftSVM)
@@ -77,7 +77,7 @@ def command_name(cls: type[Model]) -> str:
 
 
 def find(name: str) -> type[Model]:
-    """The algorithm that a user means: `AROW`, `arow`, `soft-svm`, `SoftSVM`."""
+    """The algorithm that a user names: `AROW`, `arow`, `soft-svm`, `SoftSVM`."""
     if (ours := plain_names().get(normalised_name(name))) is not None:
         return imported(ours)
     known = {normalised_name(cls.__name__): cls for cls in algorithms().values()}
@@ -90,17 +90,17 @@ def find(name: str) -> type[Model]:
 
 @cache
 def plain_names() -> dict[str, str]:
-    """Ours by what is left of their names however they are written."""
+    """The class names of this package by their normalised names."""
     return {normalised_name(name): name for name in MODULES}
 
 
 def find_estimator(name: str) -> type[Estimator]:
-    """The same of an algorithm that learns from rows."""
+    """The algorithm that a user names; raises ParameterError if it does not learn from rows."""
     return expect_estimator(find(name))
 
 
 def expect_estimator(cls: type[Model]) -> Any:
-    """This class, if it learns from rows."""
+    """The class itself; raises ParameterError if it does not learn from rows."""
     if not hasattr(cls, "learn_rows"):
         command = COMMANDS.get(cls.task, "")
         raise ParameterError(f"{command_name(cls)} is for {cls.task} and does not learn from rows{command}")

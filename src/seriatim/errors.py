@@ -1,4 +1,4 @@
-"""What can go wrong, each a `ValueError` that says what was found, where, and what would be right."""
+"""The errors of this package. Each is a `ValueError` whose message says what was found, where, and what to do."""
 
 
 class SeriatimError(ValueError):
@@ -6,15 +6,15 @@ class SeriatimError(ValueError):
 
 
 class ParameterError(SeriatimError):
-    """A parameter is outside its range."""
+    """A parameter is out of range."""
 
 
 class DataError(SeriatimError):
-    """An example cannot be taken; the model is as it was before."""
+    """An example is invalid. The model is unchanged."""
 
 
 class DataTypeError(DataError, TypeError):
-    """A value is not a number at all."""
+    """A value is not a number."""
 
 
 class ParseError(DataError):
@@ -26,11 +26,11 @@ class ParseError(DataError):
 
 
 class LimitError(SeriatimError):
-    """A stated limit would be exceeded."""
+    """A limit would be exceeded."""
 
 
 class ModelError(SeriatimError):
-    """A model file cannot be loaded, or a model cannot do what was asked."""
+    """A model file cannot be loaded, or a model does not support a request."""
 
 
 class NotFittedError(SeriatimError, AttributeError):

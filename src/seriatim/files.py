@@ -1,4 +1,4 @@
-"""Write a file whole or not at all."""
+"""Writes a file completely or not at all."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from pathlib import Path
 
 NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 RANDOM = re.compile(r"[0-9a-f]{16}\.part")
-LONGEST = 200  # bytes of a name within the name of its part folder; a name has 255 at most
-UNFINISHED: set[Path] = set()  # the part folders that this process writes to
-OF_RUST = re.compile(r"\(os error ([0-9]+)\)")  # safetensors tells what the system said in words only
+LONGEST = 200  # bytes of the file's name in the name of its part folder; file systems allow 255 in all
+UNFINISHED: set[Path] = set()  # the part folders that this process is writing to
+OF_RUST = re.compile(r"\(os error ([0-9]+)\)")  # safetensors gives the system's error number only in its message
 
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A path to write to. What is written there gets the name when it is whole; after an error nothing has changed.
+    """Yield a temporary path to write to, and rename that file to `path` at the end. An error leaves `path` unchanged.
 
-    A symbolic link is followed, and a device or a pipe is written to, not replaced. A file that is replaced keeps its
-    mode, and its owner where the system allows that; a new file has the mode that the umask allows.
+    A symbolic link is followed. A device or a pipe is written to, not replaced. A replaced file keeps its mode and, if
+    the system allows it, its owner. A new file gets the mode of the umask.
     """
     target, old = followed(path)
     replaced = old is None or stat.S_ISREG(old.st_mode)
@@ -35,7 +35,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     UNFINISHED.add(folder)
     try:
         part.touch()
-        mode = part.stat().st_mode  # by the umask, which no other thread must see changed
+        mode = part.stat().st_mode  # reveals the umask; os.umask would change it for other threads
         yield part
         if replaced:
             put_in_place(part, target, mode, old)
@@ -53,7 +53,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def removed(folder: Path) -> None:
-    """Remove a part folder and the files in it. (When shutil.rmtree is interrupted it may close a file twice.)"""
+    """Remove a part folder and its files. (An interrupted shutil.rmtree may close a file twice.)"""
     with suppress(OSError):
         for file in [*folder.iterdir()]:
             file.unlink()
@@ -61,13 +61,13 @@ def removed(folder: Path) -> None:
 
 
 def abandon() -> None:
-    """Remove what is being written, for a process that ends at once."""
+    """Remove unfinished files, because the process is about to end."""
     for folder in [*UNFINISHED]:
         removed(folder)
 
 
 def expect_writable(path: str | os.PathLike[str]) -> None:
-    """An OSError now if `whole_file` could not write there later. Nothing is changed, and no pipe is opened."""
+    """Raise OSError now if `whole_file` would fail to write there later. Changes nothing and opens no pipe."""
     target, old = followed(path)
     if old is not None and stat.S_ISREG(old.st_mode):
         os.close(os.open(target, os.O_WRONLY | os.O_CLOEXEC))
@@ -79,7 +79,7 @@ def expect_writable(path: str | os.PathLike[str]) -> None:
 
 
 def expect_folder(path: str | os.PathLike[str]) -> None:
-    """An OSError now if a folder is not there and cannot be made later, or if no file can be made in it."""
+    """Raise OSError now if no file could be made in a folder later, or the folder could not be made."""
     folder = Path(os.path.realpath(path))
     while not os.path.lexists(folder):
         folder = folder.parent
@@ -87,7 +87,7 @@ def expect_folder(path: str | os.PathLike[str]) -> None:
 
 
 def identity(path: str | os.PathLike[str] | int) -> tuple[object, ...] | None:
-    """Two paths with equal identities are one file, or would be. None for a device, a pipe and a closed descriptor."""
+    """A value that is equal for two paths of the same file. None for a device, a pipe or a closed descriptor."""
     try:
         known = os.stat(path)  # noqa: PTH116, a descriptor has no Path
     except OSError:
@@ -96,7 +96,7 @@ def identity(path: str | os.PathLike[str] | int) -> tuple[object, ...] | None:
 
 
 def followed(path: str | os.PathLike[str]) -> tuple[Path, os.stat_result | None]:
-    """Where a path leads, and what is there; an error where nothing could be written."""
+    """The file that a path leads to, and its status; raises OSError if it cannot be written."""
     try:
         old = Path(path).stat()
     except FileNotFoundError:
@@ -124,11 +124,11 @@ def no_folder(path: str | os.PathLike[str], target: Path) -> OSError:
 
 
 def part_folder(path: str | os.PathLike[str], target: Path, replaced: bool) -> tuple[Path, int]:
-    """A new folder to write a target in, beside it if it is to be replaced; and the descriptor that locks the folder.
+    """Make a folder in which to write the target, and lock it. Returns the folder and the locked descriptor.
 
-    The system frees the lock when the process ends, however it ends. So a folder that is not locked was left by a
-    process that was killed, and is removed here. It is a folder because libraries make temporary files of their own
-    beside the file that they write, as safetensors does.
+    The folder is beside a target that will be replaced. The system frees the lock when the process ends, however it
+    ends. So an unlocked folder is left over from a killed process, and is removed here. It is a folder rather than a
+    file because libraries such as safetensors make temporary files beside the file that they write.
     """
     beside = target.parent if replaced else Path(tempfile.gettempdir())
     begin = f".{os.fsdecode(os.fsencode(target.name)[:LONGEST])}."
@@ -140,9 +140,9 @@ def part_folder(path: str | os.PathLike[str], target: Path, replaced: bool) -> t
         except OSError as error:
             where = path if replaced else beside
             raise OSError(error.errno, error.strerror, os.fspath(where)) from None
-        with suppress(FileNotFoundError):  # another process locked it first, and took it for one that was left
+        with suppress(FileNotFoundError):  # another process locked it first, and removed it as left over
             lock = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-            with suppress(OSError):  # a file system without locks: then nothing is ever removed as left
+            with suppress(OSError):  # a file system without locks; left-over folders then stay
                 fcntl.flock(lock, fcntl.LOCK_EX)
             if folder.exists():
                 return folder, lock
@@ -150,7 +150,7 @@ def part_folder(path: str | os.PathLike[str], target: Path, replaced: bool) -> t
 
 
 def remove_left(folder: Path, begin: str) -> None:
-    """Remove the part folders that no process writes to any more."""
+    """Remove the part folders that killed processes left over."""
     names: list[str] = []
     with suppress(OSError), os.scandir(folder) as entries:
         names = [one.name for one in entries if one.name.startswith(begin)]
@@ -170,20 +170,20 @@ def remove_unlocked(folder: Path) -> None:
 
 
 def put_in_place(part: Path, target: Path, mode: int, old: os.stat_result | None) -> None:
-    """Give a whole file its name."""
+    """Rename a finished file to its target, with the mode and owner of the file that it replaces."""
     with suppress(FileNotFoundError):
         old = target.stat()
     if old is not None:
         mode, made = old.st_mode, part.stat()
         if (made.st_uid, made.st_gid) != (old.st_uid, old.st_gid):
-            with suppress(OSError):  # only root gives files away, but a group may be one's own
+            with suppress(OSError):  # only root may change the owner; the group may be one of the user's
                 os.chown(part, -1, old.st_gid)
                 os.chown(part, old.st_uid, -1)
     part.chmod(stat.S_IMODE(mode))
     with part.open("rb") as file:
         os.fsync(file.fileno())
     part.replace(target)
-    with suppress(OSError):  # the file is there; some systems cannot flush a folder
+    with suppress(OSError):  # the rename is done; some systems cannot flush a folder
         beside = os.open(target.parent, os.O_RDONLY | os.O_CLOEXEC)
         try:
             os.fsync(beside)
@@ -192,7 +192,7 @@ def put_in_place(part: Path, target: Path, mode: int, old: os.stat_result | None
 
 
 def of_writing(error: Exception, folder: Path) -> int | None:
-    """The number of a system error that came while the part file was written; None for any other error."""
+    """The number of a system error from writing the part file; None for any other error."""
     if isinstance(error, OSError):
         ours = error.filename is not None and folder in Path(os.fsdecode(error.filename)).parents
         return error.errno if ours or error.errno in NO_ROOM else None

@@ -1,4 +1,4 @@
-"""Labels as users write them: numbers or names, of any type, in any order."""
+"""Labels: numbers or names, read from files and from users' arrays by one set of rules."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from seriatim.errors import DataError
 NUMBER = re.compile(r"[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*")
 WHOLE = re.compile(r"[ \t]*[+-]?[0-9]+[ \t]*")
 ZEROS = re.compile(r"[ \t]*[+-]?0[0-9]")
-LONGEST = 10_000  # letters of a number
+LONGEST = 10_000  # characters of a number
 PLAIN = (bool, int, str)
-HIGHEST = 10**100  # JSON reads no more than 4,300 digits
-EXACT = 1 << 53  # below which each whole number has a float of its own
+HIGHEST = 10**100  # Python's JSON reader refuses integers of more than 4,300 digits
+EXACT = 1 << 53  # a float is exact for all whole numbers below this
 
 
 def label_of(text: str) -> Any:
-    """A label as it is written in a file of any format: a number if it reads as one, else a name.
+    """The label that a text of a file stands for: a number if it looks like one, else a name.
 
-    Blanks around a number do not count, nor how it is written: 7, +7, 7.0 and 7e0 are one label. Digits behind a zero,
-    as in 007, are a name, as are infinity, NaN and digits that are not 0 to 9.
+    7, +7, 7.0, 7e0 and 7 with blanks around it are the same label. Numbers with leading zeros such as 007 are names,
+    as are infinity, NaN and digits other than 0 to 9.
 
     >>> [label_of(text) for text in ("+1", "2.5", "spam", "007", "1_000", "0.50")]
     [1, 2.5, 'spam', '007', '1_000', 0.5]
@@ -41,7 +41,7 @@ def label_of(text: str) -> Any:
 
 
 def target_of(text: str) -> float | None:
-    """What stands for a label as the target of a regression, to which zeros before a number do not matter."""
+    """The number that a text stands for as the target of a regression, leading zeros allowed; None if it has none."""
     number = float(text) if len(text) < LONGEST and NUMBER.fullmatch(text) else math.inf
     return None if math.isinf(number) else number
 
@@ -58,8 +58,7 @@ def plain_label(label: Any) -> Any:
             )
         if abs(label) >= EXACT:
             raise DataError(
-                f"the label {label:g} is a float beyond 2^53, which may stand for several whole numbers; "
-                f"pass an int, or a name"
+                f"the label {label:g} is a float beyond 2^53, where floats are rounded; pass an int or a string"
             )
         return int(label)
     if isinstance(label, int) and abs(label) >= HIGHEST:
@@ -74,30 +73,30 @@ def plain_label(label: Any) -> Any:
 
 
 def is_float(label: Any) -> bool:
-    """Whether a float can stand for a label: it is no name, nor a whole number that may be rounded."""
+    """Whether a float can represent a label exactly: the label is neither a name nor a whole number beyond 2^53."""
     return not isinstance(label, str) and not (isinstance(label, int | np.integer) and abs(int(label)) >= EXACT)
 
 
 def of_floats(y: np.ndarray) -> np.ndarray:
-    """Labels as they are, as objects where a float cannot stand for one of these whole numbers."""
+    """The labels, as an object array if a float could not represent them exactly."""
     if y.dtype.kind in "iu" and len(y) and not -EXACT < int(y.min()) <= int(y.max()) < EXACT:
         return y.astype(object)
     return y
 
 
 def label_order(label: Any) -> tuple[bool, Any]:
-    """Numbers before names."""
+    """The sort key of labels: numbers before names."""
     return isinstance(label, str), label
 
 
 def label_array(labels: list[Any]) -> np.ndarray:
-    """Labels as an array; of objects where they are of several types, or not what NumPy can hold."""
+    """Labels as an array; an object array if they have several types, or a type that NumPy cannot hold."""
     kinds = {type(label) for label in labels}
     if kinds == {int}:
         with suppress(OverflowError):
             return np.array(labels, dtype=np.int64)
     elif len(kinds) == 1 and not any(label.endswith("\0") for label in labels if isinstance(label, str)):
-        return np.array(labels)  # which would lose the NULs at the end
+        return np.array(labels)  # an array of strings drops NULs at the end
     array = np.empty(len(labels), dtype=object)
     array[:] = labels
     return array
@@ -105,7 +104,7 @@ def label_array(labels: list[Any]) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """The labels of some rows: the distinct ones, and the number of each row's among them."""
+    """The labels of a block: the distinct labels, and for each row the number of its label."""
 
     labels: list[Any]
     which: np.ndarray
@@ -118,7 +117,7 @@ class Coded:
 
 
 def coded(y: np.ndarray) -> Coded:
-    """The labels of an array, plain; an error for what is no label.
+    """The labels of an array as Python objects and numbers. Raises DataError for an invalid label.
 
     >>> coded(np.array(["spam", "ham", "spam"])).labels
     ['ham', 'spam']
@@ -131,15 +130,15 @@ def coded(y: np.ndarray) -> Coded:
         values, which = np.unique(y, return_inverse=True)
         return Coded([plain_label(value) for value in values.tolist()], which)
     labels = y.tolist()
-    if not {*map(type, labels)} <= {*PLAIN, float}:  # 1 == Decimal(1): what is no label could be found as one
+    if not {*map(type, labels)} <= {*PLAIN, float}:  # 1 == Decimal(1), so a dict would find an invalid label
         labels = [plain_label(label) for label in labels]
-    numbers = Numbers()
+    numbers = LabelNumbers()
     places = [numbers[label] for label in labels]
     return Coded(list(numbers), np.array(places, dtype=np.intp))
 
 
-class Numbers(dict[Any, int]):
-    """The number of each label in the order in which they came; a label is looked at when it is met first."""
+class LabelNumbers(dict[Any, int]):
+    """label -> its number, in order of arrival. A label is checked when it is added."""
 
     def __missing__(self, label: Any) -> int:
         return self.setdefault(plain_label(label), len(self))

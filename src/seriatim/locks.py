@@ -1,4 +1,4 @@
-"""One thread at a time for each model, and what becomes of that when a process is forked."""
+"""A lock for each model, and a fork that leaves no model half changed."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ PATIENCE = 1.0  # seconds that a fork waits for models that other threads are us
 
 FEW = 1000
 
-owners: list[ref[Any]] = []  # all objects with a lock; no WeakSet, in whose callbacks Ctrl-C would be lost
+owners: list[ref[Any]] = []  # all objects with a lock; a WeakSet would lose a Ctrl-C that comes in its callbacks
 registry = Lock()
-free: list[Any] = []  # the owners whose locks a fork holds
+free: list[Any] = []  # during a fork: the owners whose locks the forking thread took at once
 room = FEW
-busy: list[Waiting] = []  # those whose locks other threads had
+busy: list[Waiting] = []  # during a fork: threads that wait for the other locks
 
 
 class Torn:
-    """The lock of a model that another thread was changing when the process was forked."""
+    """In a child process, the lock of a model that another thread was changing during the fork."""
 
     def __enter__(self) -> None:
         raise ModelError(
@@ -37,7 +37,7 @@ class Torn:
 
 
 class Waiting(Thread):
-    """A thread that takes a lock when its turn comes, and holds it until the fork is done."""
+    """A thread that waits for a lock and then holds it until the fork is done."""
 
     def __init__(self, owner: Any) -> None:
         super().__init__(daemon=True)
@@ -51,7 +51,7 @@ class Waiting(Thread):
 
 
 def give_lock(owner: Any) -> None:
-    """Give an object a lock of its own, as `_lock`."""
+    """Give an object its own lock, as `_lock`."""
     object.__setattr__(owner, "_lock", FastRLock())
     global room
     with registry:
@@ -62,7 +62,7 @@ def give_lock(owner: Any) -> None:
 
 
 def before_fork() -> None:
-    """Take all locks, so that the child finds no model half changed. It does not wait for ever."""
+    """Take all locks, so that the child sees no model half changed. Waits at most PATIENCE seconds."""
     registry.acquire()
     taken = [one for known in owners if (one := known()) is not None and isinstance(one._lock, FastRLock)]
     free[:] = [one for one in taken if one._lock.acquire(blocking=False)]
@@ -84,7 +84,7 @@ def after_in_parent() -> None:
 
 
 def after_in_child() -> None:
-    """The threads that held or awaited a lock do not exist here: all locks are new."""
+    """Make new locks: the threads that held or awaited the old ones do not exist in the child."""
     global registry
     registry = Lock()
     for one in [*free, *(waiting.owner for waiting in busy if waiting.got.is_set())]:

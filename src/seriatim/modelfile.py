@@ -1,4 +1,4 @@
-"""Model files: safetensors with a JSON manifest. Everything is checked before anything is built."""
+"""Model files: safetensors with a JSON manifest. `load` checks all of a file before it builds the model."""
 
 from __future__ import annotations
 
@@ -24,26 +24,25 @@ if TYPE_CHECKING:
     from seriatim.parameters import Parameter
 
 VERSION = 1
-ROOM = "room"  # the array of bytes that mean nothing
+ROOM = "room"  # the name of an array of padding
 
-# What a model may take of memory while it is made from a file: so much whatever the file, and so much for each of its
-# bytes. A model that needs more has a file with as many bytes more, which mean nothing (ROOM). With what is not
-# counted, such as copies of arrays, the whole stays below 64 MB and 16 times the file.
+# Loading a file of n bytes may allocate FREE + TIMES n bytes. If a model needs more, its file is padded (ROOM). Copies
+# of arrays are not counted; with them, loading stays below 64 MB + 16 n.
 FREE = 32 << 20
 TIMES = 12
 
-# An array of at least so many numbers, three quarters of them zeros, is stored by the places and values of the others.
+# An array of at least THIN numbers, three quarters of them zeros, is stored as the indices and values of its non-zeros.
 THIN = 1 << 10
-MAX_NUMBERS = 1 << 29  # in such an array; those of other arrays are in the file
+MAX_NUMBERS = 1 << 29  # numbers in such an array
 
-# What is raised where a file is not what it should be.
+# Errors that a damaged file may cause.
 DAMAGE = (ValueError, TypeError, AttributeError, IndexError, OverflowError, RecursionError, LimitError)
 
 
 def save(model: Model, path: str | os.PathLike[str]) -> None:
-    """Write a model: to a temporary file beside it, flushed, and renamed, so that the name never holds half of one.
+    """Write a model to a temporary file, load it from there as a test, and rename it.
 
-    Before it has the name it is read back: what cannot be loaded does not replace what can.
+    So an interrupt leaves no half file, and a file that cannot be loaded never replaces a good one.
     """
     from safetensors.numpy import save_file
 
@@ -57,7 +56,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
 
 
 def parts(cls: type[Model], state: dict[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """What a file has of a model in this state: arrays, and a manifest of the rest."""
+    """The arrays of a model's state, and the manifest of everything else."""
     state.pop("sparse", None)  # how the weights are shown
     if "made_by" in state:
         state["made_by"] = state["made_by"].as_dict()
@@ -96,25 +95,25 @@ def parts(cls: type[Model], state: dict[str, Any]) -> tuple[dict[str, np.ndarray
 
 
 def proved(path: Path) -> int:
-    """Make the model of a file that was just written; returns how many bytes the file lacks for the memory it takes."""
+    """Load a file that was just written, as a test. Returns how many bytes of padding the file needs; see FREE."""
     with Allowance(1 << 62) as allowance:
         try:
             made(path)
         except (ModelError, KeyError, MemoryError, *DAMAGE) as error:
             raise ModelError(
-                f"the model was not saved, for it could not be loaded again: {error or type(error).__name__}"
+                f"the model was not saved, because it could not be loaded again: {error or type(error).__name__}"
             ) from None
     lacking = allowance.taken - FREE - TIMES * path.stat().st_size
     return -(-lacking // TIMES) if lacking > 0 else 0
 
 
 def as_bytes(values: list[Any]) -> np.ndarray:
-    """A list as the JSON of it."""
+    """A list as the bytes of its JSON."""
     return np.frombuffer(json.dumps(values).encode(), dtype=np.uint8)
 
 
 def thinned(arrays: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, list[int]]]:
-    """The arrays as they are stored, and the shapes of those of which only the non-zeros are."""
+    """The arrays to store, and the shapes of the sparse ones, of which only the non-zeros are stored."""
     stored, shapes = {}, {}
     for name, array in arrays.items():
         array = np.ascontiguousarray(array)
@@ -129,7 +128,7 @@ def thinned(arrays: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[
 
 
 def restored(shapes: Any, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays of which only the non-zeros are stored; these are taken from `tensors`."""
+    """The whole arrays of which a file has the non-zeros. Takes those out of `tensors`."""
     expect(isinstance(shapes, dict), "the shapes of sparse arrays are not an object")
     arrays = {}
     for name, shape in shapes.items():
@@ -149,7 +148,7 @@ def restored(shapes: Any, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarra
 
 
 def as_json(value: Any) -> Any:
-    """A parameter as what JSON has."""
+    """A parameter as a value of JSON."""
     if isinstance(value, Features):
         return value.as_dict()
     if isinstance(value, np.generic | np.ndarray):
@@ -158,7 +157,7 @@ def as_json(value: Any) -> Any:
 
 
 def load(path: str | os.PathLike[str]) -> Model:
-    """The model in a file, as it was: it goes on bit for bit."""
+    """Load a model. It predicts and learns on exactly as the saved model would, to the last bit."""
     if not Path(path).is_file():
         problem = "a directory, not a model file" if Path(path).is_dir() else "no such file"
         raise ModelError(f"{path}: {problem}")
@@ -182,7 +181,7 @@ def load(path: str | os.PathLike[str]) -> Model:
 
 
 def made(path: str | os.PathLike[str]) -> Model:
-    """The model in a file; errors do not say which file."""
+    """Load a model. The caller adds the path to error messages."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -200,12 +199,22 @@ def expect(condition: Any, problem: str) -> None:
 
 
 def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Model:
+    """The model that a manifest and its arrays describe. Takes the arrays that it uses out of `tensors`."""
     expect(isinstance(manifest, dict), "the manifest is not an object")
     version = manifest["version"]
     expect(type(version) is int, "the version is not a number")
     expect(version == VERSION, f"format version {version!r}; this program reads version {VERSION}")
     if "models" in manifest:
         return rebuild_wrapper(manifest, tensors)
+    model = untrained(manifest, tensors)
+    expect_entries(manifest, model)
+    numbers = manifest["numbers"]
+    expect_numbers(numbers)
+    return (rebuild_of_rows if hasattr(model, "learn_rows") else rebuild_of_lists)(model, manifest, numbers, tensors)
+
+
+def untrained(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Model:
+    """A new model with the class and the parameters of a manifest."""
     cls = catalogue.named(manifest["class"])
     if cls is None:
         raise ModelError(f"no algorithm is called {manifest['class']!r}")
@@ -217,35 +226,41 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Model:
         parameters[name] = parameter.restored(parameters[name], arrays)
     model = cls(**parameters)
     model.check()
+    return model
+
+
+def expect_entries(manifest: dict[str, Any], model: Model) -> None:
+    """Refuse a manifest with other entries than those of a model of this class."""
     of_rows = hasattr(model, "learn_rows")
     keys = {"version", "class", "parameters", "numbers"}
     keys |= {"columns", "codes", "named", "schema"} if of_rows else {"lists"}
     keys |= {"labels"} if model.task == "classification" else set()
     keys |= ({"sparse", "made_by"} if of_rows else {"sparse"}) & set(manifest)
-    expect(
-        set(manifest) == keys, f"expected the entries {', '.join(sorted(keys))}, found {', '.join(sorted(manifest))}"
-    )
+    wanted, found = ", ".join(sorted(keys)), ", ".join(sorted(manifest))
+    expect(wanted == found, f"expected the entries {wanted}, found {found}")
     expect(set(manifest["parameters"]) == set(model.parameters), "the parameters are not those of the algorithm")
-    numbers = manifest["numbers"]
-    expect_numbers(numbers)
-    if not of_rows:
-        lists = lists_of(manifest["lists"], tensors)
+
+
+def rebuild_of_lists(model: Model, manifest: dict[str, Any], numbers: Any, tensors: dict[str, np.ndarray]) -> Model:
+    """A model of ratings, trading days or triplets, whose state may refer to lists of names."""
+    lists = lists_of(manifest["lists"], tensors)
+    expect_stored(manifest, numbers, tensors)
+    expect(numbers or not any(lists.values()), "names without numbers")
+    learned = {**numbers, **tensors}
+    if learned:
+        check_kinds(learned, template(model))
+    model.__setstate__({"parameters": model.get_params(), "lists": lists, "state": learned or None})
+    return model
+
+
+def rebuild_of_rows(model: Model, manifest: dict[str, Any], numbers: Any, tensors: dict[str, np.ndarray]) -> Model:
+    """A model of rows of features."""
     names = json.loads(tensors.pop("feature_names").tobytes()) if manifest.get("named") else None
     if names is not None:
         expect(isinstance(names, list) and all(isinstance(n, str) for n in names), "feature names are not strings")
-    expect_arrays(tensors)
-    tensors |= restored(manifest.get("sparse", {}), tensors)
-    expect(numbers or not tensors, "arrays without numbers")
-    if not of_rows:
-        expect(numbers or not any(lists.values()), "names without numbers")
-        learned = {**numbers, **tensors}
-        if learned:
-            check_kinds(learned, template(model))
-        model.__setstate__({"parameters": model.get_params(), "lists": lists, "state": learned or None})
-        return model
-    columns = manifest["columns"]
+    expect_stored(manifest, numbers, tensors)
+    columns, schema = manifest["columns"], manifest["schema"]
     expect(type(columns) is int and 0 <= columns < 2**31, f"{columns!r} columns")
-    schema = manifest["schema"]
     expect(isinstance(schema, dict) and all(kind in KINDS for kind in schema.values()), "the schema is not one")
     scaling = {
         name: tensors.pop(f"scaling.{name}") for name in ("count", "mean", "spread") if f"scaling.{name}" in tensors
@@ -253,31 +268,53 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Model:
     state = {"parameters": model.get_params(), "columns": columns, "names": names, "state": None}
     state |= {"schema": schema, "scaling": scaling}
     if "made_by" in manifest:
-        good = isinstance(manifest["made_by"], dict) and parameters["features"] is None
-        expect(good, "what made the rows is no features")
+        good = isinstance(manifest["made_by"], dict) and state["parameters"]["features"] is None
+        expect(good, "made_by: expected the features of a stream, and no features of the model")
         state["made_by"] = Features.of(manifest["made_by"])
     if not numbers:
         expect(not (columns or names or schema or scaling), "columns of a model that has not learned")
         expect(not manifest.get("labels") and not manifest.get("codes"), "labels of a model that has not learned")
     if model.task == "classification":
-        labels, codes = manifest["labels"], dict(manifest["codes"])
-        expect(
-            isinstance(labels, list) and all(type(k) in (bool, int, str) for k in labels), "the labels are not labels"
-        )
-        expect(
-            len(set(labels)) == len(labels) and labels == sorted(labels, key=label_order), "the labels are not sorted"
-        )
-        expect(all(type(code) is float for code in codes.values()), "a code is not a number")
-        places = {label: float(k) for k, label in enumerate(labels)}
-        if len(labels) == 1:
-            good = list(codes) == labels and codes[labels[0]] in (-1.0, 1.0)
-        elif len(labels) == 2:
-            good = codes == dict(zip(labels, (-1.0, 1.0), strict=True))
-        else:
-            good = codes.items() <= places.items()
-        expect(good, "the labels and their codes disagree")
-        expect(codes or not numbers.get("t"), "examples have been learned, and no label was seen")
-        state |= {"labels": labels, "codes": codes}
+        state |= labels_of(manifest, numbers)
+    expect_columns(model, columns, names, numbers, tensors)
+    if numbers:
+        state["state"] = {**numbers, **tensors}
+        check_kinds(state["state"], template(model))
+    model.__setstate__(state)
+    if numbers and model.task == "classification":
+        classes = len(state["labels"])
+        expect(model._learner.classes == (1 if classes <= 2 else classes), "the labels and the classes disagree")
+    return model
+
+
+def expect_stored(manifest: dict[str, Any], numbers: Any, tensors: dict[str, np.ndarray]) -> None:
+    """Refuse arrays of wrong types, and restore in `tensors` those of which only the non-zeros are stored."""
+    expect_arrays(tensors)
+    tensors |= restored(manifest.get("sparse", {}), tensors)
+    expect(numbers or not tensors, "arrays without numbers")
+
+
+def labels_of(manifest: dict[str, Any], numbers: Any) -> dict[str, Any]:
+    """The labels and codes of a classifier."""
+    labels, codes = manifest["labels"], dict(manifest["codes"])
+    expect(isinstance(labels, list) and all(type(k) in (bool, int, str) for k in labels), "the labels are not labels")
+    expect(len(set(labels)) == len(labels) and labels == sorted(labels, key=label_order), "the labels are not sorted")
+    expect(all(type(code) is float for code in codes.values()), "a code is not a number")
+    if len(labels) == 1:
+        good = list(codes) == labels and codes[labels[0]] in (-1.0, 1.0)
+    elif len(labels) == 2:
+        good = codes == dict(zip(labels, (-1.0, 1.0), strict=True))
+    else:
+        good = codes.items() <= {label: float(k) for k, label in enumerate(labels)}.items()
+    expect(good, "the labels and their codes disagree")
+    expect(codes or not numbers.get("t"), "examples have been learned, and no label was seen")
+    return {"labels": labels, "codes": codes}
+
+
+def expect_columns(
+    model: Model, columns: int, names: list[str] | None, numbers: Any, tensors: dict[str, np.ndarray]
+) -> None:
+    """Refuse numbers of columns, names and records that do not fit together."""
     expect(names is None or columns <= len(names), f"{columns} columns for {len(names or ())} names")
     known_columns = max(columns, len(names or ()), getattr(model, "n_features", None) or 0)
     for one in {name.rpartition(".")[0] for name in (*numbers, *tensors)}:  # the model, or those within it
@@ -285,15 +322,6 @@ def rebuild(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Model:
         records = numbers.get(f"{own}records", len(tensors[f"{own}w"]) if f"{own}w" in tensors else None)
         if records is not None:
             expect(columns <= records - 1 <= known_columns, f"{records} records for {known_columns} columns")
-    if numbers:
-        state["state"] = {**numbers, **tensors}
-        check_kinds(state["state"], template(model))
-    model.__setstate__(state)
-    if numbers and model.task == "classification":
-        expect(
-            model._learner.classes == (1 if len(labels) <= 2 else len(labels)), "the labels and the classes disagree"
-        )
-    return model
 
 
 def expect_numbers(numbers: Any) -> None:
@@ -306,7 +334,7 @@ def expect_numbers(numbers: Any) -> None:
 
 
 def expect_arrays(tensors: dict[str, np.ndarray]) -> None:
-    """Refuse an array of another type than a learner has, and values that are not finite."""
+    """Refuse arrays of types that no learner has, and values that are not finite."""
     for name, tensor in tensors.items():
         expect(tensor.dtype.kind in "fi" and tensor.dtype.itemsize in (4, 8), f"{name} has type {tensor.dtype}")
         expect(np.isfinite(tensor).all(), f"{name} holds a value that is not finite")
@@ -351,7 +379,7 @@ def parts_of(parameter: Parameter, name: str, tensors: dict[str, np.ndarray]) ->
 
 
 def lists_of(names: Any, tensors: dict[str, np.ndarray]) -> dict[str, list[Any]]:
-    """The lists of labels, none of them twice; they are taken from `tensors`."""
+    """The lists of names, each of distinct labels. Takes them out of `tensors`."""
     expect(isinstance(names, list) and all(isinstance(name, str) for name in names), "the lists have no names")
     lists = {name: json.loads(tensors.pop(f"list.{name}").tobytes()) for name in names}
     for name, values in lists.items():

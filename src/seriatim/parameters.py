@@ -1,4 +1,4 @@
-"""Parameters, declared beside the algorithm with their default and range, and checked before the first example."""
+"""Parameters. An algorithm declares its parameters with default and range; they are checked before it learns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ REQUIRED = object()
 
 
 def powers(low: int, high: int, by: int = 1) -> tuple[float, ...]:
-    """Powers of two to try a parameter with, the ends included.
+    """The powers of two from 2^low to 2^high, as values to try in tuning.
 
     >>> powers(-2, 1)
     (0.25, 0.5, 1.0, 2.0)
@@ -24,7 +24,7 @@ def powers(low: int, high: int, by: int = 1) -> tuple[float, ...]:
 
 
 def decades(low: int, high: int) -> tuple[float, ...]:
-    """Powers of ten to try a parameter with, and three times each but the last.
+    """The powers of ten from 10^low to 10^high, and three times each but the last, as values to try in tuning.
 
     >>> decades(-2, 0)
     (0.01, 0.03, 0.1, 0.3, 1.0)
@@ -33,7 +33,7 @@ def decades(low: int, high: int) -> tuple[float, ...]:
 
 
 def steps(low: float, high: float, by: float) -> tuple[float, ...]:
-    """Values at equal distances to try a parameter with, the ends included.
+    """Equidistant values from low to high, as values to try in tuning.
 
     >>> steps(0.7, 0.9, 0.05)
     (0.7, 0.75, 0.8, 0.85, 0.9)
@@ -43,46 +43,46 @@ def steps(low: float, high: float, by: float) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter that may be anything. `search` has the values that are tried when it is tuned, if it ever is."""
+    """A parameter of any type. `search` lists the values that tuning tries; it is empty for others."""
 
     default: Any = REQUIRED
     search: tuple[Any, ...] = field(default=(), kw_only=True)
-    positional: bool = field(default=False, kw_only=True)  # may be given without its name, after those without default
-    commas: ClassVar[bool] = False  # its text on the command line may have some
-    parts: ClassVar[tuple[str, ...] | None] = ()  # arrays in a model file beside what JSON has; None: any of them
+    positional: bool = field(default=False, kw_only=True)  # may be passed by position, after required parameters
+    commas: ClassVar[bool] = False  # its text on the command line may contain commas
+    parts: ClassVar[tuple[str, ...] | None] = ()  # names of its arrays in a model file; None: any names
 
     @property
     def range(self) -> str:
-        """What the parameter may be, in words."""
+        """The valid values, in words."""
         return "anything"
 
     @property
     def written(self) -> str:
-        """What it may be on the command line, in words."""
+        """The valid texts on the command line, in words."""
         return self.range
 
     def parse(self, text: str) -> Any:
-        """The value that a text of the command line stands for."""
+        """The value of a text on the command line."""
         return text
 
     def shown(self, value: Any) -> str:
-        """The value in the description of a model."""
+        """The value in the repr of a model."""
         return repr(value)
 
     def problem(self, value: Any) -> str | None:
-        """What is wrong with a value, as `must be ...`; None if nothing is."""
+        """None if the value is valid, else the end of the message `must be ...`."""
         return None
 
     def as_json(self, value: Any) -> Any:
-        """The value as what JSON has, if it is not that already."""
+        """The value as a value of JSON."""
         return value
 
     def arrays(self, value: Any) -> dict[str, np.ndarray]:
-        """Those parts of a value."""
+        """The parts of a value that a model file stores as arrays."""
         return {}
 
     def restored(self, plain: Any, arrays: dict[str, np.ndarray]) -> Any:
-        """The value again; an error for what is none."""
+        """The value that `as_json` and `arrays` describe; raises an error if they are invalid."""
         return plain
 
     def check(self, name: str, value: Any) -> None:
@@ -92,7 +92,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Number(Parameter):
-    """A number in a range; `optional` admits None."""
+    """A number in a range. `optional` allows None."""
 
     above: float | None = None
     least: float | None = None
@@ -137,7 +137,7 @@ class Number(Parameter):
 
 @dataclass(frozen=True)
 class Choice(Parameter):
-    """One of a few names; `optional` admits None."""
+    """One of a few names. `optional` allows None."""
 
     options: Sequence[str] = ()
     optional: bool = False
@@ -171,7 +171,7 @@ class Flag(Parameter):
 
 @dataclass(frozen=True)
 class FeatureChoice(Parameter):
-    """A `Features`, a dict of its fields, or None for what is usual."""
+    """A `Features`, a dict of its fields, or None for the defaults."""
 
     @property
     def range(self) -> str:
@@ -190,7 +190,7 @@ class FeatureChoice(Parameter):
 
 @dataclass(frozen=True)
 class Labels(Parameter):
-    """The labels that will come, or None when they are not known beforehand."""
+    """The labels that will occur, or None if they are not known in advance."""
 
     commas = True
 
@@ -213,7 +213,7 @@ class Labels(Parameter):
 
 @dataclass(frozen=True)
 class Costs(Parameter):
-    """What it costs to predict one label where another is true: by pairs, as a matrix, or None for 1 each."""
+    """The costs of predicting one label when another is true: by pairs, as a matrix, or None for 1 each."""
 
     commas = True
 
@@ -225,7 +225,7 @@ class Costs(Parameter):
         )
 
     def parse(self, text: str) -> Any:
-        """`spam:ham=5,ham:spam=1`: what it costs to take spam for ham, and ham for spam."""
+        """Parse `spam:ham=5,ham:spam=1`: the cost of predicting ham for spam, and spam for ham."""
         try:
             pairs = [part.rsplit("=", 1) for part in text.split(",")]
             return {tuple(label_of(label) for label in pair.split(":")): float(cost) for pair, cost in pairs}
@@ -243,7 +243,7 @@ class Costs(Parameter):
         return {tuple(pair): cost for pair, cost in plain} if pairs else plain
 
     def of(self, value: Any) -> dict[tuple[Any, Any], float] | np.ndarray:
-        """Costs by pair, or the matrix of them; an error for what is neither."""
+        """The costs by pair, or as a matrix; raises DataError for anything else."""
         if value is None:
             return {}
         if not isinstance(value, dict):
@@ -251,7 +251,7 @@ class Costs(Parameter):
             if matrix.dtype.kind not in "fiu" or matrix.ndim != 2 or not 2 <= len(matrix) == matrix.shape[1]:
                 raise ValueError
             matrix = matrix.astype(np.float64)
-            np.fill_diagonal(matrix, 0.0)  # nobody asks what a right prediction costs
+            np.fill_diagonal(matrix, 0.0)  # a correct prediction costs nothing
             self.expect_costs(matrix)
             return matrix
         costs = {}
