@@ -19,7 +19,7 @@ from seriatim.core.threads import cores
 from seriatim.errors import DataError, ParameterError, SeriatimError
 from seriatim.evaluate.entrants import Entrant, entrants, plain_value
 from seriatim.evaluate.examples import Examples, short_name
-from seriatim.evaluate.metrics import PLAIN, Metric, metric
+from seriatim.evaluate.metrics import METRICS, Metric, metric
 from seriatim.evaluate.progressive import followed_metrics
 from seriatim.evaluate.promises import Promises, why_none
 from seriatim.evaluate.record import Compared, curve_places, figures_of, heaviest, in_time
@@ -357,7 +357,7 @@ def compare(
 def checked_metric(asked: str | Metric, examples: Examples, field: list[Entrant]) -> Metric:
     """The metric that is meant, if it is one number of a run of each of these over such examples."""
     found = metric(asked)
-    if type(found) not in PLAIN:
+    if type(found) not in METRICS.values():
         raise ParameterError(f"metric={asked!r}: must be one number of a whole run")
     for one in field:
         followed_metrics(one.model, [found], None, None)
