@@ -20,8 +20,8 @@ from seriatim.cli.interrupts import ENDING
 # What a command imports when it is needed takes it a fifth of a second.
 for name in (
     *(f"seriatim.cli.{name}" for name in COMMANDS), "rich.console", "rich.table", "safetensors.numpy", "csv", "gzip",
-    "seriatim.data.read.ratings", "seriatim.data.write.convert", "seriatim.evaluate.store",
-    "seriatim.evaluate.promises", "seriatim.evaluate.significance", "seriatim.portfolio.backtest",
+    "seriatim.data.read.ratings", "seriatim.data.write.convert", "seriatim.evaluate.comparison.store",
+    "seriatim.evaluate.promises", "seriatim.evaluate.comparison.significance", "seriatim.portfolio.backtest",
     "seriatim.report.markets", "seriatim.cli.live",
 ):  # fmt: skip
     importlib.import_module(name)

@@ -71,7 +71,7 @@ def larger(path: str) -> Any:
 
 def seriatim(permutations: int, jobs: int, which: str, arrays: str | None = None) -> Any:
     from seriatim.evaluate import compare
-    from seriatim.evaluate.examples import Examples
+    from seriatim.evaluate.comparison.dataset import Examples
 
     examples = Examples.of(larger(arrays) if arrays else "spam")  # River has its examples beforehand, too
 

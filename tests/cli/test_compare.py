@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from seriatim.evaluate import compare
-from seriatim.evaluate.entrants import CLASSIFIERS
+from seriatim.evaluate.comparison.competitors import CLASSIFIERS
 from tests.cli.test_cli import COMMAND, folder, good, on_a_terminal, seriatim_  # noqa: F401, fixtures
 
 

@@ -23,11 +23,11 @@ from seriatim.core import loop
 from seriatim.core.rows import Rows
 from seriatim.errors import DataError, LimitError, ParameterError
 from seriatim.evaluate import compare, examples
-from seriatim.evaluate.comparison import Runs, mean_and_deviation
-from seriatim.evaluate.entrants import CLASSIFIERS, REGRESSORS, entrant, entrants
-from seriatim.evaluate.examples import Examples
-from seriatim.evaluate.record import curve_places
-from seriatim.evaluate.significance import signed_rank
+from seriatim.evaluate.comparison.compare import Runs, mean_and_deviation
+from seriatim.evaluate.comparison.competitors import CLASSIFIERS, REGRESSORS, entrant, entrants
+from seriatim.evaluate.comparison.dataset import Examples
+from seriatim.evaluate.comparison.record import curve_places
+from seriatim.evaluate.comparison.significance import signed_rank
 from seriatim.evaluate.tuning import divided
 from seriatim.report.words import outcome_in_words
 
@@ -317,7 +317,7 @@ def test_only_what_is_missing_is_run(tmp_path):
 
 def test_a_new_version_runs_again(tmp_path, monkeypatch):
     assert compare(set_of(), ["pa"], permutations=1, store=tmp_path / "runs").ran == 2
-    monkeypatch.setattr(sys.modules["seriatim.evaluate.comparison"], "__version__", "99")
+    monkeypatch.setattr(sys.modules["seriatim.evaluate.comparison.compare"], "__version__", "99")
     assert compare(set_of(), ["pa"], permutations=1, store=tmp_path / "runs").ran == 2
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from seriatim.evaluate.significance import EXACT, LEVEL, fewest_pairs, holm, signed_rank
+from seriatim.evaluate.comparison.significance import EXACT, LEVEL, fewest_pairs, holm, signed_rank
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -16,7 +16,7 @@ import pytest
 
 import seriatim
 from seriatim.errors import DataError
-from seriatim.evaluate.store import Store
+from seriatim.evaluate.comparison.store import Store
 
 ROOT = str(Path(seriatim.__file__).parents[1])
 
@@ -128,7 +128,7 @@ def test_threads_take_turns(path):
 
 WRITER = f"""
 import sys; sys.path.insert(0, {ROOT!r})
-from seriatim.evaluate.store import Store
+from seriatim.evaluate.comparison.store import Store
 store, first, run = Store(sys.argv[1]), int(sys.argv[2]), {run(0)!r}
 print("ready", flush=True)
 for number in range(first, first + int(sys.argv[3])):

@@ -330,7 +330,7 @@ def no_regret(comparison: Any) -> list[str]:
 
 def explanation(algorithms: list[dict[str, Any]]) -> list[str]:
     """Explain the marks of significance, or why there are none."""
-    from seriatim.evaluate.significance import LEVEL, fewest_pairs
+    from seriatim.evaluate.comparison.significance import LEVEL, fewest_pairs
 
     if len(algorithms) < 2:
         return []

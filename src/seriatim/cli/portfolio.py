@@ -164,7 +164,7 @@ def one_of(text: str) -> tuple[str, Any]:
     """A strategy, and its name in the table."""
     from seriatim import catalogue
     from seriatim.errors import ParameterError
-    from seriatim.evaluate.entrants import parsed
+    from seriatim.evaluate.comparison.competitors import parsed
     from seriatim.portfolio import Strategy
 
     cls, values = parsed(text, catalogue.find)

@@ -8,7 +8,7 @@ from seriatim.evaluate.progressive import Run, progressive
 # What is loaded when it is first used, and where it is.
 _later = {
     **dict.fromkeys(("ADWIN", "DDM", "KSWIN", "PageHinkley", "Change", "changes", "Restart", "Blend"), "drift"),
-    **dict.fromkeys(("Comparison", "compare"), "comparison"),
+    **dict.fromkeys(("Comparison", "compare"), "comparison.compare"),
     **dict.fromkeys(("Regret", "regret", "expert_regret"), "hindsight"),
     **dict.fromkeys(("Best", "comparator"), "best"),
     **dict.fromkeys(("Bound", "bounds"), "theorems"),

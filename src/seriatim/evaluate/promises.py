@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from seriatim.evaluate.entrants import Entrant
-from seriatim.evaluate.examples import Examples
+from seriatim.evaluate.comparison.competitors import Entrant
+from seriatim.evaluate.comparison.dataset import Examples
 from seriatim.evaluate.rounds import Rounds, matrix_of, rounds
 from seriatim.experts.base import Experts
 

@@ -17,17 +17,17 @@ import numpy as np
 from seriatim import __version__
 from seriatim.core.threads import cores
 from seriatim.errors import DataError, ParameterError, SeriatimError
-from seriatim.evaluate.entrants import Entrant, entrants, plain_value
-from seriatim.evaluate.examples import Examples, short_name
+from seriatim.evaluate.comparison.competitors import Entrant, entrants, plain_value
+from seriatim.evaluate.comparison.dataset import Examples, short_name
+from seriatim.evaluate.comparison.record import Compared, curve_places, figures_of, heaviest, in_time
+from seriatim.evaluate.comparison.significance import LEVEL, fewest_pairs, holm, signed_rank
 from seriatim.evaluate.metrics import METRICS, Metric, metric
 from seriatim.evaluate.progressive import followed_metrics
 from seriatim.evaluate.promises import Promises, why_none
-from seriatim.evaluate.record import Compared, curve_places, figures_of, heaviest, in_time
-from seriatim.evaluate.significance import LEVEL, fewest_pairs, holm, signed_rank
 from seriatim.files import whole_file
 
 if TYPE_CHECKING:
-    from seriatim.evaluate.store import Store
+    from seriatim.evaluate.comparison.store import Store
 
 IN_ORDER = 1 << 23  # values that are put in order once for all algorithms; more are for each of them anew, in blocks
 QUICK_REGRET, MOST_REGRET = 1 << 18, 1 << 22  # values of which the best in hindsight is found in seconds, in minutes
@@ -464,7 +464,7 @@ def opened(path: Path | None) -> tuple[Store | None, dict[str, Record]]:
     """The store, and what is in it."""
     if path is None:
         return None, {}
-    from seriatim.evaluate.store import Store
+    from seriatim.evaluate.comparison.store import Store
 
     store = Store(path)
     return store, store.read()

@@ -1,0 +1,1 @@
+"""Comparisons: many algorithms over permutations of one data set."""
