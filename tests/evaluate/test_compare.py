@@ -28,7 +28,7 @@ from seriatim.evaluate.comparison.competitors import CLASSIFIERS, REGRESSORS, en
 from seriatim.evaluate.comparison.dataset import Examples
 from seriatim.evaluate.comparison.record import curve_places
 from seriatim.evaluate.comparison.significance import signed_rank
-from seriatim.evaluate.tuning import divided
+from seriatim.evaluate.tuning.tune import divided
 from seriatim.report.words import outcome_in_words
 
 MAX = {"normalize": "max"}
@@ -429,7 +429,7 @@ def test_interrupted_while_parameters_are_sought(tmp_path, monkeypatch):
         asked.extend(models)
         return search(models, *arguments, **options)
 
-    monkeypatch.setattr("seriatim.evaluate.tuning.tuned", tuned)
+    monkeypatch.setattr("seriatim.evaluate.tuning.tune.tuned", tuned)
     whole = tune()
     assert [type(one) for one in asked] == [PA]
     assert (whole.interrupted, whole.entrants[0].model.r) == (False, first["r"])
@@ -647,7 +647,7 @@ def test_what_tuning_found_is_kept(tmp_path, monkeypatch):
 
     first = tune()
     assert first.ran == 4
-    monkeypatch.setattr("seriatim.evaluate.tuning.tuned", None)  # it would fail if it were asked
+    monkeypatch.setattr("seriatim.evaluate.tuning.tune.tuned", None)  # it would fail if it were asked
     again = tune()
     assert (again.ran, again.tuning) == (0, first.tuning)
     assert [one.parameters for one in again.entrants] == [one.parameters for one in first.entrants]

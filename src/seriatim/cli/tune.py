@@ -102,7 +102,7 @@ def command(
     """
     from seriatim import data
     from seriatim.evaluate import progressive, tune
-    from seriatim.evaluate.tuning import endless
+    from seriatim.evaluate.tuning.tune import endless
 
     if like_libol and chosen("prefix"):
         raise click.UsageError("--prefix has no effect with --like-libol, which searches on all examples; remove one")

@@ -14,7 +14,7 @@ _later = {
     **dict.fromkeys(("Bound", "bounds"), "theorems"),
     **dict.fromkeys(("Detection", "Threshold", "detect"), "novelty"),
     **dict.fromkeys(("RatingRun",), "ratings"),
-    **dict.fromkeys(("Tuned", "Trial", "tune", "tuned"), "tuning"),
+    **dict.fromkeys(("Tuned", "Trial", "tune", "tuned"), "tuning.tune"),
 }
 __all__ = ["Run", "drift", "metrics", "progressive", *_later]
 

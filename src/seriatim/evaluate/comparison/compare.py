@@ -380,7 +380,7 @@ def tune_field(
 
     What was found of an algorithm is kept beside the runs, so that a search that was stopped goes on with the next one.
     """
-    from seriatim.evaluate.tuning import divided, tuned
+    from seriatim.evaluate.tuning.tune import divided, tuned
 
     examples, field, seed, measure = comparison.examples, comparison.entrants, comparison.seed, comparison.metric
     like_libol = search == "like-libol"

@@ -1,0 +1,1 @@
+"""Tuning: the best parameters of a model on the beginning of a stream."""
