@@ -10,9 +10,9 @@ import numpy as np
 from seriatim.core.rows import LIMIT
 from seriatim.estimator import dense_coef
 from seriatim.evaluate.drift import changes
+from seriatim.evaluate.drift.restart import cost_of
 from seriatim.evaluate.metrics import Metric, Outcome
 from seriatim.evaluate.progressive import Run
-from seriatim.evaluate.watched import cost_of
 
 POINTS = 100  # of a curve, evenly spaced; between them and before are the powers of two
 HEAVIEST = 20  # features of a model

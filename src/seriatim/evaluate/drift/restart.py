@@ -12,8 +12,8 @@ from seriatim.core.loop import Scores, Sink
 from seriatim.core.rows import LIMIT, Rows
 from seriatim.errors import ModelError, ParameterError
 from seriatim.estimator import ONE, Classifier
-from seriatim.evaluate.change import Change
-from seriatim.evaluate.detectors import ADWIN, DDM, KSWIN, DriftDetector, PageHinkley
+from seriatim.evaluate.drift.change import Change
+from seriatim.evaluate.drift.detectors import ADWIN, DDM, KSWIN, DriftDetector, PageHinkley
 from seriatim.evaluate.metrics import Outcome
 from seriatim.evaluate.progressive import outcome_of, updates
 from seriatim.labels import plain_label

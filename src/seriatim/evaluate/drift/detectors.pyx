@@ -9,7 +9,7 @@ import numpy as np
 
 from seriatim.core.rows import LIMIT, refuse
 from seriatim.errors import DataError, ModelError, ParameterError
-from seriatim.evaluate.change import Change
+from seriatim.evaluate.drift.change import Change
 from seriatim.parameters import Choice, Number
 
 cdef double LARGEST = LIMIT

@@ -11,10 +11,10 @@ import numpy as np
 
 from seriatim.core.loop import Sink
 from seriatim.errors import ModelError
-from seriatim.evaluate.change import Change
-from seriatim.evaluate.detectors import ADWIN, DDM, KSWIN, PageHinkley
+from seriatim.evaluate.drift.change import Change
+from seriatim.evaluate.drift.detectors import ADWIN, DDM, KSWIN, PageHinkley
+from seriatim.evaluate.drift.restart import DETECTORS, Learned, Watched, checked_detector, cost_of
 from seriatim.evaluate.metrics import Metric, Outcome
-from seriatim.evaluate.watched import DETECTORS, Learned, Watched, checked_detector, cost_of
 from seriatim.parameters import Number
 
 __all__ = ["ADWIN", "DDM", "DETECTORS", "KSWIN", "Blend", "Change", "PageHinkley", "Restart", "changes"]
