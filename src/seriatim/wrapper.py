@@ -19,7 +19,11 @@ from seriatim.model import Model, not_fitted
 from seriatim.parameters import Parameter
 
 # The modules of our wrappers. A model file names the class, and only these and classes of the user are loaded.
-MODULES = {"Restart": "evaluate.drift", "Blend": "evaluate.drift", "Threshold": "novelty.threshold"}
+MODULES = {
+    "Restart": "evaluate.drift.restart",
+    "Blend": "evaluate.drift.restart",
+    "Threshold": "novelty.threshold",
+}
 
 _registered: dict[str, type[Wrapper]] = {}
 

@@ -10,7 +10,7 @@ import numpy as np
 from seriatim.core.rows import LIMIT
 from seriatim.estimator import dense_coef
 from seriatim.evaluate.drift import changes
-from seriatim.evaluate.drift.restart import cost_of
+from seriatim.evaluate.drift.series import cost_of
 from seriatim.evaluate.metrics import Metric, Outcome
 from seriatim.evaluate.progressive import Run
 

@@ -679,3 +679,8 @@ cdef class KSWIN(DriftDetector):
         self.held, self.oldest = 0, 0
         for i in range(self.r):
             self.insert(kept[i])
+
+
+# All detectors, by the names that the command line reads.
+DETECTORS = {"adwin": ADWIN, "ddm": DDM, "page-hinkley": PageHinkley, "kswin": KSWIN}
+WRITTEN = ", ".join(f"{kind.__name__}()" for kind in DETECTORS.values())
