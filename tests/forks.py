@@ -21,8 +21,8 @@ from seriatim.cli.interrupts import ENDING
 for name in (
     *(f"seriatim.cli.{name}" for name in COMMANDS), "rich.console", "rich.table", "safetensors.numpy", "csv", "gzip",
     "seriatim.data.read.ratings", "seriatim.data.write.convert", "seriatim.evaluate.comparison.store",
-    "seriatim.evaluate.promises", "seriatim.evaluate.comparison.significance", "seriatim.portfolio.backtest",
-    "seriatim.report.markets", "seriatim.cli.live",
+    "seriatim.evaluate.regret_bounds.of_comparison", "seriatim.evaluate.comparison.significance",
+    "seriatim.portfolio.backtest", "seriatim.report.markets", "seriatim.cli.live",
 ):  # fmt: skip
     importlib.import_module(name)
 algorithms()

@@ -228,7 +228,7 @@ def test_ctrl_c_while_the_regret_is_sought(seriatim_, monkeypatch):  # noqa: F81
     def stopped(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("seriatim.evaluate.promises.Promises.of", stopped)
+    monkeypatch.setattr("seriatim.evaluate.regret_bounds.of_comparison.Promises.of", stopped)
     status, out, err = seriatim_("compare", "spam", "-a", "pa", "--permutations", "1")
     assert status == 130
     assert "seriatim: interrupted; 2 of 2 runs are stored; repeat the command to continue" in err

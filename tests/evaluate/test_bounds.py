@@ -27,8 +27,8 @@ from seriatim import (
     data,
 )
 from seriatim.evaluate import bounds
-from seriatim.evaluate.rounds import Rounds, rounds
-from seriatim.evaluate.theorems import KNOWN, rda, separator, show, sums_of_weights, without_average
+from seriatim.evaluate.regret_bounds.bounds import KNOWN, rda, separator, show, sums_of_weights, without_average
+from seriatim.evaluate.regret_bounds.rounds import Rounds, rounds
 
 LEARNERS = [
     Perceptron(),

@@ -9,9 +9,9 @@ from seriatim.evaluate.progressive import Run, progressive
 _later = {
     **dict.fromkeys(("ADWIN", "DDM", "KSWIN", "PageHinkley", "Change", "changes", "Restart", "Blend"), "drift"),
     **dict.fromkeys(("Comparison", "compare"), "comparison.compare"),
-    **dict.fromkeys(("Regret", "regret", "expert_regret"), "hindsight"),
-    **dict.fromkeys(("Best", "comparator"), "best"),
-    **dict.fromkeys(("Bound", "bounds"), "theorems"),
+    **dict.fromkeys(("Regret", "regret", "expert_regret"), "regret_bounds.regret"),
+    **dict.fromkeys(("Best", "comparator"), "regret_bounds.best_fixed"),
+    **dict.fromkeys(("Bound", "bounds"), "regret_bounds.bounds"),
     **dict.fromkeys(("Detection", "Threshold", "detect"), "novelty"),
     **dict.fromkeys(("RatingRun",), "ratings"),
     **dict.fromkeys(("Tuned", "Trial", "tune", "tuned"), "tuning.tune"),

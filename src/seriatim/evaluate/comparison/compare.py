@@ -23,7 +23,7 @@ from seriatim.evaluate.comparison.record import Compared, curve_places, figures_
 from seriatim.evaluate.comparison.significance import LEVEL, fewest_pairs, holm, signed_rank
 from seriatim.evaluate.metrics import METRICS, Metric, metric
 from seriatim.evaluate.progressive import followed_metrics
-from seriatim.evaluate.promises import Promises, why_none
+from seriatim.evaluate.regret_bounds.of_comparison import Promises, why_none
 from seriatim.files import whole_file
 
 if TYPE_CHECKING:

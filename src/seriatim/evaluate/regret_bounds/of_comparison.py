@@ -10,7 +10,7 @@ import numpy as np
 
 from seriatim.evaluate.comparison.competitors import Entrant
 from seriatim.evaluate.comparison.dataset import Examples
-from seriatim.evaluate.rounds import Rounds, matrix_of, rounds
+from seriatim.evaluate.regret_bounds.rounds import Rounds, matrix_of, rounds
 from seriatim.experts.base import Experts
 
 MOST_FEATURES = 1500  # beyond, the best in hindsight is found by slower means
@@ -52,8 +52,8 @@ class Promises:
 
         first : the model that went through the first permutation, and the margins or numbers that it predicted.
         """
-        from seriatim.evaluate.hindsight import regret, regret_of
-        from seriatim.evaluate.theorems import bounds, bounds_of, without_average
+        from seriatim.evaluate.regret_bounds.bounds import bounds, bounds_of, without_average
+        from seriatim.evaluate.regret_bounds.regret import regret, regret_of
 
         model = entrant.fresh()
         known = self.known[model.features_.normalize]

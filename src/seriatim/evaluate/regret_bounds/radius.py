@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from seriatim.evaluate.best import best_of, gram_of, scaled_rows, solver
-from seriatim.evaluate.rounds import Rounds
+from seriatim.evaluate.regret_bounds.best_fixed import best_of, gram_of, scaled_rows, solver
+from seriatim.evaluate.regret_bounds.rounds import Rounds
 
 
 def measured_loss(model: Any) -> str:
