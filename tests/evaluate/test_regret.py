@@ -24,8 +24,7 @@ from seriatim import (
 )
 from seriatim.errors import DataError, ParameterError
 from seriatim.evaluate import bounds, comparator, expert_regret, progressive, regret
-from seriatim.evaluate.regret_bounds.best_fixed import LOSSES, MARGIN_LOSSES, NORMS
-from seriatim.evaluate.regret_bounds.radius import length_asked_for
+from seriatim.evaluate.regret_bounds.best_fixed import LOSSES, MARGIN_LOSSES, NORMS, length_asked_for
 from seriatim.evaluate.regret_bounds.rounds import rounds
 
 EPSILON = 0.1

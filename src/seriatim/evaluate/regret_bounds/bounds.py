@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from seriatim.estimator import Estimator
-from seriatim.evaluate.regret_bounds.best_fixed import best_of, loss_of
-from seriatim.evaluate.regret_bounds.radius import length_asked_for, norm_of, own_radius
+from seriatim.evaluate.regret_bounds.best_fixed import best_of, length_asked_for, loss_of, norm_of, own_radius
 from seriatim.evaluate.regret_bounds.rounds import Rounds, TooManyLabels, begun, committee_rounds, expect_model, rounds
 from seriatim.experts.base import Experts
 

@@ -11,9 +11,15 @@ import numpy as np
 
 from seriatim.errors import DataError, ParameterError
 from seriatim.estimator import Estimator
-from seriatim.evaluate.regret_bounds.best_fixed import LOSSES, best_of
+from seriatim.evaluate.regret_bounds.best_fixed import (
+    LOSSES,
+    best_of,
+    length_asked_for,
+    measured_loss,
+    norm_of,
+    own_radius,
+)
 from seriatim.evaluate.regret_bounds.bounds import hedge, holds, regret_bound, table
-from seriatim.evaluate.regret_bounds.radius import length_asked_for, measured_loss, norm_of, own_radius
 from seriatim.evaluate.regret_bounds.rounds import Rounds, begun, committee_rounds, rounds
 from seriatim.experts.base import Experts
 
