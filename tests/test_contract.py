@@ -692,7 +692,7 @@ def test_bad_examples_are_refused_one_by_one(make):
     X, y = examples(make)
     good = y[0].item()
     for model in (default(make), learn_dicts(default(make), X[:20], y[:20])):
-        for bad in BAD_VALUES:
+        for bad in BAD_VALUES[1:]:  # NaN is a missing value
             with Unchanged(model), pytest.raises(DataError, match="'new'"):
                 model.learn_one({"x0": 1.0, "new": bad}, good)
         for bad in ({"new": object()}, {"new": [1, "a"]}, {3: 1.0}, {"new": 1j}, {"new": {"a": {1}}}):
@@ -709,7 +709,7 @@ def test_a_refused_first_example_leaves_all_open(make):
     X, y = examples(make)
     model = default(make)
     with pytest.raises(DataError):
-        model.learn_one({"x": np.nan}, y[0].item())
+        model.learn_one({"x": np.inf}, y[0].item())
     assert_same_state(model.partial_fit(X, y), default(make).partial_fit(X, y))
     model = default(make)
     with pytest.raises(DataError):

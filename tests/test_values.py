@@ -73,9 +73,10 @@ def test_targets_and_weights_that_are_no_numbers():
 
 
 def test_values_of_dicts():
-    """None, NA and NaT are missing; whatever is no number, string, date or bag is refused, features= or not."""
+    """None, NaN, NA and NaT are missing; whatever is no number, string, date or bag is refused, features= or not."""
     pd = pytest.importorskip("pandas")
-    for value in (None, pd.NaT, pd.NA, np.datetime64("NaT"), np.timedelta64("NaT"), [None], {"b": pd.NaT}):
+    for value in (None, pd.NaT, pd.NA, np.datetime64("NaT"), np.timedelta64("NaT"), [None], {"b": pd.NaT},
+                  float("nan"), np.float32("nan"), Decimal("NaN"), [float("nan")]):  # fmt: skip
         assert PA().learn_one({"a": value, "n": 1.0}, 1).feature_names_in_.tolist() == ["n"]
         counted = PA(features={"missing": "count"}).learn_one({"a": value, "n": 1.0}, 1).feature_names_in_
         assert [name[-1] for name in counted] == ["?", "n"]
@@ -83,7 +84,7 @@ def test_values_of_dicts():
         assert "a.weekday=Mon" in PA().learn_one({"a": value}, 1).feature_names_in_
     for value in (np.timedelta64(1), dt.timedelta(1), pd.Timedelta(1), dt.time(1), 1j, np.complex128(1), b"1", 10**400,
                   memoryview(b"1"), np.array([1.0]), np.array(1.0), masked([1.0], [1]), np.ma.masked, range(3), [[1]],
-                  Decimal("sNaN"), float("nan"), {"b": np.timedelta64(1)}, [1, np.timedelta64(1)]):  # fmt: skip
+                  Decimal("sNaN"), {"b": np.timedelta64(1)}, [1, np.timedelta64(1)]):  # fmt: skip
         for features in WAYS:
             model = PA(features=features or None)
             refused(model.learn_one, {"a": value}, 1)
@@ -103,7 +104,7 @@ def test_missing_times_in_frames():
 
 def test_one_example_is_judged_alike_with_features_and_without():
     first = {"a": 1.0, "b": 2.0}
-    wrong = (None, 5, "a", [1], {1: 2.0}, {None: 1.0}, {"a": float("nan")}, {"a": 1e60}, {b"a": 1.0}, {"a": {1: 1.0}},
+    wrong = (None, 5, "a", [1], {1: 2.0}, {None: 1.0}, {"a": float("inf")}, {"a": 1e60}, {b"a": 1.0}, {"a": {1: 1.0}},
              {"a.b": 1.0, "a": {"b": 1.0}}, {"a": object()})  # fmt: skip
     labels = ([1], (1,), None, float("nan"), 1.5, 1e300, 2.0**53, 10**400, b"a", {"a": 1}, SURROGATE, np.array([1]),
               np.timedelta64(1), Decimal(1), 1 + 0j, object())  # fmt: skip

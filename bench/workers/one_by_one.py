@@ -1,4 +1,4 @@
-"""Time of `predict_one` and `learn_one` on dicts: `one_by_one MODEL FEATURES`."""
+"""Time of `predict_one` and `learn_one` on dicts: `one_by_one LIBRARY KIND FEATURES`."""
 
 import random
 import sys
@@ -12,36 +12,47 @@ EXAMPLES = 2_000
 ROUNDS = 20_000
 
 
-def examples(size: int) -> list[tuple[dict[str, float], bool]]:
-    """Dicts of so many features out of a thousand; labels by a planted hyperplane, a tenth of them turned."""
+def examples(kind: str, size: int) -> list[tuple[dict[str, Any], bool]]:
+    """Dicts of `size` features (or words) out of a thousand. Labels by a planted hyperplane; a tenth are flipped."""
     rng = random.Random(size)
     planted = {f"feature_{k}": rng.gauss(0, 1) for k in range(VOCABULARY)}
     drawn = []
     for _ in range(EXAMPLES):
-        x = {name: rng.gauss(0, 1) for name in rng.sample(list(planted), size)}
+        x = {name: 1.0 if kind == "words" else rng.gauss(0, 1) for name in rng.sample(list(planted), size)}
         positive = sum(value * planted[name] for name, value in x.items()) >= 0
-        drawn.append((x, positive != (rng.random() < 0.1)))
+        shown = {"text": " ".join(x)} if kind == "words" else x
+        drawn.append((shown, positive != (rng.random() < 0.1)))
     return drawn
 
 
-def fresh(name: str) -> Any:
-    """A new PA-I of either library."""
-    if name == "river":
-        from river.linear_model import PAClassifier
+def river(kind: str) -> Any:
+    """A new model of River."""
+    from river import feature_extraction, linear_model, preprocessing
 
-        return PAClassifier(C=1.0, mode=1)
-    from seriatim import PA
+    if kind == "words":
+        return feature_extraction.BagOfWords(on="text") | linear_model.LogisticRegression()
+    model = linear_model.PAClassifier(C=1.0, mode=1)
+    before = {"normalize": preprocessing.StandardScaler, "bits": lambda: preprocessing.FeatureHasher(1 << 18, seed=1)}
+    return before[kind]() | model if kind in before else model
 
-    return PA(C=1.0, variant="I")
+
+def seriatim(kind: str) -> Any:
+    """A new model of ours."""
+    from seriatim import OGD, PA
+
+    if kind == "words":
+        return OGD(loss="logistic", features={"text": ["text"]})
+    options = {"normalize": {"normalize": "standard"}, "bits": {"bits": 18}, "dict": {"missing": "count"}}
+    return PA(C=1.0, variant="I", features=options.get(kind))
 
 
-def main(name: str, size: str) -> None:
+def main(library: str, kind: str, size: str) -> None:
     """A fresh model for each turn, which has met one example; the loop is the same for both libraries."""
-    rows = examples(int(size))
+    rows = examples(kind, int(size))
     stream = rows * (ROUNDS // EXAMPLES)
 
     def measure() -> dict[str, float]:
-        model = fresh(name)
+        model = {"river": river, "seriatim": seriatim}[library](kind)
         model.learn_one(*rows[0])
         mistakes = 0
         start = time.perf_counter()

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from seriatim.core import loop
-from seriatim.core.learner import as_dict
 from seriatim.core.loop import Sink
 from seriatim.core.rows import LIMIT, Rows, Unordered, check_weights
 from seriatim.core.targets import Codes, targets_of
@@ -21,6 +20,7 @@ from seriatim.core.values import real_array
 from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import DataError, ParameterError, SeriatimError
 from seriatim.features import Features
+from seriatim.features.encoder import RowEncoder
 from seriatim.features.scaler import Scaler
 from seriatim.inputs import (
     as_rows,
@@ -28,7 +28,6 @@ from seriatim.inputs import (
     check_targets,
     is_frame,
     no_number,
-    of_objects,
     plain_target,
     plain_weight,
 )
@@ -63,7 +62,7 @@ class Estimator(Model):
     loss: Any
     epsilon: Any = 0.0
     fixed: ClassVar[tuple[str, ...]] = ("classes", "fit_intercept", "features")
-    held = ("_learner", "_vocabulary", "_columns", "_labels", "_codes", "_scaler", "_schema", "_plan", "_made_by")
+    held = ("_learner", "_vocabulary", "_columns", "_labels", "_codes", "_scaler", "_schema", "_reader", "_made_by")
 
     fit_intercept: Any = Flag(True)
     features: Any = FeatureChoice(None)
@@ -73,7 +72,7 @@ class Estimator(Model):
     _labels: list[Any] = []  # noqa: RUF012
     _scaler: Scaler | None = None
     _schema: dict[str, str] | None = None  # of tables: the kind of each column
-    _plan: Any = None  # of dicts, where they need one
+    _reader: RowEncoder | None = None  # of dicts, once there has been one
     _made_by: Features | None = None  # of a stream: what made the rows, where `features` is None
     _sparse: bool = False  # how weights are shown
 
@@ -289,7 +288,7 @@ class Estimator(Model):
             try:
                 self._learner.reserve(len(vocabulary))
             except (SeriatimError, MemoryError):  # no room for the new names
-                self._vocabulary = Vocabulary(vocabulary.names[:known])
+                vars(self).update(_vocabulary=Vocabulary(vocabulary.names[:known]), _reader=None)
                 raise
         elif self._vocabulary is not None and rows.features > len(self._vocabulary):
             raise DataError(f"{rows.features} columns for a model that knows {len(self._vocabulary)} by name")
@@ -464,56 +463,57 @@ class Estimator(Model):
                 vocabulary = self._vocabulary = self._first_names(self._learner)
         return vocabulary
 
-    def _encoded(self, x: Any) -> Rows | None:
-        """The row of a dict that takes more than a look at its names and numbers; None for the others."""
-        if self.features_.plain:
-            return None
-        from seriatim.features.encoder import Encoder, Plan
+    def _new_reader(self) -> RowEncoder:
+        """What reads the dicts that this model learns. It makes the learner if there is none."""
+        how = self.features_
+        if how.bits is None:
+            vocabulary = self._ready_for_names()
+        else:
+            vocabulary, none = None, np.zeros(0)
+            columns = Rows.sparse([0, 0], none, none, 1 << how.bits).check()  # a row without features
+            self._admit(columns)
+            self._start_for(columns)
+            self._extend(columns.features)
+        reader = self._reader = RowEncoder(how, vocabulary, self._scaler)
+        return reader
 
-        if self._plan is None:
-            self._plan = Plan(self.features_)
-        encoder = Encoder(self._plan)
-        encoder.take(as_dict(x))
-        return encoder.rows()
+    def _known_reader(self) -> RowEncoder:
+        """The same for dicts that a trained model predicts."""
+        if self._reader is None and self._vocabulary is None and self.features_.bits is None:
+            raise self._nameless()
+        return self._reader or self._new_reader()
 
     def _score_one(self, x: dict[str, Any]) -> Any:
         """The score of one example, or a list of them; 0 before the first. The caller holds the lock."""
-        if self._vocabulary is not None and self.features is self._made_by:
-            return self._learner.score_one(self._vocabulary, x)
-        if self._learner is None or self._learner.t == 0:
-            return 0.0
-        rows = self._encoded(x)
-        if rows is not None:
-            scores = self.score_rows(rows)[0].tolist()
-            return scores[0] if len(scores) == 1 else scores
-        if self._vocabulary is None:
-            raise self._nameless()
-        return self._learner.score_one(self._vocabulary, x)
-
-    def _learn_encoded(self, x: Any, y: Any, weight: float = ONE) -> bool:
-        """Learn a dict that has a row of its own; says whether it has."""
-        rows = self._encoded(x)
-        if rows is not None:
-            rows.weights = None if weight == 1 else [weight]
-            self.learn_rows(rows, self.as_targets(of_objects([y]), 1))
-        return rows is not None
+        reader = self._reader
+        if reader is None:
+            named = self._vocabulary is not None and self.features is self._made_by
+            if self._learner is None or (self._learner.t == 0 and not named):
+                return 0.0
+            reader = self._known_reader()
+        return self._learner.score_one(reader, x)
 
     def _learn_number(self, x: dict[str, Any], y: float, weight: float) -> Self:
         """Learn a dict with a target that needs no label."""
         with self._lock:
             if weight is not ONE:
                 weight = self._weight(weight)
-            if self.features is not self._made_by and self._learn_encoded(x, y, weight):
-                return self
-            vocabulary = self._vocabulary
-            if vocabulary is None:
-                vocabulary = self._ready_for_names()
             try:
-                self._learner.learn_one(vocabulary, x, y, weight)
+                reader = self._reader
+                if reader is None:
+                    reader = self._new_reader()
+                self._learner.learn_one(reader, x, y, weight)
             except BaseException:
                 self._unstart()
                 raise
         return self
+
+    def progress_one(self, x: dict[str, Any], y: Any, weight: float = ONE) -> Any:
+        """Predict one example, then learn it: `predict_one` and `learn_one` in one call. Returns the prediction."""
+        with self._lock:
+            before: Any = self.predict_one(x)  # type: ignore[attr-defined]
+            self.learn_one(x, y, weight)  # type: ignore[attr-defined]
+        return before
 
     # ---- scikit-learn
 
@@ -744,36 +744,50 @@ class Classifier(Estimator):
         with self._lock:
             if weight is not ONE:
                 weight = self._weight(weight)
-            if self.features is not self._made_by and self._learn_encoded(x, y, weight):
-                return self
-            vocabulary = self._vocabulary
-            if vocabulary is None:
-                vocabulary = self._ready_for_names()
             try:
                 if type(y) not in PLAIN:  # 1 == Decimal(1): what is no label could be found as one
                     y = plain_label(y)
+                reader = self._reader
+                if reader is None:
+                    reader = self._new_reader()
                 code = self._codes.get(y)
                 if code is None:
                     label = plain_label(y)
                     self._expect_label(label)
-                    self._learner.admit(vocabulary, x)  # refuses a bad example before its label is taken in
+                    self._learner.admit(reader, x)  # refuses a bad example before its label is taken in
                     self._meet(label)
-                    code = self._codes[label]
-                self._learner.learn_one(vocabulary, x, code, weight)
+                    self._learner.learn_read(reader, self._codes[label], weight)
+                else:
+                    self._learner.learn_one(reader, x, code, weight)
             except BaseException:
                 self._unstart()
                 raise
         return self
 
+    def progress_one(self, x: dict[str, Any], y: Any, weight: float = ONE) -> Any:
+        """Predict one example, then learn it: `predict_one` and `learn_one` in one call. Returns the prediction.
+
+        A label that is known costs one look at the example.
+        """
+        with self._lock:
+            if self._reader is None or y is None or (code := self._codes.get(plain_label(y))) is None:
+                return super().progress_one(x, y, weight)
+            if weight is not ONE:
+                weight = self._weight(weight)
+            return self._decided(self._learner.progress_one(self._reader, x, code, weight))
+
     def predict_one(self, x: dict[str, Any]) -> Any:
         """The label of one example; None as long as no label is known."""
         with self._lock:
-            scores, labels = self._score_one(x), self._labels
-            if not self._codes:
-                return None
-            if type(scores) is float:
-                return labels[-1] if scores >= 0 else labels[0]
-            return labels[max(self.seen(), key=lambda k: (scores[k], -k))]
+            scores = self._score_one(x)
+            return self._decided(scores) if self._codes else None
+
+    def _decided(self, scores: Any) -> Any:
+        """The label that the scores of one example stand for."""
+        labels = self._labels
+        if type(scores) is float:
+            return labels[-1] if scores >= 0 else labels[0]
+        return labels[max(self.seen(), key=lambda k: (scores[k], -k))]
 
     def score_one(self, x: dict[str, Any]) -> Any:
         """The score of one example; with more than two labels, a dict of them."""
@@ -850,6 +864,15 @@ class Regressor(Estimator):
             return self._score_one(x)
 
     score_one = predict_one
+
+    def progress_one(self, x: dict[str, Any], y: float, weight: float = ONE) -> float:
+        """Predict one example, then learn it: `predict_one` and `learn_one` in one call. Returns the prediction."""
+        with self._lock:
+            if self._reader is None:
+                return super().progress_one(x, y, weight)
+            if weight is not ONE:
+                weight = self._weight(weight)
+            return self._learner.progress_one(self._reader, x, plain_target(y), weight)
 
 
 class Unlabelled(Estimator):
@@ -954,12 +977,7 @@ class Transformer(Unlabelled):
         """What one example becomes."""
         with self._lock:
             self._fitted()
-            rows = self._encoded(x)
-            if rows is not None:
-                return self.transform_rows(rows)[0]
-            if self._vocabulary is None:
-                raise self._nameless()
-            return self._seen().code_one(self._vocabulary, x)
+            return self._seen().code_one(self._known_reader(), x)
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Forget all, learn from these rows, and transform them by what was learned from all of them."""
@@ -979,12 +997,7 @@ class Transformer(Unlabelled):
         with self._lock:
             if self._learner is None or self._learner.t == 0:
                 return 0.0
-            rows = self._encoded(x)
-            if rows is not None:
-                return float(self.score_rows(rows)[0, 0])
-            if self._vocabulary is None:
-                raise self._nameless()
-            return self._seen().score_one(self._vocabulary, x)
+            return self._seen().score_one(self._known_reader(), x)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """A name for each number that a row becomes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seriatim import CSOGD, PA, Features, Perceptron, load
-from seriatim.core.flatten import flatten
 from seriatim.errors import DataError, LimitError, ParameterError
 from seriatim.features.encoder import Encoder, Plan
 
@@ -72,8 +72,14 @@ def test_dates_are_those_of_python(when, mark):
         "w.year": f"{when.year:04}", "w.month": f"{when.month:02}", "w.day": f"{when.day:02}",
         "w.weekday": when.strftime("%a"), "w.hour": f"{when.hour:02}",
     }  # fmt: skip
-    assert flatten({"w": text}) == parts
     assert list(features({"w": text})) == [f"{part}={value}" for part, value in parts.items()]
+
+
+DATE = re.compile(
+    r"(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
+    r"(?:[T ]([01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?",
+    re.ASCII,
+)
 
 
 @given(
@@ -82,10 +88,13 @@ def test_dates_are_those_of_python(when, mark):
         fullmatch=True,
     )
 )
-def test_both_readers_of_dates_agree(text):
-    """One is of Python, for dicts; one compiled, for files."""
-    flat = flatten({"w": text})
-    assert list(features({"w": text})) == [f"{name}={value}" for name, value in flat.items()]
+def test_a_text_is_a_date_if_python_has_such_a_day(text):
+    found = DATE.fullmatch(text)
+    try:
+        is_date = found is not None and bool(datetime.date(*map(int, found.groups()[:3])))
+    except ValueError:
+        is_date = False
+    assert (list(features({"w": text})) != [f"w={text}"]) == is_date
 
 
 def test_bits_keep_no_names_and_count_what_falls_together():
@@ -93,7 +102,6 @@ def test_bits_keep_no_names_and_count_what_falls_together():
     for i in range(20):
         model.learn_one({f"f{i}": 1.0, f"g{i}": "x"}, i % 2)
     assert model.n_features_in_ == 8 and not hasattr(model, "feature_names_in_")
-    assert model._plan.crowd.share() > 0.9
     assert PA(features={"bits": 18}).learn_one({"a": 1.0}, 1).n_features_in_ == 1 << 18
 
 
@@ -113,7 +121,7 @@ def test_a_wrong_choice_is_refused(wrong):
     [
         ({"t": " ".join(map(str, range(2000)))}, {"text": ["t"], "cross": [("t", "t")]}, "products in one row"),
         ({"a": 1e40, "b": 1e40}, {"cross": [("a", "b")]}, "beyond"),
-        ({"a": float("nan")}, {"bits": 4}, "'a': the value NaN"),
+        ({"a": float("inf")}, {"bits": 4}, "'a': the value inf"),
         ({"a": [1, "x"]}, {"bits": 4}, "'x' in a list"),
         ({"a": object()}, {"bits": 4}, "of type object"),
         ({"a": "\ud800"}, {"bits": 4}, "not Unicode"),

@@ -2,6 +2,15 @@ from seriatim.core.row cimport Row
 from seriatim.core.table cimport Table
 
 
+cdef class DictReader:
+    cdef int read(self, features) except -1
+    cdef int show(self, bint learning, double constant, Row* row) except -1
+    cdef Py_ssize_t columns(self) noexcept
+    cdef int keep_names(self) except -1
+    cdef void settle(self) noexcept
+    cdef int undo(self) except -1
+
+
 cdef class Learner:
     cdef public Py_ssize_t t             # number of rounds so far
     cdef public Py_ssize_t updates       # number of rounds that changed the model
@@ -30,6 +39,8 @@ cdef class Learner:
     cdef void predict(self, const Row* x, double* out) noexcept nogil
     cdef void round(self, const Row* x, double y, double* out) noexcept nogil
     cdef Py_ssize_t rival(self, Py_ssize_t y, const double* scores) noexcept nogil
+    cdef int take_in(self, DictReader reader, Row* x) except -1
+    cdef score_read(self, DictReader reader)
 
 
 cdef class Linear(Learner):

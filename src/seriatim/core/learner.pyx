@@ -4,8 +4,6 @@ A learner gets an example as a Row and a number y: -1 or +1, a class number, or 
 files or arrays. Its state is named numbers and arrays.
 """
 
-from collections.abc import Mapping
-
 from libc.math cimport sqrt
 from libc.stdlib cimport calloc, free
 
@@ -13,9 +11,8 @@ import numpy as np
 
 from seriatim.core.row cimport add, dot, record, value, within
 from seriatim.core.rows cimport Rows
-from seriatim.core.vocabulary cimport Vocabulary
 
-from seriatim.errors import DataError, ModelError
+from seriatim.errors import ModelError
 
 cdef extern from *:
     """
@@ -41,11 +38,37 @@ cdef inline void several(const Row* x, const double* w, Py_ssize_t width, double
         out[k] = sums[k]
 
 
-def as_dict(features):
-    """A mapping as a dict."""
-    if not isinstance(features, Mapping):
-        raise DataError(f"an example is a dict of features by name; this is a {type(features).__name__}")
-    return dict(features)
+cdef class DictReader:
+    """Reads an example, a dict, and shows it as a row in the columns of one model.
+
+    The row is valid until the next example is read or shown.
+    """
+
+    cdef int read(self, features) except -1:
+        """Read an example. Nothing that a model has learned changes."""
+        raise NotImplementedError
+
+    cdef int show(self, bint learning, double constant, Row* row) except -1:
+        """Show the example last read.
+
+        When learning, names that the model does not know get the next columns, which `keep_names` adds to the model.
+        A scaler counts the row, until `settle` makes it final or `undo` takes it back. Otherwise unknown names count
+        in the norm and nowhere else.
+        """
+        raise NotImplementedError
+
+    cdef Py_ssize_t columns(self) noexcept:
+        """How many columns the model has, including the new ones of the row last shown."""
+        return 0
+
+    cdef int keep_names(self) except -1:
+        return 0
+
+    cdef void settle(self) noexcept:
+        pass
+
+    cdef int undo(self) except -1:
+        return 0
 
 
 cdef class Learner:
@@ -140,33 +163,53 @@ cdef class Learner:
                 best = k
         return best
 
-    def learn_one(self, Vocabulary names, features, double y, double weight=1):
-        cdef Row x
-        names.encode(features if type(features) is dict else as_dict(features), True, self.constant, &x)
-        if self.particular:
-            self.expect(&x, None)
-        self.grow(len(names.names) + names.expected() + 1)
-        names.add_expected()
-        self.weight = weight
-        self.round(&x, y, NULL)
-        self.weight = 1
-        if self.failed or self.halted:    # a call by name would cost more than a short row
-            self.check_memory()
+    # ---- one example
 
-    def admit(self, Vocabulary names, features):
-        """Refuse a dict that could not be learned, and make room for its names."""
-        cdef Row x
-        names.encode(features if type(features) is dict else as_dict(features), True, self.constant, &x)
-        if self.particular:
-            self.expect(&x, None)
-        self.grow(len(names.names) + names.expected() + 1)
-        names.add_expected()
+    def learn_one(self, DictReader reader, features, double y, double weight=1):
+        reader.read(features)
+        learn_read(self, reader, y, weight)
 
-    def score_one(self, Vocabulary names, features):
-        """The score of a dict; a list of them with many classes."""
+    def score_one(self, DictReader reader, features):
+        """The score of a dict; a list of scores with several classes."""
+        reader.read(features)
+        return self.score_read(reader)
+
+    def progress_one(self, DictReader reader, features, double y, double weight=1):
+        """Learn a dict that is read once; returns its score before."""
+        reader.read(features)
+        scores = self.score_read(reader)
+        learn_read(self, reader, y, weight)
+        return scores
+
+    def admit(self, DictReader reader, features):
+        """Refuse a dict that cannot be learned, and make room for its names. Then `learn_read` can learn it."""
         cdef Row x
-        names.encode(features if type(features) is dict else as_dict(features), False, self.constant, &x)
-        self.grow(len(names.names) + 1)    # names may be known before the first row that has them
+        reader.read(features)
+        self.take_in(reader, &x)
+        reader.undo()
+
+    def learn_read(self, DictReader reader, double y, double weight=1):
+        """Learn the example that was read last."""
+        learn_read(self, reader, y, weight)
+
+    cdef int take_in(self, DictReader reader, Row* x) except -1:
+        """The row of the example that was read last, with room for its names; an error leaves the model as it was."""
+        try:
+            reader.show(True, self.constant, x)
+            if self.particular:
+                self.expect(x, None)
+            self.grow(reader.columns() + 1)
+        except BaseException:
+            reader.undo()
+            raise
+        reader.keep_names()
+        return 0
+
+    cdef score_read(self, DictReader reader):
+        """The score of the example that was read last."""
+        cdef Row x
+        reader.show(False, self.constant, &x)
+        self.grow(reader.columns() + 1)    # names may be known before the first row that has them
         if self.classes == 1:
             return self.score(&x)
         self.scores(&x, self.room)
@@ -247,6 +290,22 @@ cdef class Learner:
             setattr(self, name, state[name])
         if self.updates > self.t:
             raise ModelError(f"{self.updates} updates in {self.t} rounds")
+
+
+cdef int learn_read(Learner self, DictReader reader, double y, double weight) except -1:
+    """Learn the example that was read last. A method in Python would cost more than a short row."""
+    cdef Row x
+    self.take_in(reader, &x)
+    self.weight = weight
+    self.round(&x, y, NULL)
+    self.weight = 1
+    if self.failed:
+        reader.undo()
+    else:
+        reader.settle()
+    if self.failed or self.halted:
+        self.check_memory()
+    return 0
 
 
 cdef class Linear(Learner):

@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from seriatim.core.vocabulary cimport Vocabulary
-
-from seriatim.core.learner import as_dict
+from seriatim.core.learner cimport DictReader
 
 
 cdef class Representation(Learner):
@@ -25,13 +23,14 @@ cdef class Representation(Learner):
         rows : how many rows will be scored or transformed; for many rows the learner may prepare."""
         return self
 
-    def code_one(self, Vocabulary names, features):
+    def code_one(self, DictReader reader, features):
         """The transformed row of a dict."""
         cdef Row x
-        names.encode(features if type(features) is dict else as_dict(features), False, self.constant, &x)
+        reader.read(features)
+        reader.show(False, self.constant, &x)
         if self.particular:
             self.expect(&x, None)
-        self.grow(len(names.names) + 1)    # names may be known before the first row that has them
+        self.grow(reader.columns() + 1)    # names may be known before the first row that has them
         result = np.zeros(self.outputs())
         cdef double[::1] out = result
         if out.shape[0]:

@@ -6,10 +6,9 @@ from libc.math cimport fmin
 
 import numpy as np
 
-from seriatim.core.learner cimport Learner
+from seriatim.core.learner cimport DictReader, Learner
 from seriatim.core.loss cimport loss
 from seriatim.core.row cimport Row
-from seriatim.core.vocabulary cimport Vocabulary
 from seriatim.experts.mixture cimport Mixture
 
 from seriatim.core.loss import LOSSES
@@ -214,8 +213,12 @@ cdef class Committee(Learner):
             member.learner.end_rows()
             member = member.next
 
-    def score_one(self, Vocabulary names, features):
-        cdef double[::1] f = np.ravel([learner.score_one(names, features) for learner in self.learners])
+    cdef score_read(self, DictReader reader):
+        cdef Learner learner
+        cdef list read = []
+        for learner in self.learners:
+            read.append(learner.score_read(reader))
+        cdef double[::1] f = np.ravel(read)
         cdef double[::1] out = np.empty(self.classes)
         self.combine(&f[0], &out[0])
         return out[0] if self.classes == 1 else list(out)

@@ -64,8 +64,8 @@ cdef class Block:
 
 
 cdef Workspace new_workspace(Py_ssize_t length):
-    """Room for the rows of a text of so many bytes; more is made when it is needed."""
-    cdef Workspace work = spare.pop() if spare else Workspace.__new__(Workspace)
+    """Memory for the rows of a text of so many bytes; it grows when needed. -1: for one row at a time."""
+    cdef Workspace work = spare.pop() if spare and length >= 0 else Workspace.__new__(Workspace)
     if work.reserve_rows(64 + length // 256) < 0 or work.reserve_values(64 + length // 12) < 0:
         raise MemoryError
     work.start[0] = 0

@@ -1,9 +1,13 @@
 from libc.stdint cimport uint32_t
 
+from seriatim.core.learner cimport DictReader
+from seriatim.core.row cimport Row
+from seriatim.core.vocabulary cimport Vocabulary
 from seriatim.features.block cimport Block, Position, Workspace
 from seriatim.core.names cimport Names
 from seriatim.features.row_sums cimport RowSums
 from seriatim.features.columns cimport Cells, Columns
+from seriatim.features.scaler cimport Scaler
 
 cimport cython
 
@@ -65,6 +69,7 @@ cdef class Plan:
     cdef readonly int bits
     cdef uint32_t mask
     cdef bint count_missing, lower
+    cdef bint selective                # some columns are left out or crossed
     cdef bint apart                    # no two columns can have a feature in common
     cdef int ngram
     cdef object pattern                # None: the usual one
@@ -73,6 +78,11 @@ cdef class Plan:
     cdef int[MOST_CROSSES][2] pairs
     cdef readonly Crowd crowd
     cdef Py_ssize_t add(self, object name, int kind) except -1
+
+
+cdef struct Met:
+    void* key                          # an object that was looked up, which is held
+    int place                          # its number among the names; with bits, its column
 
 
 @cython.final
@@ -86,6 +96,11 @@ cdef class Encoder:
     cdef uint32_t* hash                # by value, where names are hashed and crossed
     cdef Py_ssize_t hash_room
     cdef RowSums row
+    cdef Met* met                      # two of them where a key may be
+    cdef int shift                     # 64 less the bits of such a place
+    cdef bint composed                 # two features of the row may have one name
+    cdef bint words_last               # of dicts: all numbers first
+    cdef bint quick                    # all names of the row were remembered: no place of a last value is set
     cdef char* cell                    # a cell without its doubled quotes
     cdef Py_ssize_t cell_size
     cdef char* scratch
@@ -122,7 +137,33 @@ cdef class Encoder:
     cdef Py_ssize_t other_tokens(self, const char* text, Py_ssize_t n) except -2
     cdef int missing(self, Py_ssize_t column) noexcept nogil
     cdef int take_string(self, Py_ssize_t column, str value, bint bag) except -1
-    cdef int take_number(self, Py_ssize_t column, value) except -1
+    cdef int take_number(self, object name, double x) except -1
+    cdef int take_words(self, object name, value) except -1
+    cdef int take_value(self, object name, value) except -1
+    cdef bint take_items(self, dict x, bint flat) except -1
+    cdef int take_dict(self, dict x) except -1
+    cdef Py_ssize_t column_of(self, object name) except -1
+    cdef int recalled(self, void* key) noexcept
+    cdef void remember(self, object name, int place) noexcept
+    cdef int forget_keys(self, int bits) except -1
     cdef Block block(self, list labels, Py_ssize_t lines, list bad, Py_ssize_t bad_count)
+
+
+@cython.final
+cdef class RowEncoder(DictReader):
+    cdef Encoder encoder
+    cdef Vocabulary vocabulary         # of the model; None where names are hashed
+    cdef Scaler scaler
+    cdef bint reading                  # an example is being read
+    cdef dict fresh                    # name -> column: what the model does not know yet of the row last shown
+    cdef int* column                   # by number among the encoder's names; where there is none, see `find`
+    cdef Py_ssize_t mapped, columns_room
+    cdef int* index                    # the row last shown
+    cdef double* value
+    cdef Py_ssize_t room
+    cdef int reserve(self, Py_ssize_t n) except -1
+    cdef int find(self, int place, bint learning) except -2
+    cdef Py_ssize_t translate(self, bint learning, double* norm2) except -1
+
 
 cdef bint is_date(const char* text, Py_ssize_t n) noexcept nogil

@@ -4,8 +4,14 @@ Everything that has names comes through here: tables, frames, objects, Vowpal Wa
 its number among the block's names, which the model then knows by its own; or, with bits, its hash is its column.
 """
 
+import datetime
 import re
+from collections.abc import Mapping
 
+from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next
+from cpython.long cimport PyLong_AsSsize_t
+from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from libc.limits cimport INT_MIN
 from libc.math cimport NAN
 from libc.stdint cimport uint32_t
 from libc.stdlib cimport calloc, free
@@ -13,16 +19,20 @@ from libc.string cimport memcpy, memset
 
 import numpy as np
 
+from seriatim.core.learner cimport DictReader
 from seriatim.core.memory cimport resize
+from seriatim.core.row cimport Row, sum_of_squares
+from seriatim.core.vocabulary cimport Vocabulary
 from seriatim.features.block cimport Block, add_row, finish, finished_rows, new_workspace
 from seriatim.core.murmur cimport murmur3
 from seriatim.core.names cimport Names
 from seriatim.features.row_sums cimport RowSums
 from seriatim.features.columns cimport FEW_ROWS, Cells, Columns
+from seriatim.features.scaler cimport Scaler
 
-from seriatim.core.flatten import bag_of, flatten
+from seriatim.features.flatten import bag_of, flatten
 from seriatim.core.rows import LIMIT as LARGEST, refuse
-from seriatim.core.values import encoded, real, shown
+from seriatim.core.values import encoded, is_absent, real, shown
 from seriatim.errors import DataError, LimitError
 from seriatim.features.spec import TOKEN
 
@@ -31,7 +41,16 @@ KINDS = {
     "dropped": DROPPED,
 }
 
+cdef extern from "Python.h":
+    bint PyFloat_CheckExact(PyObject* x)
+    double PyFloat_AS_DOUBLE(PyObject* x)
+    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
+
 cdef double LIMIT = LARGEST
+cdef tuple WORDS = (str, list, tuple, set, frozenset)    # of what a bag is made
+cdef tuple NOT_FLAT = (Mapping, datetime.date, np.datetime64)    # by name: Cython drops the errors of a literal tuple
+cdef int FEWEST = 7, MOST = 15    # bits of the places where keys are remembered
+cdef int NEVER = INT_MIN    # a name that has not been looked up
 cdef Py_ssize_t MOST_PRODUCTS = 1 << 20    # features of a cross in one row
 cdef enum:
     PADDING = 64                       # readable bytes behind a text
@@ -77,6 +96,7 @@ cdef class Plan:
         if self.bits:
             self.mask = (<uint32_t> 1 << self.bits) - 1
             self.crowd = Crowd(self.bits) if crowd is None else crowd
+        self.selective = bool(features.drop or features.cross)
         self.apart = True
         self.slots = {}
         if len(features.cross) > MOST_CROSSES:
@@ -136,6 +156,7 @@ cdef class Encoder:
         self.known = self.names.n
 
     def __dealloc__(self):
+        release(self.met, 64 - self.shift)
         free(self.hash)
         free(self.cell)
         free(self.scratch)
@@ -167,6 +188,9 @@ cdef class Encoder:
     cdef int begin_row(self) noexcept nogil:
         """What was put together since the last whole row is forgotten."""
         cdef int i
+        if self.quick:
+            self.k, self.quick = self.at.values, False
+        self.composed = False
         while self.k > self.at.values:
             self.k -= 1
             if self.plan.bits == 0:
@@ -202,6 +226,7 @@ cdef class Encoder:
 
     cdef int cross(self) noexcept nogil:
         """Add the products of crossed columns."""
+        self.composed = True
         cdef Py_ssize_t i, j, a, b, begin_a, end_a, begin_b, end_b, n, m, at
         cdef uint32_t hash
         cdef double x
@@ -292,6 +317,7 @@ cdef class Encoder:
         cdef Column own = self.plan.columns[column]    # words may let another thread add columns, and move them all
         cdef const Column* c = &own
         cdef int trouble
+        self.composed = True
         if c.slot >= 0 and self.slot_end[c.slot] <= self.slot_begin[c.slot]:
             self.slot_begin[c.slot] = self.k
         if c.kind == TEXT:
@@ -421,57 +447,165 @@ cdef class Encoder:
             k += 1
         return len(found)
 
-    # ---- objects
+    # ---- dicts
 
     def take(self, x):
         """Append a row of a dict, or raise a DataError and leave all as it was."""
-        cdef Py_ssize_t column
+        self.take_dict(x)
+
+    cdef int take_dict(self, dict x) except -1:
+        if self.met == NULL:
+            self.forget_keys(FEWEST)
         expect(self.begin_row())
-        for key, value in flatten(x, dates=False).items():
-            if not isinstance(key, str):
-                raise DataError(f"the feature name {shown(key)} is a {type(key).__name__}; names are strings")
-            column = self.plan.place.get(key, -1)
-            if column < 0:
-                if self.plan.n - self.plan.given >= MOST_MET:    # others may be using it
-                    self.plan = Plan(self.plan.features, self.plan.columns_given, self.plan.crowd)
-                kind = TEXT if key in self.plan.features.text else CATEGORY
-                column = self.plan.add(key, DROPPED if self.plan.features.drops(key) else kind)
-            if self.plan.columns[column].kind >= LABEL:
-                continue
-            if value is None:
-                expect(self.missing(column))
-            elif isinstance(value, str):
-                self.take_string(column, value, False)
-            elif isinstance(value, (list, tuple, set, frozenset)):
-                for word in bag_of(key, value):
-                    self.take_string(column, word, True)
-            else:
-                self.take_number(column, value)
+        if not self.take_items(x, False):
+            expect(self.begin_row())
+            self.take_items(flatten(x), True)
         expect(self.end_row())
+        return 0
+
+    cdef bint take_items(self, dict x, bint flat) except -1:
+        """Append the features of a dict. False if `flatten` must first take apart what is in it."""
+        cdef Py_ssize_t count = 0, position = 0, size = len(x)
+        cdef PyObject* key
+        cdef PyObject* item
+        cdef double number
+        cdef int place
+        cdef list words = None
+        self.quick = self.plan.bits == 0
+        if self.k + size > self.work.values_room and self.work.reserve_values(2 * (self.k + size)) < 0:
+            raise MemoryError(f"no memory for a row of {size} features")
+        while PyDict_Next(x, &position, &key, &item):
+            count += 1
+            if count > size:
+                raise DataError("the example has changed while it was read")
+            if PyFloat_CheckExact(item):
+                number, place = PyFloat_AS_DOUBLE(item), self.recalled(key)
+                if place >= 0 and self.k < self.work.values_room and -LIMIT <= number <= LIMIT:
+                    self.work.index[self.k], self.work.value[self.k] = place, number
+                    self.k += 1
+                else:
+                    self.quick = False
+                    self.take_number(<object> key, number)
+                continue
+            self.quick = False
+            name, value = <object> key, <object> item
+            if not flat and not is_flat(value):
+                return False
+            if self.words_last and isinstance(value, WORDS):
+                words = [] if words is None else words
+                words.append((name, value))
+            else:
+                self.take_value(name, value)
+        if words is not None:
+            for name, value in words:
+                self.take_words(name, value)
+        return True
+
+    cdef int take_value(self, object name, value) except -1:
+        """Append the feature of a flat value, or its features."""
+        if isinstance(value, WORDS):
+            self.take_words(name, value)
+        elif value is None:
+            self.take_number(name, NAN)
+        elif not self.plan.selective or self.plan.columns[self.column_of(name)].kind < LABEL:
+            self.take_number(name, number(name, value))
+        return 0
+
+    cdef int take_words(self, object name, value) except -1:
+        """Append the features of a string, or of a list or set of them."""
+        cdef Py_ssize_t column = self.column_of(name)
+        if self.plan.columns[column].kind >= LABEL:
+            return 0
+        if isinstance(value, str):
+            self.take_string(column, value, False)
+        else:
+            for word in bag_of(name, value):
+                self.take_string(column, word, True)
+        return 0
 
     cdef int take_string(self, Py_ssize_t column, str value, bint bag) except -1:
         """A string, or a word of a bag, which is no date."""
         cdef Py_ssize_t n
-        cdef bytes text
-        cdef const char* p
-        text = encoded(value, f"feature {self.plan.names[column]!r}: the string") + bytes(PADDING)
-        p, n = text, len(text) - PADDING
-        expect(self.string(column, p, n, bag))
+        cdef const char* text = utf8(value, "the string", &n)
+        if self.reserve_cell(n) < 0:
+            raise MemoryError("no memory for a string")
+        memcpy(self.cell, text, n)
+        expect(self.string(column, self.cell, n, bag))
         return 0
 
-    cdef int take_number(self, Py_ssize_t column, value) except -1:
-        cdef double x
-        name = self.plan.names[column]
-        try:
-            x = real(value)
-        except (TypeError, ValueError, OverflowError):
-            raise DataError(
-                f"feature {name!r}: the value {shown(value)} of type {type(value).__name__}; a value is a number, "
-                f"a string, or a list or set of strings"
-            ) from None
+    cdef int take_number(self, object name, double x) except -1:
+        """Append a number; NaN is a missing value."""
+        cdef Py_ssize_t column, n, k = self.k
+        cdef const char* text
+        if x != x or self.plan.selective:
+            column = self.column_of(name)
+            if self.plan.columns[column].kind >= LABEL:
+                return 0
+            if x != x:
+                expect(self.missing(column))
+                return 0
         if not -LIMIT <= x <= LIMIT:
             refuse(f"feature {name!r}", x)
-        expect(self.number(column, x))
+        if self.plan.selective and self.plan.columns[column].slot >= 0:
+            expect(self.number(column, x))
+            return 0
+        text = utf8(name, "the feature name", &n)
+        self.composed = self.composed or type(name) is not str
+        expect(self.add(NULL, 0, 0, text, n, murmur3(text, n, 0), x))
+        if self.k > k and type(name) is str and not (self.plan.count_missing and name.endswith("?")):    # see `missing`
+            self.remember(name, self.work.index[k])
+        return 0
+
+    cdef Py_ssize_t column_of(self, object name) except -1:
+        """The number of a column, which is added if it is new."""
+        cdef PyObject* found
+        if type(name) is not str:
+            if not isinstance(name, str):
+                raise DataError(f"the feature name {shown(name)} is a {type(name).__name__}; names are strings")
+            name = str.__str__(name)
+        found = PyDict_GetItemWithError(self.plan.place, name)
+        if found != NULL:
+            return PyLong_AsSsize_t(<object> found)
+        if self.plan.n - self.plan.given >= MOST_MET:    # others may be using it
+            self.plan = Plan(self.plan.features, self.plan.columns_given, self.plan.crowd)
+        kind = TEXT if name in self.plan.features.text else CATEGORY
+        return self.plan.add(name, DROPPED if self.plan.features.drops(name) else kind)
+
+    # ---- keys
+    #
+    # The keys of dicts are mostly the same objects again and again, and those of a row that is learned after it was
+    # predicted always are. So a key is first looked up by its address.
+
+    cdef inline int recalled(self, void* key) noexcept:
+        """The number (with bits, the column) of a name that is the very object of an earlier row; else -1."""
+        cdef const Met* met = self.met + 2 * ((<unsigned long long> key * 0x9E3779B97F4A7C15ULL) >> self.shift)
+        return met[0].place if met[0].key == key else met[1].place if met[1].key == key else -1
+
+    cdef void remember(self, object name, int place) noexcept:
+        """Remember a name in the place of the older of two. Names of rows that may still fail are not remembered."""
+        cdef Met* met
+        cdef void* gone
+        cdef int bits = 64 - self.shift
+        if self.plan.bits == 0:
+            if place >= self.known:
+                return
+            if bits < MOST and self.names.n > 1 << bits:
+                self.forget_keys(bits + 2)
+        met = self.met + 2 * ((<unsigned long long> <void*> name * 0x9E3779B97F4A7C15ULL) >> self.shift)
+        gone = met[1].key
+        met[1] = met[0]
+        met[0].key, met[0].place = <void*> name, place
+        Py_INCREF(name)
+        if gone != NULL:
+            Py_DECREF(<object> gone)
+
+    cdef int forget_keys(self, int bits) except -1:
+        """Remember no keys, and have room for more."""
+        cdef Met* met = <Met*> calloc(2 << bits, sizeof(Met))
+        if met == NULL:
+            raise MemoryError("no memory for the keys of rows")
+        release(self.met, 64 - self.shift)
+        self.met, self.shift = met, 64 - bits
         return 0
 
     # ---- columns
@@ -627,6 +761,193 @@ cdef class Encoder:
         cdef Block block = self.block([], lines, bad, bad_count)
         block.y = np.array(y, dtype=object if any(isinstance(label, str) for label in y) else np.float64)
         return block
+
+
+cdef class RowEncoder(DictReader):
+    """Makes one row of one dict, in the columns of one model and at their scale.
+
+    The encoder's names are those of the dicts that have been read. They are a cache: the model's are its vocabulary.
+    """
+
+    def __init__(self, features, Vocabulary vocabulary, Scaler scaler):
+        self.vocabulary, self.scaler = vocabulary, scaler
+        self.encoder = Encoder(Plan(features), -1)
+        self.encoder.words_last = features.plain
+
+    def __dealloc__(self):
+        free(self.column)
+        free(self.index)
+        free(self.value)
+
+    cdef int read(self, features) except -1:
+        cdef Encoder encoder = self.encoder
+        if self.reading:               # by an object in an example, when it was asked for its number
+            raise DataError("the model was called again while it was reading an example, by a value of that example")
+        if self.vocabulary is not None and encoder.names.n > 2 * len(self.vocabulary.names) + MOST_MET:
+            self.encoder, self.mapped = Encoder(encoder.plan, -1), 0    # most names were predicted, and never learned
+            self.encoder.words_last = encoder.words_last
+            encoder = self.encoder
+        self.reading = True
+        try:
+            encoder.take_dict(features if type(features) is dict else as_dict(features))
+        finally:
+            self.reading = False
+        encoder.at.rows = encoder.at.values = 0    # the next row goes to the same place
+        return 0
+
+    cdef int show(self, bint learning, double constant, Row* row) except -1:
+        cdef Encoder encoder = self.encoder
+        row.index, row.value, row.n = encoder.work.index, encoder.work.value, encoder.k
+        row.norm2 = encoder.work.norm2[0]
+        self.reserve(row.n)
+        if self.vocabulary is not None:
+            row.n = self.translate(learning, &row.norm2)
+            row.index, row.value = self.index, self.value
+        if self.scaler is not None:
+            if self.vocabulary is None:
+                memcpy(self.value, row.value, row.n * sizeof(double))
+            self.scaler.scale(row.index, self.value, row.n, row.norm2, learning)
+            row.value = self.value
+            row.norm2 = sum_of_squares(self.value, row.n)
+        row.constant = constant
+        row.norm2 += constant
+        return 0
+
+    cdef Py_ssize_t translate(self, bint learning, double* norm2) except -1:
+        """Give the features of the row their columns in the model. Returns how many there are."""
+        cdef Encoder encoder = self.encoder
+        cdef const int* place = encoder.work.index
+        cdef const double* value = encoder.work.value
+        cdef Py_ssize_t i, k = 0, n = encoder.k, summed
+        cdef int column
+        cdef double outside = 0
+        self.fresh = None
+        for i in range(n):
+            column = self.column[place[i]] if place[i] < self.mapped else -1
+            if column < 0:
+                column = self.find(place[i], learning)
+            if column >= 0:
+                self.index[k], self.value[k] = column, value[i]
+                k += 1
+            else:
+                outside += value[i] * value[i]
+        if k < n and encoder.words_last:    # the order of the sum is that of earlier versions
+            norm2[0] = sum_of_squares(self.value, k) + outside
+        if encoder.composed:           # two ways to the same name, as in {"a=x": 1, "a": "x"}
+            summed = encoder.row.summed(self.index, self.value, k)
+            if summed < 0:
+                raise MemoryError("no memory for a row")
+            if summed < k:
+                k = summed
+                norm2[0] = sum_of_squares(self.value, k)
+        return k
+
+    cdef int find(self, int place, bint learning) except -2:
+        """The column of a name that is not known to have one; -1 if it has none.
+
+        `column` then has -1 - n, where n is the number of names that the model had: with more names, look again.
+        """
+        cdef Py_ssize_t j, known = len(self.vocabulary.names), n = self.encoder.names.n
+        if place >= self.mapped:
+            if n > self.columns_room:
+                if resize(<void**> &self.column, 2 * n, sizeof(int)) < 0:
+                    raise MemoryError("no memory for names")
+                self.columns_room = 2 * n
+            for j in range(self.mapped, n):
+                self.column[j] = NEVER
+            self.mapped = n
+        if not learning and self.column[place] == -1 - known:
+            return -1
+        name = self.encoder.names[place]
+        found = self.vocabulary.number.get(name)
+        if found is not None:
+            self.column[place] = found
+            return found
+        if not learning:
+            self.column[place] = <int> (-1 - known)
+            return -1
+        if self.fresh is None:
+            self.fresh = {}
+        return self.fresh.setdefault(name, known + len(self.fresh))
+
+    cdef int reserve(self, Py_ssize_t n) except -1:
+        if n > self.room:
+            n = max(n, 2 * self.room, 64)
+            if resize(<void**> &self.value, n, sizeof(double)) < 0 or resize(<void**> &self.index, n, sizeof(int)) < 0:
+                raise MemoryError(f"no memory for a row of {n} features")
+            self.room = n
+        return 0
+
+    cdef Py_ssize_t columns(self) noexcept:
+        if self.vocabulary is None:
+            return self.encoder.at.features
+        return len(self.vocabulary.names) + (0 if self.fresh is None else len(self.fresh))
+
+    cdef int keep_names(self) except -1:
+        if self.fresh is not None:
+            for name in self.fresh:
+                self.vocabulary.add(name)
+            self.fresh = None
+        return 0
+
+    cdef void settle(self) noexcept:
+        if self.scaler is not None:
+            self.scaler.changes = 0
+
+    cdef int undo(self) except -1:
+        self.fresh = None
+        if self.scaler is not None:
+            self.scaler.rewind(0)
+        return 0
+
+
+def as_dict(features):
+    """Any mapping as a dict."""
+    if not isinstance(features, Mapping):
+        raise DataError(f"an example is a dict of features by name; this is a {type(features).__name__}")
+    return dict(features)
+
+
+cdef bint is_flat(value) except -1:
+    """Whether a value needs no `flatten`: it is a number, a string, None, or a list or set of strings."""
+    if value is None or isinstance(value, (str, int, float, set, frozenset)):
+        return True
+    if isinstance(value, (list, tuple)):
+        for word in value:
+            if not isinstance(word, str):
+                return False
+        return True
+    return not isinstance(value, NOT_FLAT) and not is_absent(value)
+
+
+cdef double number(name, value) except? -1:
+    try:
+        return value if isinstance(value, (int, float)) else real(value)
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(
+            f"feature {name!r}: the value {shown(value)} of type {type(value).__name__}; a value is a number, "
+            f"a string, or a list or set of strings"
+        ) from None
+
+
+cdef const char* utf8(text, str what, Py_ssize_t* n) except NULL:
+    """The bytes of a string."""
+    if not isinstance(text, str):
+        raise DataError(f"{what} {shown(text)} is a {type(text).__name__}; names are strings")
+    try:
+        return PyUnicode_AsUTF8AndSize(text, n)
+    except UnicodeEncodeError:
+        encoded(text, what)            # a DataError that says which letter has no place in UTF-8
+        raise
+
+
+cdef void release(Met* met, int bits) noexcept:
+    """Let go of the keys that are remembered."""
+    cdef Py_ssize_t i
+    for i in range(0 if met == NULL else 2 << bits):
+        if met[i].key != NULL:
+            Py_DECREF(<object> met[i].key)
+    free(met)
 
 
 USUAL = re.compile(TOKEN)

@@ -246,7 +246,7 @@ def object_rows(objects: Any, features: Features, crowd: Crowd | None) -> Rows:
     encoder = Encoder(Plan(features, (), crowd))
     for number, one in enumerate(objects):
         try:
-            encoder.take({name: None if missing(value) else listed(value) for name, value in one.items()})
+            encoder.take({name: listed(value) for name, value in one.items()})
         except DataError as error:
             raise DataError(f"row {number}: {error}") from None
     return encoder.rows()

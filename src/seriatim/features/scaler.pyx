@@ -23,23 +23,13 @@ cdef class Scaler:
     unit : each row divided by its norm; keeps nothing.
     """
 
-    cdef readonly str kind
-    cdef bint standard
-    cdef double[::1] count, mean, spread    # spread: the sum of squared differences from the mean; or the maximum
-    # What the last block has changed, so that it can be undone: each column once, and what it was before.
-    cdef Py_ssize_t[::1] changed
-    cdef double[:, ::1] before
-    cdef Py_ssize_t changes
-    cdef Rows rows
-    cdef long long[::1] touched             # the last block that changed a column
-    cdef long long block
-
     def __init__(self, str kind):
         if kind not in KINDS:
             raise ValueError(f"{kind!r} is not one of {', '.join(KINDS)}")
-        self.kind, self.standard = kind, kind == "standard"
+        self.kind, self.standard, self.unit = kind, kind == "standard", kind == "unit"
         self.count, self.mean, self.spread = np.zeros(0), np.zeros(0), np.zeros(0)
         self.touched = np.zeros(0, np.int64)
+        self.changed, self.before = np.zeros(0, np.intp), np.zeros((0, 3))
 
     def state(self):
         """All it has seen, as named arrays."""
@@ -112,16 +102,46 @@ cdef class Scaler:
             self.spread[j] = fabs(x)
         return x / self.spread[j] if self.spread[j] > 0 else 0
 
+    cdef inline double scaled_value(self, Py_ssize_t j, double x, double length, Py_ssize_t known, bint learning) \
+            noexcept nogil:
+        """Value x of column j in a row of this length (norm); columns from `known` on have not been seen."""
+        if self.unit:
+            x = x / length if length > 0 else 0
+        elif j < known:
+            if learning:
+                self.note(j)
+            x = self.see(j, x, learning)
+        else:
+            x = 0
+        return min(max(x, -LIMIT), LIMIT)
+
+    cdef int scale(self, const int* index, double* value, Py_ssize_t n, double norm2, bint learning) except -1:
+        """Scale one row in place. When learning the row counts first, until `settle` or `rewind`."""
+        cdef Py_ssize_t j, known
+        cdef int most = -1
+        if learning and not self.unit:
+            for j in range(n):
+                most = max(most, index[j])
+            self.grow(most + 1)
+            if self.changed.shape[0] < n:
+                self.changed, self.before = np.empty(2 * n, np.intp), np.empty((2 * n, 3))
+            self.rows, self.changes = None, 0
+            self.block += 1
+        known = self.count.shape[0]
+        for j in range(n):
+            value[j] = self.scaled_value(index[j], value[j], sqrt(norm2), known, learning)
+        return 0
+
     def scaled(self, Rows rows, bint learning):
         """Checked rows, scaled; when learning each is taken into account first."""
         cdef Py_ssize_t i, j, column, begin, end, known, size
-        cdef double x, length
+        cdef double length
         rows.expect_checked()
-        cdef bint dense = rows.index == NULL, unit = self.kind == "unit"
+        cdef bint dense = rows.index == NULL
         values, norms = np.empty(max(rows.nonzeros, 1)), np.empty(max(rows.n, 1))
         cdef double[::1] value = values, norm2 = norms
         cdef Py_ssize_t first = 0 if dense else rows.start[0]
-        if learning and not unit:
+        if learning and not self.unit:
             self.grow(rows.features)
             size = min(rows.nonzeros, len(self.count))
             self.changed, self.before, self.changes = np.empty(size, np.intp), np.empty((size, 3)), 0
@@ -135,15 +155,6 @@ cdef class Scaler:
                 length = sqrt(rows.norm2[i])
                 for j in range(begin, end):
                     column = j - begin if dense else rows.index[first + j]
-                    x = rows.value[first + j]
-                    if unit:
-                        x = x / length if length > 0 else 0
-                    elif column < known:
-                        if learning:
-                            self.note(column)
-                        x = self.see(column, x, learning)
-                    else:
-                        x = 0
-                    value[j] = min(max(x, -LIMIT), LIMIT)
+                    value[j] = self.scaled_value(column, rows.value[first + j], length, known, learning)
                 norm2[i] = sum_of_squares(&value[begin], end - begin) if end > begin else 0
         return rows.revalued(values, norms)

@@ -46,6 +46,10 @@ class SupportVectors(Estimator):
         with self._lock, self._careful():
             return super()._learn_number(x, y, weight)
 
+    def progress_one(self, x: dict[str, Any], y: Any, weight: float = ONE) -> Any:
+        with self._lock, self._careful():
+            return super().progress_one(x, y, weight)
+
     # Support vectors move while others are learned, and that is done without the interpreter lock.
 
     @property

@@ -6,11 +6,10 @@ from libc.math cimport cos, fmax, sin
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from seriatim.core.learner cimport Learner
+from seriatim.core.learner cimport DictReader, Learner
 from seriatim.core.memory cimport allocate, resize
 from seriatim.core.random cimport random_normal
 from seriatim.core.row cimport Row
-from seriatim.core.vocabulary cimport Vocabulary
 from seriatim.kernel.support cimport add_multiple, weighted_sum
 
 from seriatim.errors import LimitError, ModelError
@@ -147,8 +146,8 @@ cdef class FOGDLearner(Learner):
             add_multiple(self.length, -self.eta * self.weight, self.z, self.w + s * self.length)
             self.updates += self.weight > 0
 
-    def score_one(self, Vocabulary names, features):
-        scores = Learner.score_one(self, names, features)
+    cdef score_read(self, DictReader reader):
+        scores = Learner.score_read(self, reader)
         self.check_memory()
         return scores
 

@@ -5,12 +5,11 @@ import numpy as np
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
+from seriatim.core.learner cimport DictReader
 from seriatim.core.memory cimport allocate, resize_aligned
 from seriatim.core.rows cimport Rows
-from seriatim.core.vocabulary cimport Vocabulary
 from seriatim.kernel.support cimport multiply, weighted_sum
 
-from seriatim.core.learner import as_dict
 from seriatim.errors import DataError, LimitError, ModelError, ParameterError, SeriatimError
 
 from seriatim.kernel.kernels import decay
@@ -159,13 +158,13 @@ cdef class Machine(Learner):
             self.update(x, out[y] - out[self.down], 2 * own)
         self.failed = self.failed or self.support.broken
 
-    def learn_one(self, names, features, double y, double weight=1):
+    def learn_one(self, DictReader reader, features, double y, double weight=1):
         self.expect_width()
-        Learner.learn_one(self, names, features, y, weight)
+        Learner.learn_one(self, reader, features, y, weight)
 
-    def admit(self, names, features):
+    def admit(self, DictReader reader, features):
         self.expect_width()
-        Learner.admit(self, names, features)
+        Learner.admit(self, reader, features)
 
     def expect_width(self, Py_ssize_t rows=1):
         """A ParameterError if a width is to come from so few rows."""
@@ -179,15 +178,10 @@ cdef class Machine(Learner):
         self.support.expect_idle()
         return 0
 
-    def score_one(self, Vocabulary names, features):
-        """Names that are not known are columns like others, in which every support vector is 0."""
-        cdef Row x
-        names.encode(features if type(features) is dict else as_dict(features), True, self.constant, &x)
-        self.grow(len(names.names) + 1)
-        self.scores(&x, self.room)
+    cdef score_read(self, DictReader reader):
+        scores = Learner.score_read(self, reader)
         self.check_memory()
-        scores = [self.room[k] for k in range(self.classes)]
-        return scores[0] if self.classes == 1 else scores
+        return scores
 
     # ---- steps
 

@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 
-from seriatim.core.flatten import DEPTH
 from seriatim.core.rows import Rows
 from seriatim.data import bundled
 from seriatim.data.cache import PIECE, File, sparse, writing
@@ -39,6 +38,7 @@ from seriatim.data.read.steady import SteadyFile
 from seriatim.errors import DataError, ParseError
 from seriatim.features import Features
 from seriatim.features.encoder import Plan
+from seriatim.features.flatten import DEPTH
 
 TABLES, COLUMNAR, SPARSE = formats.of_kind("table"), formats.of_kind("columnar"), formats.of_kind("sparse")
 MOST_COLUMNS = 10_000  # of a table that is made of objects or sparse examples

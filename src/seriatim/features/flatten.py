@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -14,22 +13,16 @@ from seriatim.errors import DataError
 
 DEPTH = 64
 PLAIN = {float, int, bool, type(None)}
-DATE = re.compile(
-    r"(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
-    r"(?:[T ]([01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?",
-    re.ASCII,
-)
-DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
-def flatten(x: Mapping[str, Any], dates: bool = True, before: str = "", depth: int = 0) -> dict[str, Any]:
+def flatten(x: Mapping[str, Any], before: str = "", depth: int = 0) -> dict[str, Any]:
     """An example whose values are numbers, strings, lists or sets of strings, or None.
 
-    An object within it has its keys joined to its own by a dot, a list of numbers its positions from 0; a date, or a
-    string of its form, becomes its parts or, without `dates`, such a string.
+    The keys of an object within it are joined to its own key by a dot, and so are the positions (from 0) of a list of
+    numbers. Dates become strings, from which the encoder makes their parts.
 
-    >>> flatten({"user": {"age": 30}, "when": "2026-11-16"})
-    {'user.age': 30, 'when.year': '2026', 'when.month': '11', 'when.day': '16', 'when.weekday': 'Mon'}
+    >>> flatten({"user": {"age": 30, "scores": [1, 2.5]}, "when": datetime.date(2026, 11, 16), "at": None})
+    {'user.age': 30, 'user.scores.0': 1, 'user.scores.1': 2.5, 'when': '2026-11-16', 'at': None}
     """
     flat: dict[str, Any] = {}
     if depth > DEPTH:
@@ -42,10 +35,11 @@ def flatten(x: Mapping[str, Any], dates: bool = True, before: str = "", depth: i
         elif is_absent(value):
             new = {name: None}
         elif isinstance(value, Mapping):
-            new = flatten(value, dates, f"{name}.", depth + 1)
-        elif isinstance(value, datetime.date | np.datetime64 | str):  # a datetime is a date
-            value = str(value)
-            new = (parts(name, value) if dates else None) or {name: value}
+            new = flatten(value, f"{name}.", depth + 1)
+        elif isinstance(value, datetime.date | np.datetime64):  # a datetime is a date
+            if isinstance(value, np.datetime64) and np.datetime_data(value)[0] != "D":
+                value = value.astype("datetime64[s]")  # in hours its text would have no minutes
+            new = {name: str(value)}
         elif isinstance(value, list | tuple) and not all(isinstance(item, str) for item in value):
             new = {f"{name}.{i}": None if is_absent(item) else item for i, item in enumerate(value)}
             for item in value:
@@ -67,19 +61,3 @@ def bag_of(name: str, words: Collection[Any]) -> Collection[str]:
         if not isinstance(word, str):
             raise DataError(f"feature {name!r}: {shown(word)} in a bag; a bag holds strings")
     return sorted(words) if isinstance(words, set | frozenset) else words
-
-
-def parts(name: str, text: str) -> dict[str, str] | None:
-    """The parts of a date; None if it is none."""
-    found = DATE.fullmatch(text)
-    if found is None:
-        return None
-    year, month, day, hour = found.groups()
-    try:
-        weekday = datetime.date(int(year), int(month), int(day)).weekday()
-    except ValueError:
-        return None
-    given = {"year": year, "month": month, "day": day, "weekday": DAYS[weekday]} | (
-        {} if hour is None else {"hour": hour}
-    )
-    return {f"{name}.{part}": value for part, value in given.items()}
