@@ -13,11 +13,11 @@ import numpy as np
 
 from seriatim.core import loop
 from seriatim.core.loop import Sink
+from seriatim.core.names import Vocabulary
 from seriatim.core.rows import LIMIT, Rows, Unordered, check_weights
 from seriatim.core.targets import Codes, targets_of
 from seriatim.core.threads import THREADS, checked_ahead
 from seriatim.core.values import real_array
-from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import DataError, ParameterError, SeriatimError
 from seriatim.features import Features
 from seriatim.features.encoder import RowEncoder

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from seriatim.core.names import Names
+from seriatim.core.names import Names, Vocabulary
 from seriatim.core.rows import Rows, picked
 from seriatim.core.threads import ahead
-from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import DataError
 from seriatim.labels import is_float, of_floats
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from seriatim.core.names import Vocabulary
 from seriatim.core.rows import LIMIT, Rows
-from seriatim.core.vocabulary import Vocabulary
 from seriatim.data.cache import joined, sparse
 from seriatim.errors import DataError
 from seriatim.features import Features

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from seriatim.core.names import Names
+from seriatim.core.names import Names, Vocabulary
 from seriatim.core.rows import Rows, picked
-from seriatim.core.vocabulary import Vocabulary
 from seriatim.data.cache import Arrays, Cache, joined, sparse
 from seriatim.data.generate.drift import generated
 from seriatim.data.read.source import Blocks, Source

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from seriatim.core.names import Vocabulary
 from seriatim.core.rows import Rows
-from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import DataError
 from seriatim.estimator import Classifier
 from seriatim.parameters import Parameter

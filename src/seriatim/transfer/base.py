@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from seriatim.core.names import Vocabulary
 from seriatim.core.rows import Rows
-from seriatim.core.vocabulary import Vocabulary
 from seriatim.errors import DataError, ModelError, ParameterError
 from seriatim.estimator import Classifier, Estimator
 from seriatim.parameters import Parameter

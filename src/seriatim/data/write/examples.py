@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seriatim.core.names import Vocabulary
 from seriatim.core.rows import Rows
-from seriatim.core.vocabulary import Vocabulary
 from seriatim.data.cache import Cache, sparse
 from seriatim.data.read.source import Blocks
 from seriatim.data.stream import Stream
