@@ -1,7 +1,11 @@
 """The memory in which the rows of a block are put together."""
 
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
 from seriatim.core.row cimport sum_of_squares
 from seriatim.core.rows cimport Rows
+
+cimport cython
 
 
 cdef class Workspace:
@@ -34,6 +38,22 @@ cdef struct Position:
     bint named                         # a label is a name
     bint weighted                      # a weight is not 1
     bint unsorted
+
+
+cdef enum:
+    MARK_BITS = 14
+
+
+@cython.final
+cdef class RowSums:
+    cdef uint64_t* slot                # pairs: the round and the column, the place in the row
+    cdef Py_ssize_t size
+    cdef uint64_t round
+    cdef uint8_t[1 << MARK_BITS] mark  # by a hash of the column: in which turn it was met
+    cdef uint8_t turn
+
+    cdef bint differ(self, const int* index, Py_ssize_t n) noexcept nogil
+    cdef Py_ssize_t summed(self, int* index, double* value, Py_ssize_t n) noexcept nogil
 
 
 cdef Workspace new_workspace(Py_ssize_t length)

@@ -2,9 +2,8 @@ from libc.stdint cimport uint32_t
 
 from seriatim.core.learner cimport DictReader
 from seriatim.core.row cimport Row
-from seriatim.features.block cimport Block, Position, Workspace
+from seriatim.features.block cimport Block, Position, RowSums, Workspace
 from seriatim.core.names cimport Names, Vocabulary
-from seriatim.features.row_sums cimport RowSums
 from seriatim.features.columns cimport Cells, Columns
 from seriatim.features.scaler cimport Scaler
 

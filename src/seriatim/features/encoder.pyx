@@ -22,10 +22,9 @@ import numpy as np
 from seriatim.core.learner cimport DictReader
 from seriatim.core.memory cimport resize
 from seriatim.core.row cimport Row, sum_of_squares
-from seriatim.features.block cimport Block, add_row, finish, finished_rows, new_workspace
+from seriatim.features.block cimport Block, RowSums, add_row, finish, finished_rows, new_workspace
 from seriatim.core.murmur cimport murmur3
 from seriatim.core.names cimport Names, Vocabulary
-from seriatim.features.row_sums cimport RowSums
 from seriatim.features.columns cimport FEW_ROWS, Cells, Columns
 from seriatim.features.scaler cimport Scaler
 
