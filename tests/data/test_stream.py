@@ -491,7 +491,7 @@ def test_what_cannot_be_asked_of_a_stream():
     with pytest.raises(ParameterError):
         data.stream("spam").split(-5)
     for reading in ({"features": {"label": "y"}}, {"features": {"bits": 4}}, {"format": "csv"}):
-        with pytest.raises(ParameterError, match="of no use for a generated stream"):
+        with pytest.raises(ParameterError, match="has no effect on a generated stream"):
             data.stream("sea", **reading)
     assert next(iter(data.stream("sea", features={"normalize": "max"})))[0].n
 

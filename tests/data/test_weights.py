@@ -113,7 +113,7 @@ def test_two_ways_to_a_name_keep_their_weights(tmp_path):
 
 
 def test_loading_does_not_lose_them(file):
-    with pytest.raises(DataError, match=r"its examples have weights; data\.load\(\.\.\., weights=True\) gives them"):
+    with pytest.raises(DataError, match=r"the examples have weights; data\.load\(\.\.\., weights=True\) returns them"):
         data.load(file)
     X, _ = data.load(file, limit=100)  # all of these weigh 1
     assert X.shape[0] == 100

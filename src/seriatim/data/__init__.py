@@ -1,4 +1,4 @@
-"""Data in: files, bundled sets, generated streams."""
+"""Data: files, bundled data sets and generated streams."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Stream", "datasets", "drift", "load", "stream"]
 
 
 def stream(source: Any, **options: Any) -> Stream:
-    """The examples of files, of a bundled set by its name, or of standard input (`-`), block after block; see Stream.
+    """The examples of files, of a bundled data set, or of standard input (`-`), block by block; see Stream.
 
     >>> for rows, y in stream("digits"):
     ...     print(len(y), rows.features)
@@ -25,11 +25,11 @@ def stream(source: Any, **options: Any) -> Stream:
 def load(
     source: Any, columns: int | None = None, *, names: bool = False, weights: bool = False, **options: Any
 ) -> tuple[Any, ...]:
-    """All of some files or of a bundled set in memory: (X, y), X a SciPy CSR matrix.
+    """Load all examples of files or of a bundled data set: (X, y), where X is a SciPy CSR matrix.
 
-    With `names` there follows a list of them, with `weights` the importance of each row; without, data that have
-    weights are refused. X has as many columns as the highest feature, or `columns`, as when a test file must fit a
-    model. The options are those of Stream.
+    With `names`, the list of column names follows; with `weights`, the sample weights. Data with sample weights are
+    refused if weights=False. X has as many columns as the highest feature, or `columns`, for a test file that must fit
+    a model. For the options, see Stream.
 
     >>> X, y = load("spam")
     >>> X.shape, sorted(set(y))
@@ -42,9 +42,9 @@ def load(
 
     (start, index, value), y, known, importance = stream(source, **options).arrays()
     if not weights and (importance != 1).any():
-        raise DataError(f"{source}: its examples have weights; data.load(..., weights=True) gives them, too")
+        raise DataError(f"{source}: the examples have weights; data.load(..., weights=True) returns them")
     highest = int(index.max(initial=-1)) + 1
     if columns is not None and columns < highest:
-        raise DataError(f"{source}: it has {highest} features, and no more than {columns} are asked for")
+        raise DataError(f"{source}: it has {highest} features, more than columns={columns}")
     X = csr_matrix((value, index, start), shape=(len(y), highest if columns is None else columns))
     return X, y, *([known] if names else []), *([importance] if weights else [])

@@ -1,4 +1,4 @@
-"""The bundled data sets: small, real, and there without a network."""
+"""The bundled data sets: small real data that need no network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parent / "sets"
 
 @dataclass(frozen=True)
 class Bundled:
-    """A bundled set; sets/SOURCE.md says where it comes from and under which licence."""
+    """A bundled data set. sets/SOURCE.md names its source and licence."""
 
     name: str
     summary: str
@@ -29,7 +29,7 @@ class Bundled:
 
 @cache
 def datasets() -> dict[str, Bundled]:
-    """The bundled sets by name.
+    """The bundled data sets by name.
 
     >>> list(datasets())
     ['digits', 'spam']
@@ -39,6 +39,6 @@ def datasets() -> dict[str, Bundled]:
 
 
 def find(source: str | PathLike[str]) -> Bundled | None:
-    """The bundled set of that name, unless a file of the name is there."""
+    """The bundled data set with that name, or None; a file with the name takes precedence."""
     name = str(source)
     return datasets().get(name) if name.isalpha() and not Path(source).is_file() else None

@@ -1,4 +1,4 @@
-"""Examples kept on disk in binary form, to be gone through again, in order or not."""
+"""Examples stored on disk in binary form, to be read again in order or shuffled."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from seriatim.core.threads import ahead
 from seriatim.errors import DataError
 from seriatim.labels import is_float, of_floats
 
-PART = 1 << 16  # values of a part of rows in another order
-BLOCK = 1 << 20  # values from which on a block is large enough to be read by itself
-STRETCH = 1 << 20  # values of a stretch, at least
-PIECE = 1 << 22  # bytes that are written at once
-MOST = 512  # arrays of a piece; the system takes a thousand
+PART = 1 << 16  # values of one part of shuffled rows
+BLOCK = 1 << 20  # a block of at least this many values is read by itself
+STRETCH = 1 << 20  # least number of values in a segment
+PIECE = 1 << 22  # bytes per write
+MOST = 512  # arrays per write; systems allow about 1,000
 
-# One file each, flat: of each row where it ends, its norm, its target, the number of a label that is a name, and its
-# weight. Of a stretch of rows their columns and values, which is most of it.
+# Each of these is one file without structure. For each row: its end, norm, target, the number of its label if that is a
+# name, and its weight. For each segment of rows: columns and values, which are most of the data.
 KINDS = {
     "end": np.int64,
     "norm2": np.float64,
@@ -43,8 +43,8 @@ Memory = dict[str, np.ndarray]
 
 
 class File:
-    """A file without a name, gone when it is closed. It is written in large pieces, of which the system makes large
-    pages: they are mapped in a twentieth of the time."""
+    """A temporary file without a name. It is written in large pieces, because the system then uses large pages, which
+    it maps in a twentieth of the time."""
 
     def __init__(self) -> None:
         self.file = tempfile.TemporaryFile(prefix="seriatim-", buffering=0)  # noqa: SIM115, see close
@@ -52,7 +52,7 @@ class File:
         self.size = 0
 
     def write(self, array: np.ndarray) -> None:
-        """Append an array, which must not change until it is written."""
+        """Append an array. The caller must not change the array before it is written."""
         self.waiting.append(memoryview(array.data).cast("B") if len(array) else memoryview(b""))
         self.size += array.nbytes
         if self.size >= PIECE:
@@ -76,7 +76,7 @@ class File:
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Within this, a disk that is full is told as such."""
+    """A context in which a full disk raises a clear error."""
     try:
         yield
     except OSError as error:
@@ -86,13 +86,13 @@ def writing() -> Iterator[None]:
 
 
 class Stretch:
-    """The columns and values of some blocks, in files of their own, so that the last pass can give them up on its way:
-    the system takes a third of the time for that which learning takes."""
+    """The columns and values of some blocks, in files of their own. The last pass closes them as it proceeds: freeing
+    them all at the end would take a third of the time of learning."""
 
     def __init__(self, row: int, at: int) -> None:
-        self.row, self.at = row, at  # where it begins: rows and values before it
+        self.row, self.at = row, at  # number of rows and of values before this segment
         self.rows = self.values = 0
-        self.blocks: list[tuple[int, int]] = []  # rows and values of each
+        self.blocks: list[tuple[int, int]] = []  # numbers of rows and values of each block
         self.files = {name: File() for name in OF_STRETCH}
 
     def add(self, rows: int, values: int) -> None:
@@ -103,14 +103,14 @@ class Stretch:
         self.blocks.append((rows, values))
 
     def places(self) -> Iterator[tuple[Stretch, int, int, int, int]]:
-        """Of each block where its rows begin in all, how many they are, and the same of its values in the stretch."""
+        """For each block: its first row, its number of rows, its first value in the segment, its number of values."""
         row, at = self.row, 0
         for n, values in self.blocks:
             yield self, row, n, at, values
             row, at = row + n, at + values
 
     def part(self, name: str, begin: int, n: int) -> np.ndarray:
-        """Numbers begin..begin + n of a file where they lie, without a copy; a part of nothing cannot be mapped."""
+        """Numbers begin..begin + n of a file, mapped without a copy. (An empty range cannot be mapped.)"""
         kind = np.dtype(KINDS[name])
         if not n:
             return np.empty(0, kind)
@@ -137,7 +137,7 @@ class Stretch:
 
 
 class Cache:
-    """Files without a name, gone when it is; 12 bytes a value and 36 a row."""
+    """A cache of examples in temporary files: 12 bytes per value and 36 per row."""
 
     def __init__(self) -> None:
         self.files = {name: File() for name in KINDS if name not in OF_STRETCH}
@@ -162,7 +162,7 @@ class Cache:
             )
             y = np.array([one if is_float(one) else 0.0 for one in y], dtype=np.float64)
         with writing():
-            # A sixteenth of all before it: so they stay few, and so does what is left at the end.
+            # A new segment at a sixteenth of all values so far: there are few segments, and the last one is small.
             if self.stretches[-1].values > max(STRETCH, self.values // 16):
                 self.stretches.append(Stretch(self.n, self.values))
             files = self.files | self.stretches[-1].files
@@ -181,7 +181,7 @@ class Cache:
             file.close()
 
     def ready(self) -> None:
-        """All has been added."""
+        """Finish writing."""
         with writing():
             for files in (self.files, *(stretch.files for stretch in self.stretches)):
                 for file in files.values():
@@ -190,7 +190,7 @@ class Cache:
             self.names = Names(self.vocabulary.names)
 
     def read(self, name: str, begin: int, n: int, memory: Memory | None = None) -> np.ndarray:
-        """Numbers begin..begin + n of a file, in memory that is kept for it."""
+        """Numbers begin..begin + n of a file, read into memory that is reused."""
         if memory is not None and len(memory.get(name, ())) < max(n, 1):
             memory[name] = at_page(n + n // 8, KINDS[name])
         array = np.empty(n, KINDS[name]) if memory is None else memory[name][:n]
@@ -220,8 +220,8 @@ class Cache:
         return self.in_order(last=False)
 
     def in_order(self, last: bool) -> Iterator[tuple[Rows, np.ndarray]]:
-        """All rows in order, read ahead on another core. What a block was read into serves for a later one; and `last`,
-        files are closed there, too, as soon as they have been read."""
+        """Yield all rows in order, read ahead by another thread. A block's memory is reused for later blocks. With
+        `last`, that thread also closes the files that it has read."""
         free: list[Memory] = []
         read: list[Stretch] = []
 
@@ -248,7 +248,7 @@ class Cache:
                 read.append(stretch)
 
     def permuted(self, rng: np.random.Generator) -> Iterator[tuple[Rows, np.ndarray]]:
-        """All rows in a random order; 24 bytes of memory a row."""
+        """Yield all rows in random order. Needs 24 bytes of memory per row."""
         if not self.n:
             return
         start = np.concatenate([[0], self.read("end", 0, self.n)])
@@ -266,7 +266,7 @@ class Cache:
             some = order[begin:end]
             within = np.searchsorted(first, some, "right") - 1
             pieces = [picked(*stretches[k], some[within == k] - first[k]) for k in np.unique(within)]
-            place = np.argsort(np.argsort(within, kind="stable"))  # of each among the pieces
+            place = np.argsort(np.argsort(within, kind="stable"))  # the position of each row among the pieces
             begins, columns, values = picked(*joined(pieces), place)
             rows = self.rows(begins, columns, values, norms[some])
             rows.weights = weight[some] if self.weighted else None
@@ -275,7 +275,7 @@ class Cache:
 
 
 def popped(items: list[Any]) -> Any:
-    """The last of what others may take from, too; None if there is none."""
+    """Pop the last item of a list that other threads pop from, too; None if it is empty."""
     try:
         return items.pop()
     except IndexError:
@@ -283,12 +283,12 @@ def popped(items: list[Any]) -> Any:
 
 
 def at_page(n: int, kind: Any) -> np.ndarray:
-    """An array that begins with a page: the system's copy to just after its start takes up to five times as long."""
+    """An array that starts at a page: the system copies to other addresses up to five times as slowly."""
     return np.frombuffer(mmap.mmap(-1, max(n, 1) * np.dtype(kind).itemsize), kind)
 
 
 def sparse(rows: Rows) -> Arrays:
-    """The arrays of rows, dense or not."""
+    """The CSR arrays of rows, dense or sparse."""
     arrays: Any = rows.arrays
     if len(arrays) == 3:
         return arrays
@@ -298,7 +298,7 @@ def sparse(rows: Rows) -> Arrays:
 
 
 def joined(parts: list[Arrays]) -> Arrays:
-    """Blocks as one matrix."""
+    """Blocks joined into one matrix."""
     ends = np.cumsum([part[0][-1] for part in parts])
     start = np.concatenate([[0], *(part[0][1:] + end - part[0][-1] for part, end in zip(parts, ends, strict=True))])
     return start, np.concatenate([part[1] for part in parts]), np.concatenate([part[2] for part in parts])

@@ -1,7 +1,7 @@
-"""What is in a stream: its rows, features, labels and scales, and what may trouble those who learn from it.
+"""Describes a stream: its rows, features, labels and scales, and what may cause trouble in learning.
 
-One pass. What is kept grows with the different features, about 100 bytes each besides their names, and not with the
-rows, except for 16 bytes for each different row, up to 160 MB.
+It takes one pass. Memory grows with the number of features, about 100 bytes each plus their names, and by 16 bytes for
+each distinct row up to 160 MB.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from seriatim.errors import DataError
 from seriatim.features import Features
 from seriatim.labels import is_float, label_order, of_floats
 
-BATCH = 1 << 18  # values and rows that are looked at together
+BATCH = 1 << 18  # values and rows per step
 SHOWN = 10  # features
 LABELS_SHOWN = 20
-MOST_CLASSES = 1000  # more different numbers than this are targets, not labels
-MOST_LABELS = 1 << 16  # different labels that are counted
-MOST_HASHES = 10_000_000  # different rows that are told apart; of more a sample
-ENOUGH = 10  # rows from which the scale of a feature is told
-MANY = 20  # categories, or changes of the label, from which they tell something
-WIDE = 1000  # how much scales may differ
-RARE = 0.01  # the share below which a label is rare
+MOST_CLASSES = 1000  # with more distinct numbers than this, the labels are targets of a regression
+MOST_LABELS = 1 << 16  # distinct labels that are counted
+MOST_HASHES = 10_000_000  # hashes of distinct rows that are stored; beyond, a sample of them
+ENOUGH = 10  # least number of rows with a feature for a statement about its scale
+MANY = 20  # least number of categories, or of changes of the label, for a warning
+WIDE = 1000  # ratio of scales that causes a warning
+RARE = 0.01  # a label with a smaller fraction of the rows is rare
 
 Batch = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # start, index and value of a CSR matrix; codes of labels
 
 
 @dataclass
 class Description:
-    """What a stream holds. A value of 0 is as good as none: figures are of the values that are not 0.
+    """The description of a stream. Statistics of a feature cover its non-zero values only.
 
-    features : as many as a model will have, by their names or the highest number; `used` of them have a value.
-    labels : of the 20 most frequent the label, its rows and its share; `different_labels` is None beyond 65,536.
-    targets : instead of labels where they are many different numbers: min, mean, deviation and max.
+    features : number of features a model would have, by names or by the highest number; `used` of them have a value.
+    labels : the 20 most frequent labels with their rows and fractions; `different_labels` is None beyond 65,536.
+    targets : for regression, in place of labels: min, mean, deviation and max.
     duplicates : rows with the features and the label of an earlier row.
-    contradictions : rows with the features of earlier rows, and a label that none of those has.
-    exact : whether these two are counted, and not estimated to within about 0.1% of the rows.
-    heaviest : the features that most rows have, those of the largest sum of absolute values first among equals.
-    warnings : what may trouble a learner and what to do about it, as a kind and a text each.
+    contradictions : rows with the features of earlier rows but a label that none of those has.
+    exact : whether duplicates and contradictions are counted; otherwise they are estimated to about 0.1% of the rows.
+    heaviest : the features that occur in most rows; among equals those with the largest sum of absolute values.
+    warnings : what may cause trouble and what to do about it, as pairs of a kind and a text.
     """
 
     name: str
@@ -70,15 +70,15 @@ class Description:
     interrupted: bool = False
 
     def summary(self) -> dict[str, Any]:
-        """All of it as plain numbers, strings, lists and dicts."""
+        """The description as plain numbers, strings, lists and dicts."""
         return asdict(self)
 
 
 def describe(stream: Iterable[tuple[Rows, np.ndarray]], *, watch: Callable[[int], None] | None = None) -> Description:
-    """Go through a stream once and say what is in it.
+    """Describe a stream in one pass.
 
-    Labels may be missing. `watch` is called now and then with the number of rows so far. Ctrl-C ends the reading, and
-    `interrupted` says so; the figures are of the rows until then.
+    Labels may be missing. `watch` is called now and then with the number of rows so far. Ctrl-C ends the reading and
+    sets `interrupted`; the description then covers the rows until that moment.
 
     >>> from seriatim import data
     >>> about = describe(data.stream("spam"))
@@ -94,7 +94,7 @@ def describe(stream: Iterable[tuple[Rows, np.ndarray]], *, watch: Callable[[int]
 
 
 def batches(blocks: Iterable[Batch]) -> Iterator[Batch]:
-    """Blocks cut anew, at places that depend on the rows alone: so sums are rounded alike, whatever the blocks."""
+    """Blocks cut anew at positions that depend on the rows alone, so sums round alike for any block size."""
     parts: list[Batch] = []
     held = 0
     for block in blocks:
@@ -122,7 +122,7 @@ def cut(start: np.ndarray, index: np.ndarray, value: np.ndarray, y: np.ndarray, 
 
 
 class Survey:
-    """All that has been seen of a stream so far."""
+    """What has been counted of a stream so far."""
 
     def __init__(self, stream: Iterable[tuple[Rows, np.ndarray]], watch: Callable[[int], None] | None) -> None:
         self.stream, self.watch = stream, watch
@@ -134,7 +134,7 @@ class Survey:
         self.interrupted = False
 
     def blocks(self) -> Iterator[Batch]:
-        """The blocks of the stream, with one numbering of features and labels."""
+        """Yield the blocks of the stream, with one numbering of features and labels."""
         try:
             for rows, y in self.stream:
                 rows = rows.check()
@@ -171,7 +171,7 @@ class Survey:
         self.hashes.add(row_hashes(start, index, value), y)
 
     def named(self, feature: int) -> str:
-        """The name of a feature by its number among those seen; without names its number in the file, from 1."""
+        """The name of a feature; without names its number in the file, from 1."""
         column = int(self.columns.column[feature])
         return str(column + 1) if self.vocabulary is None else self.vocabulary.names[column]
 
@@ -208,10 +208,10 @@ class Survey:
             "deviation": float(columns.deviation(j)),
         }
 
-    # ---- what may trouble a learner
+    # ---- warnings
 
     def warnings(self, about: Description, used: np.ndarray) -> Iterator[tuple[str, str]]:
-        """(kind, what is found and what to do about it)."""
+        """Yield (kind, text): what was found and what to do about it."""
         how = Features.of(getattr(self.stream, "features", None))
         yield from self.labels.warnings(about)
         if how.normalize not in ("standard", "max"):
@@ -228,11 +228,11 @@ class Survey:
             more = f" and {len(constant) - SHOWN:,} more" if len(constant) > SHOWN else ""
             yield (
                 "constant",
-                f"one value in all rows tells nothing: {names}{more}; --drop leaves out a column of a table",
+                f"one value in all rows carries no information: {names}{more}; --drop leaves out a column of a table",
             )
 
     def scales(self, features: np.ndarray) -> Iterator[tuple[str, str]]:
-        # The square of a tiny value may vanish, and the value must not.
+        # The square of a tiny value may underflow to 0, so values are rescaled first.
         size = np.hypot(self.columns.mean[features], self.columns.deviation(features)).clip(5e-324)
         if len(size) and size.max() > WIDE * size.min():
             large, small = int(size.argmax()), int(size.argmin())
@@ -245,7 +245,7 @@ class Survey:
             )
 
     def categories(self, how: Features) -> Iterator[tuple[str, str]]:
-        """Columns, told by the names k=c of their features, of which a category occurs hardly more than once."""
+        """Columns with hardly more rows than categories; the features of a category are named column=category."""
         assert self.vocabulary is not None
         categories: Counter[str] = Counter()
         occurrences: Counter[str] = Counter()
@@ -259,15 +259,15 @@ class Survey:
             if n >= MANY and 2 * n > occurrences[column]:
                 yield (
                     "categories",
-                    f"column {column!r} has {n:,} categories in {occurrences[column]:,} rows, too few rows of each to "
-                    f"learn from; --text {quote(column)} takes it as words, --drop {quote(column)} leaves it out",
+                    f"column {column!r} has {n:,} categories in {occurrences[column]:,} rows, too few for each "
+                    f"to learn from; --text {quote(column)} treats it as words, --drop {quote(column)} leaves it out",
                 )
 
 
 class Labels:
-    """The labels: how many rows each has, and how often it changes from one row to the next.
+    """The labels: how many rows each has, and how often the label changes from one row to the next.
 
-    A label is told by a code of 64 bits: a number by its own, a name by its hash.
+    A label is represented by 64 bits: a number by itself, a name by its hash.
     """
 
     MISSING = np.float64("nan").view(np.uint64)
@@ -286,7 +286,7 @@ class Labels:
         y = of_floats(y)
         if y.dtype.kind not in "fiub":
             return np.fromiter(map(self.names.__getitem__, y.tolist()), np.uint64, len(y))
-        numbers = y.astype(np.float64) + 0.0  # which makes 0 of -0
+        numbers = y.astype(np.float64) + 0.0  # turns -0 into 0
         return np.where(np.isnan(numbers), self.MISSING, numbers.view(np.uint64))
 
     def add(self, codes: np.ndarray) -> None:
@@ -307,17 +307,17 @@ class Labels:
             self.counting = len(self.code) <= MOST_LABELS
 
     def add_numbers(self, y: np.ndarray) -> None:
-        """Chan, Golub and LeVeque (1983): the mean and the squared differences from it, of two parts together."""
+        """Combine the means and sums of squares of two parts (Chan, Golub and LeVeque, 1983)."""
         self.low, self.high = min(self.low, float(y.min())), max(self.high, float(y.max()))
         self.whole = self.whole and bool((y == np.rint(y)).all())
-        y = y.clip(-LIMIT, LIMIT)  # squares beyond would not be finite, and no learner takes such targets
+        y = y.clip(-LIMIT, LIMIT)  # larger squares would overflow, and no learner accepts such targets
         n, mean = len(y), float(y.mean())
         shift, share = mean - self.mean, n / (n + self.labelled)
         self.spread += float(((y - mean) ** 2).sum()) + shift**2 * share * self.labelled
         self.mean += shift * share
 
     def are_targets(self) -> bool:
-        """Whether they are many different numbers."""
+        """Whether there are so many distinct numbers that they must be targets of a regression."""
         different = len(self.code)
         many = different > MOST_CLASSES or 10 * different > self.labelled or not self.whole
         return not self.names and different > LABELS_SHOWN and many
@@ -353,14 +353,14 @@ class Labels:
             others = f", and {rare - 1:,} more labels have less than 1%" if rare > 1 else ""
             yield (
                 "rare label",
-                f"label {label!r} has {count:,} of {n:,} rows{others}: the mistake rate will hardly show how it fares",
+                f"label {label!r} has {count:,} of {n:,} rows{others}: the mistake rate will hardly show such mistakes",
             )
         expected = (n - 1) * (1 - float((share * (self.count - 1) / (n - 1)).sum()))
         if expected >= MANY and 10 * self.changes < expected:
             yield (
                 "sorted",
-                f"the rows look sorted by label: it changes {self.changes:,} times from row to row, in a random order "
-                f"about {expected:,.0f} times; --shuffle SEED mixes them",
+                f"the rows look sorted by label: it changes {self.changes:,} times from row to row; in random order it "
+                f"would change about {expected:,.0f} times; --shuffle SEED mixes the rows",
             )
 
 
@@ -369,7 +369,7 @@ def as_label(number: float) -> int | float:
 
 
 class Codes(dict[Any, int]):
-    """The codes of labels that are objects; those of names are kept."""
+    """The codes of labels in an object array. Caches the codes of names."""
 
     def __missing__(self, label: Any) -> int:
         if is_float(label):
@@ -382,14 +382,14 @@ class Codes(dict[Any, int]):
 
 
 class Columns:
-    """Figures of each feature: its column, in how many rows it is not 0, and what its values are there."""
+    """Statistics of each feature: its column, the number of rows where it is not 0, and its values there."""
 
     WHOLE, REAL = ("column", "count"), ("mean", "spread", "absolute", "low", "high")
 
     def __init__(self) -> None:
         self.n = 0
         self.column = self.count = self.mean = self.spread = self.absolute = self.low = self.high = np.empty(0)
-        self.table = np.zeros(0, np.int32)  # column -> feature, from 1; the system gives memory to the pages in use
+        self.table = np.zeros(0, np.int32)  # column -> feature, from 1; only pages in use take memory
         self.grow(64)
 
     def grow(self, n: int) -> None:
@@ -400,7 +400,7 @@ class Columns:
             setattr(self, name, array)
 
     def slots(self, index: np.ndarray) -> np.ndarray:
-        """The features of columns, which are taken in if they are new."""
+        """The features of columns; adds new ones."""
         width = int(index.max(initial=-1)) + 1
         if width > len(self.table):
             self.table = np.zeros(1 << (width - 1).bit_length(), np.int32)
@@ -415,15 +415,15 @@ class Columns:
             self.table[fresh] = np.arange(self.n + 1, self.n + len(fresh) + 1)
             self.n += len(fresh)
             slot = self.table.take(index)
-        return slot - np.intp(1)  # in the type of an index: NumPy would make it one again and again
+        return slot - np.intp(1)  # of the index type, else NumPy would convert it at every use
 
     def add(self, slot: np.ndarray, value: np.ndarray) -> None:
-        """Merge the figures of some values by Chan's formulas."""
+        """Merge the statistics of some values by Chan's formulas."""
         np.minimum.at(self.low, slot, value)
         np.maximum.at(self.high, slot, value)
         here: Any = slice(self.n)
         place, m = slot, self.n
-        if m > len(value):  # of many features only those that are here should cost anything
+        if m > len(value):  # if few features occur in a batch, only these cost time
             mark = np.zeros(m, bool)
             mark[slot] = True
             here = np.flatnonzero(mark)
@@ -434,7 +434,7 @@ class Columns:
         mean, before = total / np.maximum(n, 1), self.count[here]
         shift, share = mean - self.mean[here], n / np.maximum(before + n, 1)
         self.spread[here] += np.bincount(place, (value - mean.take(place)) ** 2, m) + shift**2 * share * before
-        self.count[here] += n  # changes `before`, where that is a view
+        self.count[here] += n  # last, because `before` may be a view of it
         self.mean[here] += shift * share
         negative = value.min(initial=0) < 0
         self.absolute[here] += np.bincount(place, np.abs(value), m) if negative else total
@@ -450,13 +450,13 @@ class Columns:
 
 
 class Hashes:
-    """Which rows have been there before, told by hashes of 64 bits of their features, and of features and label.
+    """Finds repeated rows by 64-bit hashes of their features, and of their features and label.
 
-    Where there are too many, half of all hashes are left out, then half of the others, and so on: what is kept then
-    stands for 2^halvings times as many.
+    If there are too many hashes, half of them are dropped, then half of the rest, and so on. Each stored hash then
+    stands for 2^halvings rows.
     """
 
-    TOP = np.uint64(0xFFFF << 48)  # bits that both hashes of a row have in common: they are kept or left out together
+    TOP = np.uint64(0xFFFF << 48)  # bits that both hashes of a row share, so that they are kept or dropped together
 
     def __init__(self) -> None:
         self.known = [np.empty(0, np.uint64), np.empty(0, np.uint64)]
@@ -483,20 +483,20 @@ class Hashes:
             self.known = [known[: np.searchsorted(known, limit)].copy() for known in self.known]
 
     def repeats(self, rows: int) -> tuple[int, int, bool]:
-        """Duplicates, contradictions, and whether they are exact."""
+        """The numbers of duplicates and contradictions, and whether they are exact."""
         self.merge()
         features, both = (min(len(known) << self.halvings, rows) for known in self.known)
         return rows - both, max(both - features, 0), not self.halvings
 
 
 def distinct(hashes: np.ndarray) -> np.ndarray:
-    """Sorted, each once."""
+    """The distinct values, sorted."""
     hashes.sort()
     return hashes[np.concatenate([[True], hashes[1:] != hashes[:-1]])] if len(hashes) else hashes
 
 
 def row_hashes(start: np.ndarray, index: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """A hash of each row, whatever the order of its features: the sum of those of its pairs of column and value."""
+    """A hash of each row that does not depend on the order of its features: the sum of its entries' hashes."""
     sums = np.zeros(len(index) + 1, np.uint64)
     sums[1:] = index
     sums[1:] *= np.uint64(0x9E3779B97F4A7C15)
@@ -507,7 +507,7 @@ def row_hashes(start: np.ndarray, index: np.ndarray, value: np.ndarray) -> np.nd
 
 
 def mixed(x: np.ndarray) -> np.ndarray:
-    """The numbers, in place, with every bit dependent on every other (the last step of SplitMix64)."""
+    """Mix the bits of the numbers, in place (the last step of SplitMix64)."""
     x ^= x >> np.uint64(30)
     x *= np.uint64(0xBF58476D1CE4E5B9)
     x ^= x >> np.uint64(27)

@@ -1,4 +1,4 @@
-"""Streams of examples: what is read, in which order, how often, and how much of it."""
+"""Streams of examples: from which source, in which order, how often, and how many."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from seriatim.features import Features
 
 
 class Stream:
-    """The examples of a source, block after block. Iterating again reads it again.
+    """The examples of a source, one block after another. Iterating again reads the source again.
 
     >>> stream = Stream("spam")
     >>> sum(len(y) for rows, y in stream)
@@ -40,25 +40,25 @@ class Stream:
         delay: int = 0,
         **reading: Any,
     ) -> None:
-        """The source is a file, a pattern, a list of files, a bundled set, a generated stream such as "sea:seed=1", -
-        for standard input, or blocks. What is added to a file while it is read is left for another time; a file that is
-        cut short while it is read is an error.
+        """The source is a file, a pattern, a list of files, a bundled set, a generated stream such as "sea:seed=1", `-`
+        for standard input, or blocks. If a file grows while it is read, the new lines are ignored. If it is cut short,
+        that is an error.
 
-        skip : leave out the first so many examples.
-        sample : of the others take this share, by chance.
-        limit : and no more than so many.
-        shuffle : in a random order by this seed, another in each pass; the examples are kept on disk.
-        buffer : shuffle within stretches of so many examples only, in memory.
-        passes : so often; from the second on they come from disk, in binary form.
-        delay : a label is told so many examples after its example; for those who evaluate.
-        features : how what is in the data becomes features, a `Features` or a dict of its fields.
-        schema : what a model knows of the columns of tables, as the kind of each by name.
-        format : "libsvm", "vw", "csv", "tsv", "jsonl", "parquet" or "arrow", told from the name and the first bytes;
-            or "text": a text a line, which is never guessed, the one column "text" of words.
-        header : whether the first line of a table names its columns; told from what is in it.
+        skip : skip the first N examples.
+        sample : of the others, use a random fraction.
+        limit : stop after N examples.
+        shuffle : random order with this seed, a new order in each pass. The examples are stored on disk.
+        buffer : shuffle within chunks of N examples only, in memory.
+        passes : number of passes. From the second pass on, examples are read from a binary cache on disk.
+        delay : reveal each label N examples late; used by evaluations.
+        features : how columns become features, a `Features` or a dict of its fields.
+        schema : the kinds of the columns that a model has learned, by name.
+        format : "libsvm", "vw", "csv", "tsv", "jsonl", "parquet" or "arrow"; by default detected from the name and the
+            first bytes. "text" means one document per line, in a column "text"; it is never detected.
+        header : whether the first line of a table names its columns; by default detected.
         labelled : whether each example must have a label.
-        skip_bad : pass over lines that cannot be read, and count them in `skipped_count`.
-        threads, block : how to read; what is read does not depend on them.
+        skip_bad : skip lines that cannot be read, and count them in `skipped_count`.
+        threads, block : how to read; they do not change the result.
         """
         least_of = (("skip", skip, 0), ("limit", limit, 0), ("passes", passes, 1), ("delay", delay, 0))
         for name, value, least in least_of:
@@ -67,7 +67,7 @@ class Stream:
         if sample is not None and not 0 < sample <= 1:
             raise ParameterError(f"sample={sample!r}: must be above 0 and at most 1")
         if buffer is not None and (shuffle is None or buffer < 1):
-            raise ParameterError(f"buffer={buffer!r}: must be at least 1, and says how to shuffle")
+            raise ParameterError(f"buffer={buffer!r}: must be at least 1, and needs shuffle=SEED")
         self.skip, self.sample, self.limit, self.shuffle, self.buffer = skip, sample, limit, shuffle, buffer
         self.passes, self.delay = passes, delay
         self.source: Any = source
@@ -78,23 +78,23 @@ class Stream:
             else:
                 self.source = Source(source, **reading)  # type: ignore[arg-type]
         elif reading:
-            raise ParameterError(f"{', '.join(reading)}: of no use where blocks are given")
+            raise ParameterError(f"{', '.join(reading)} has no effect on a stream of blocks; remove it")
         self.name = getattr(self.source, "name", "the stream")
-        self.keeping = False  # whether examples are read that are yet to be put in order
+        self.keeping = False  # whether examples are being stored before they can be shuffled
 
     @property
     def waiting(self) -> bool:
-        """Whether nobody can have an example yet, or the next one: who stops it now loses nothing."""
+        """Whether no example has been passed on yet, so that an interrupt loses nothing."""
         return self.keeping or getattr(self.source, "waiting", False)
 
     def __getattr__(self, name: str) -> Any:
-        """What is known of the source: its features, schema, skipped lines."""
+        """What is known about the source: its features, schema and skipped lines."""
         if name == "source":
             raise AttributeError(name)
         return getattr(self.source, name)
 
     def __iter__(self) -> Blocks:
-        """(rows, y) in order. The rows of a block are valid until the next one is asked for."""
+        """Yield (rows, y). The rows of a block are valid until the next block is requested."""
         features = getattr(self.source, "features", None)
         if not isinstance(features, Features) or not features.as_dict():
             yield from self.ordered()
@@ -155,7 +155,7 @@ class Stream:
             left = None if left is None else left - rows.n
 
     def stretches(self, blocks: Blocks, rng: np.random.Generator) -> Blocks:
-        """Each stretch of `buffer` examples in a random order, wherever the blocks end."""
+        """Yield each chunk of `buffer` examples in random order, whatever the sizes of the blocks."""
         vocabulary, features = Vocabulary(), 0
         names: Names | None = None
         parts: list[Arrays] = []
@@ -194,14 +194,14 @@ class Stream:
             yield shuffled()
 
     def expect_numbers(self, numbers: bool) -> None:
-        """Whether a label that is a name is bad: a line with its place, and one that `skip_bad` passes over."""
+        """Whether a label that is a name is an error with a line number, which `skip_bad` skips."""
         if isinstance(self.source, Stream):
             self.source.expect_numbers(numbers)
         elif isinstance(self.source, Source):
             self.source.numbers = numbers
 
     def split(self, n: int) -> tuple[Stream, Stream]:
-        """The first n examples, and the rest, as two streams.
+        """The first n examples and the rest, as two streams.
 
         >>> prefix, rest = Stream("digits").split(100)
         >>> [sum(len(y) for rows, y in part) for part in (prefix, rest)]
@@ -210,7 +210,7 @@ class Stream:
         if n < 0:
             raise ParameterError(f"n={n!r}: must be at least 0")
         if getattr(self.source, "once_only", False):
-            raise DataError(f"{self.name} can be read once only, and so cannot be split; save it to a file")
+            raise DataError(f"{self.name} can be read only once, so it cannot be split; save it to a file first")
         if self.sample is not None:
             raise DataError("a sample cannot be split; split first")
         prefix, rest = copy.copy(self), copy.copy(self)
@@ -219,7 +219,7 @@ class Stream:
         return prefix, rest
 
     def arrays(self) -> tuple[Arrays, np.ndarray, list[str] | None, np.ndarray]:
-        """All of it in memory: start, index and value of a CSR matrix, y, the names of columns if any, and weights."""
+        """All examples in memory: start, index and value of a CSR matrix, y, the names of columns or None, weights."""
         parts, labels, weights = [], [], []
         vocabulary: Vocabulary | None = None
         for rows, y in self:
@@ -241,15 +241,15 @@ def is_paths(source: Any) -> bool:
 
 
 class Generated:
-    """A generated stream, from its beginning each time."""
+    """A generated stream. Each iteration starts at its beginning."""
 
     def __init__(self, name: Any, blocks: Any, features: Any = None, **reading: Any) -> None:
-        """`reading` is for files; what would change the examples is refused."""
+        """Refuse options of `reading`, which are for files, if they would change the examples."""
         self.name, self.blocks = str(name), blocks
         given = {key: reading[key] for key in ("format", "header") if reading.get(key) is not None}
         given |= {key: value for key, value in Features.of(features).as_dict().items() if key != "normalize"}
         if given:
-            raise ParameterError(f"{name}: {', '.join(given)}: of no use for a generated stream, which is not read")
+            raise ParameterError(f"{name}: {', '.join(given)} has no effect on a generated stream; remove it")
 
     waiting, once_only, skipped_count = False, False, 0
 
@@ -261,14 +261,14 @@ class Generated:
 
 
 def kept(cache: Cache, blocks: Blocks) -> Iterator[tuple[Rows, np.ndarray]]:
-    """The blocks, each kept when it has been used."""
+    """Yield the blocks, and store each one after its use."""
     for rows, y in blocks:
         yield rows, y
         cache.add(rows, y)
 
 
 def some(rows: Rows, y: np.ndarray, which: np.ndarray) -> tuple[Rows, np.ndarray]:
-    """These rows of a block, in their order."""
+    """The rows `which` of a block, in that order."""
     chosen = Rows.sparse(*picked(*sparse(rows), which), rows.features)
     if rows.names is not None:
         chosen = chosen.in_any_order()

@@ -1,7 +1,7 @@
-"""The drifting streams of the literature: seeded, endless, and the same whatever the size of their blocks.
+"""The drifting streams of the literature: seeded, endless, and independent of the block size.
 
-Every example takes the same count of random numbers, in the same order, and what changes from example to example is a
-function of whole numbers; sums run over columns, for a product of matrices may round differently for other blocks.
+Every example draws the same number of random numbers in the same order. Changes between examples are functions of whole
+numbers. Sums run over columns, because a matrix product may round differently for another block size.
 """
 
 import functools
@@ -22,7 +22,7 @@ P = ParamSpec("P")
 
 
 class NumberList(Number):
-    """One number or more; as text with / between them."""
+    """One or more numbers; as text, separated by /."""
 
     def parse(self, text: str) -> Any:
         return tuple(map(super().parse, text.split("/")))
@@ -44,7 +44,7 @@ AT_MOST = (("drifting", "features"), ("drift", "irrelevant"))
 
 
 def checked(stream: Callable[P, Blocks]) -> Callable[P, Blocks]:
-    """The stream, with its options checked when it is made and not when its first block is asked for."""
+    """Wrap a stream so that its options are checked when it is made, not when its first block is requested."""
     signature = inspect.signature(stream)
 
     @functools.wraps(stream)
@@ -65,7 +65,7 @@ def checked(stream: Callable[P, Blocks]) -> Callable[P, Blocks]:
 
 
 def signs(true: np.ndarray, flipped: np.ndarray | bool = False) -> np.ndarray:
-    """1 where it is true and -1 elsewhere, or the other way round where it is flipped."""
+    """1 where `true`, else -1; the other way round where `flipped`."""
     return np.where(true != flipped, 1, -1)
 
 
@@ -78,16 +78,16 @@ def sea(
     width: int = 12_500,
     block: int = 10_000,
 ) -> Blocks:
-    """SEA concepts: x1 + x2 <= theta, where theta changes at once and the third feature says nothing.
+    """SEA concepts: x1 + x2 <= theta. theta changes abruptly; the third feature is irrelevant.
 
     Features are uniform on [0, 10]. W. N. Street and Y. Kim (2001), A Streaming Ensemble Algorithm (SEA) for
     Large-Scale Classification, KDD.
 
-    seed : of the random numbers.
-    concepts : the thetas, one after the other and round again; as text, 8/9/7/9.5.
-    noise : share of the labels that are flipped.
-    width : examples of a concept.
-    block : examples of a block.
+    seed : seed of the random numbers.
+    concepts : the values of theta, repeated in turn; as text, 8/9/7/9.5.
+    noise : fraction of the labels that are flipped.
+    width : number of examples of a concept.
+    block : number of examples of a block.
 
     >>> rows, y = next(sea(seed=1, noise=0))
     >>> rows.features, float((y > 0).mean())  # 0.32 = 8^2 / 2 / 10^2 is expected
@@ -114,16 +114,16 @@ def hyperplane(
 ) -> Blocks:
     """A rotating hyperplane: sum w_i x_i >= sum w_i / 2, where w_i += speed s_i after every example, s_i = 1 or -1.
 
-    Features and first weights are uniform on [0, 1]. G. Hulten, L. Spencer and P. Domingos (2001), Mining Time-Changing
-    Data Streams, KDD; the changes as in MOA's HyperplaneGenerator.
+    Features and initial weights are uniform on [0, 1]. G. Hulten, L. Spencer and P. Domingos (2001), Mining
+    Time-Changing Data Streams, KDD; the changes follow MOA's HyperplaneGenerator.
 
-    seed : of the random numbers.
-    features : how many there are.
-    drifting : the weights of so many, the first ones, change.
-    speed : by how much they change.
-    turn : probability, for each at every example, that s_i becomes -s_i.
-    noise : share of the labels that are flipped.
-    block : examples of a block.
+    seed : seed of the random numbers.
+    features : number of features.
+    drifting : number of weights that change, the first ones.
+    speed : change of a weight per example.
+    turn : probability, for each weight and example, that s_i becomes -s_i.
+    noise : fraction of the labels that are flipped.
+    block : number of examples of a block.
 
     >>> rows, y = next(hyperplane(seed=1))
     >>> rows.features, float((y > 0).mean())
@@ -135,7 +135,7 @@ def hyperplane(
     while True:
         draws = rng.random((block, features + 1 + drifting))
         X = draws[:, :features]
-        # Of each example before its change, and in the last row after all of them.
+        # Row t holds the weights before the change of example t; the last row those after all changes.
         direction = np.cumprod(np.vstack([direction[-1:], signs(draws[:, features + 1 :] >= turn)]), axis=0)
         moved = np.cumsum(np.vstack([moved[-1:], direction[:-1]]), axis=0)
         w = [weights[i] + speed * moved[:-1, i] if i < drifting else weights[i] for i in range(features)]
@@ -143,23 +143,23 @@ def hyperplane(
         yield Rows.dense(X), signs(score >= sum(w) / 2, draws[:, features] < noise)
 
 
-# The segments of 0 to 9 from the top down, the left one of two first.
+# The segments of the digits 0 to 9 from top to bottom, of two side by side the left one first.
 DIGITS = "1110111 0010010 1011101 1011011 0111010 1101011 1101111 1010010 1111111 1111011"
 SEGMENTS = np.array([list(digit) for digit in DIGITS.split()]) == "1"
 
 
 @checked
 def led(seed: int = 0, *, noise: float = 0.1, irrelevant: int = 17, drift: int = 0, block: int = 10_000) -> Blocks:
-    """A display of seven segments that shows a digit, 0 to 9, with faults.
+    """A display of seven segments that shows a digit from 0 to 9, with random faults.
 
-    L. Breiman, J. Friedman, R. Olshen and C. Stone (1984), Classification and Regression Trees; the swapped features as
-    in MOA's LEDGeneratorDrift. They are so from the start; `abrupt` and `gradual` lead from one display to another.
+    L. Breiman, J. Friedman, R. Olshen and C. Stone (1984), Classification and Regression Trees. The swapped features
+    follow MOA's LEDGeneratorDrift. They are swapped from the start; `abrupt` and `gradual` join two such streams.
 
-    seed : of the random numbers.
+    seed : seed of the random numbers.
     noise : probability that a segment is inverted; with 0.1 the best rule errs on 26 % of the digits.
-    irrelevant : further features, 0 or 1 by chance.
-    drift : so many segments, the first ones, change places with irrelevant features; 0 to 7.
-    block : examples of a block.
+    irrelevant : number of additional random features, 0 or 1.
+    drift : number of segments, the first ones, that are swapped with irrelevant features; 0 to 7.
+    block : number of examples of a block.
 
     >>> rows, y = next(led(seed=1))
     >>> rows.features, float((y == 8).mean())
@@ -188,22 +188,22 @@ def random_rbf(
 ) -> Blocks:
     """Clouds of examples around centroids that move through the unit cube and bounce off its walls.
 
-    An example belongs to a centroid, chosen by random weights, and has its class, 0, 1, ...; it lies in a random
-    direction from it, at a distance that is Gaussian with the centroid's own deviation. A. Bifet, G. Holmes,
-    B. Pfahringer, R. Kirkby and R. Gavalda (2009), New Ensemble Methods for Evolving Data Streams, KDD. As in MOA's
-    RandomRBFGeneratorDrift, which stops a centroid at the wall for the rest of a step where this one reflects it.
+    Each example is drawn from a centroid, which is chosen by random weights and determines the class 0, 1, .... Its
+    direction from the centroid is random; its distance is Gaussian with the centroid's own deviation. A. Bifet,
+    G. Holmes, B. Pfahringer, R. Kirkby and R. Gavalda (2009), New Ensemble Methods for Evolving Data Streams, KDD. It
+    follows MOA's RandomRBFGeneratorDrift, but reflects a centroid at a wall where MOA stops it for the rest of a step.
 
-    seed : of the random numbers.
-    features, classes, centroids : how many there are.
-    speed : how far every centroid moves after an example.
-    block : examples of a block.
+    seed : seed of the random numbers.
+    features, classes, centroids : their numbers.
+    speed : distance that every centroid moves per example.
+    block : number of examples of a block.
 
     >>> rows, y = next(random_rbf(seed=1, classes=3))
     >>> rows.features, [float((y == label).mean()) for label in range(3)]
     (10, [0.3926, 0.2988, 0.3086])
     """
     rng = np.random.default_rng(seed)
-    normal = rng.spawn(1)[0]  # these take more or fewer of the random bits each
+    normal = rng.spawn(1)[0]  # a normal number takes a varying number of random bits
     centre, label = rng.random((centroids, features)), rng.integers(classes, size=centroids)
     deviation, weight = rng.random((2, centroids))
     velocity = 1 - rng.random((centroids, features))
@@ -224,14 +224,14 @@ def random_rbf(
 
 @checked
 def stagger(seed: int = 0, *, width: int = 40, block: int = 10_000) -> Blocks:
-    """STAGGER concepts: small and red; then green or circle; then medium or large; and round again.
+    """STAGGER concepts: small and red; then green or circle; then medium or large; then again from the first.
 
-    The columns are small, medium, large; red, blue, green; circle, square, triangle: one of each three is 1.
+    The columns are small, medium, large; red, blue, green; circle, square, triangle. One of each three is 1.
     J. Schlimmer and R. Granger (1986), Incremental Learning from Noisy Data, Machine Learning 1.
 
-    seed : of the random numbers.
-    width : examples of a concept.
-    block : examples of a block.
+    seed : seed of the random numbers.
+    width : number of examples of a concept.
+    block : number of examples of a block.
 
     >>> rows, y = next(stagger(seed=1, width=10_000))
     >>> rows.features, float((y > 0).mean())  # 1/9 is expected
@@ -249,10 +249,10 @@ def stagger(seed: int = 0, *, width: int = 40, block: int = 10_000) -> Blocks:
 
 @checked
 def abrupt(first: Iterable[Block], second: Iterable[Block], at: int) -> Blocks:
-    """The first `at` examples of one stream, or all if it has fewer, then another from its beginning.
+    """The first `at` examples of one stream, or all if there are fewer, then the examples of another.
 
-    first, second : streams of any rows.
-    at : the number of the first example of the second, counted from 0.
+    first, second : streams of rows.
+    at : the number of examples taken from the first stream.
 
     >>> blocks = abrupt(sea(), led(), 15_000)
     >>> [next(blocks)[0].features for _ in range(3)]
@@ -270,7 +270,7 @@ def abrupt(first: Iterable[Block], second: Iterable[Block], at: int) -> Blocks:
 
 
 class Taken:
-    """The examples of a stream of dense blocks, as many at a time as are asked for."""
+    """The examples of a stream of dense blocks; `take` returns any number of them."""
 
     def __init__(self, blocks: Iterable[Block]) -> None:
         self.blocks = map(self.arrays, blocks)
@@ -287,7 +287,7 @@ class Taken:
         return X, block[1]
 
     def take(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """The next n examples, or as many as there still are."""
+        """The next n examples, or the remaining ones if there are fewer."""
         parts, have = [self.left], len(self.left[1])
         while have < n and (block := next(self.blocks, None)) is not None:
             parts.append(block)
@@ -301,16 +301,16 @@ class Taken:
 def gradual(
     first: Iterable[Block], second: Iterable[Block], at: int, width: int, seed: int = 0, block: int = 10_000
 ) -> Blocks:
-    """From one stream to another: example t is the second's with probability 1 / (1 + exp(-4 (t - at) / width)).
+    """Change from one stream to another: example t is the second's with probability 1 / (1 + exp(-4 (t - at) / width)).
 
-    t is 0, 1, ..., and each stream waits while it is the other's turn. MOA's ConceptDriftStream: A. Bifet, G. Holmes,
-    B. Pfahringer, R. Kirkby and R. Gavalda (2009), New Ensemble Methods for Evolving Data Streams, KDD.
+    t is 0, 1, .... Each stream waits while an example of the other is taken. MOA's ConceptDriftStream: A. Bifet,
+    G. Holmes, B. Pfahringer, R. Kirkby and R. Gavalda (2009), New Ensemble Methods for Evolving Data Streams, KDD.
 
-    first, second : streams of dense rows with the same features; it ends where one has ended whose turn it is.
-    at : the example, counted from 0, at which both are as probable.
-    width : of the time of change: from 12 % to 88 %.
-    seed : of the random numbers that tell whose turn it is.
-    block : examples of a block.
+    first, second : streams of dense rows with the same features. The result ends when the stream in turn has ended.
+    at : the example, counted from 0, at which both are equally probable.
+    width : number of examples in which the probability rises from 12 % to 88 %.
+    seed : seed of the random choice between the streams.
+    block : number of examples of a block.
 
     >>> rows, y = next(gradual(sea(noise=0, concepts=[0]), sea(noise=0, concepts=[20]), at=5_000, width=1_000))
     >>> [float((part > 0).mean()) for part in (y[:4_000], y[4_500:5_500], y[6_000:])]
@@ -321,7 +321,7 @@ def gradual(
     if one != two:
         raise DataError(f"the first stream has {one} features and the second {two}; they must have the same")
     for begin in count(0, block):
-        # exp(710) would overflow.
+        # Clipped because exp(710) would overflow.
         exponent = np.minimum(-4 * (np.arange(begin, begin + block) - at) / width, 700)
         drifted = rng.random(block) < 1 / (1 + np.exp(exponent))
         places = np.flatnonzero(~drifted), np.flatnonzero(drifted)
@@ -348,7 +348,7 @@ STREAMS: dict[str, Callable[..., Blocks]] = {
 
 
 def generated(text: str) -> Callable[..., Blocks] | None:
-    """What makes the blocks of a stream such as "sea" or "sea:seed=7,noise=0.2"; None if there is none of that name.
+    """A function that makes the blocks of a stream such as "sea" or "sea:seed=7,noise=0.2"; None for an unknown name.
 
     >>> rows, y = next(generated("sea:seed=1,noise=0")())
     >>> float((y > 0).mean())

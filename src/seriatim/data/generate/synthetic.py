@@ -10,9 +10,9 @@ Blocks = Iterator[tuple[Rows, np.ndarray]]
 
 
 def text_like(rows: int, features: int = 47_236, per_row: float = 71.0, seed: int = 0, block: int = 50_000) -> Blocks:
-    """Sparse rows of unit length: word frequencies fall like 1/rank, labels follow a planted sparse vector with noise.
+    """Sparse rows of norm 1. Word frequencies fall like 1/rank^0.8; labels follow a planted sparse vector with noise.
 
-    The defaults have the shape of RCV1; about a tenth of the draws repeat a word and are summed.
+    The defaults have the shape of RCV1. About a tenth of the draws repeat a word; their values are summed.
     """
     rng = np.random.default_rng(seed)
     share = np.cumsum(1 / np.arange(1, features + 1) ** 0.8)
