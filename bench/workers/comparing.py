@@ -71,9 +71,9 @@ def larger(path: str) -> Any:
 
 def seriatim(permutations: int, jobs: int, which: str, arrays: str | None = None) -> Any:
     from seriatim.evaluate import compare
-    from seriatim.evaluate.comparison.dataset import Examples
+    from seriatim.evaluate.comparison.dataset import Dataset
 
-    examples = Examples.of(larger(arrays) if arrays else "spam")  # River has its examples beforehand, too
+    examples = Dataset.of(larger(arrays) if arrays else "spam")  # River has its examples beforehand, too
 
     def measure() -> dict[str, float]:
         start = time.perf_counter()

@@ -24,8 +24,8 @@ from seriatim.core.rows import Rows
 from seriatim.errors import DataError, LimitError, ParameterError
 from seriatim.evaluate import compare, examples
 from seriatim.evaluate.comparison.compare import Runs, mean_and_deviation
-from seriatim.evaluate.comparison.competitors import CLASSIFIERS, REGRESSORS, entrant, entrants
-from seriatim.evaluate.comparison.dataset import Examples
+from seriatim.evaluate.comparison.competitors import CLASSIFIERS, REGRESSORS, competitor, competitors
+from seriatim.evaluate.comparison.dataset import Dataset
 from seriatim.evaluate.comparison.record import curve_places
 from seriatim.evaluate.comparison.significance import signed_rank
 from seriatim.evaluate.tuning.tune import divided
@@ -81,7 +81,7 @@ def test_a_run_is_that_of_progressive(kind, sparse, monkeypatch):
     for run in comparison.records:
         n = X.shape[0]
         order = np.arange(n) if run["order"] is None else np.random.default_rng([3, run["order"]]).permutation(n)
-        expected = evaluate.progressive(entrant(run["label"]).fresh(), X[order], y[order])
+        expected = evaluate.progressive(competitor(run["label"]).fresh(), X[order], y[order])
         found = [run[name] for name in ("examples", "mistakes", "mistake_rate", "mean_loss", "updates", "features")]
         assert found == [
             expected.examples, expected.mistakes, expected.mistake_rate, expected.mean_loss, expected.updates,
@@ -100,7 +100,7 @@ def test_confusions_are_those_of_a_run_one_by_one(kind):
     comparison = compare((X, y), ["pa", "arow"], permutations=1)
     for run in comparison.records:
         order = np.arange(len(y)) if run["order"] is None else np.random.default_rng([0, 0]).permutation(len(y))
-        model = entrant(run["label"]).fresh()
+        model = competitor(run["label"]).fresh()
         classes = sorted({*y.tolist()})
         expected = np.zeros((len(classes), len(classes)), int)
         for i in order:
@@ -122,12 +122,12 @@ def test_numbers_are_judged_by_the_absolute_error():
     y = X @ [1.0, -2.0, 0.5, 0.0] + 0.1 * rng.standard_normal(200)
     comparison = compare((X, y), permutations=3)
     assert comparison.measure == "mean absolute error"
-    assert [one.label for one in comparison.entrants] == [*REGRESSORS]
+    assert [one.label for one in comparison.competitors] == [*REGRESSORS]
     for run in comparison.records:
         if run["order"] is None:
             continue
         order = np.random.default_rng([0, run["order"]]).permutation(200)
-        model = entrant(run["label"]).fresh()
+        model = competitor(run["label"]).fresh()
         errors = []
         for x, target in zip(X[order], y[order], strict=True):
             errors.append(abs(target - (model.predict([x])[0] if errors else 0.0)))
@@ -135,7 +135,7 @@ def test_numbers_are_judged_by_the_absolute_error():
         expected = np.cumsum(errors) / np.arange(1, 201)
         assert run["mean_absolute_error"] == pytest.approx(expected[-1])
         assert run["curve"]["value"] == pytest.approx(expected[np.array(run["curve"]["examples"]) - 1])
-        again = evaluate.progressive(entrant(run["label"]).fresh(), X[order], y[order])
+        again = evaluate.progressive(competitor(run["label"]).fresh(), X[order], y[order])
         assert (run["mean_loss"], run["mistakes"], run["confusion"]) == (again.mean_loss, None, None)
 
 
@@ -147,7 +147,7 @@ def test_another_metric_judges(name, tmp_path):
     means = [standing.figures[comparison.measure][0] for standing in standings]
     assert means == sorted(means, reverse=True)
     assert standings[0].best
-    for standing, one in ((standing, entrant(standing.label)) for standing in standings):
+    for standing, one in ((standing, competitor(standing.label)) for standing in standings):
         values = []
         for k, run in enumerate(comparison.runs_of(standing.label)):
             order = np.random.default_rng([0, k]).permutation(len(y))
@@ -190,7 +190,7 @@ def test_a_search_by_a_metric_with_another_argument_is_another_search(tmp_path):
 def test_the_metric_judges_the_search_too():
     X, y = set_of(n=600)
     held, rest = divided(600, 0.5, 0, False)
-    found = compare((X, y), ["pa"], permutations=1, metric="auc", tune="grid", prefix=0.5).entrants[0].model
+    found = compare((X, y), ["pa"], permutations=1, metric="auc", tune="grid", prefix=0.5).competitors[0].model
 
     def auc(C):
         return evaluate.progressive(PA(C=C), X[held], y[held], metrics=["auc"]).figures["auc"]
@@ -253,11 +253,11 @@ def test_weights_are_learned_with():
     rows = Rows.dense(X)
     rows.weights = weights
     comparison = compare([(rows, y)], permutations=2)
-    assert {"pa", "ogd"} <= {one.label for one in comparison.entrants} < {*CLASSIFIERS}
+    assert {"pa", "ogd"} <= {one.label for one in comparison.competitors} < {*CLASSIFIERS}
     for run in comparison.records:
         order = np.arange(300) if run["order"] is None else np.random.default_rng([0, run["order"]]).permutation(300)
         rows = csr_matrix(X[order])
-        expected = evaluate.progressive(entrant(run["label"]).fresh(), rows, y[order], sample_weight=weights[order])
+        expected = evaluate.progressive(competitor(run["label"]).fresh(), rows, y[order], sample_weight=weights[order])
         assert (run["mistakes"], run["updates"]) == (expected.mistakes, expected.updates)
     with pytest.raises(ParameterError, match="importance weights"):
         compare([(rows_with(weights, X), y)], ["romma"])
@@ -432,7 +432,7 @@ def test_interrupted_while_parameters_are_sought(tmp_path, monkeypatch):
     monkeypatch.setattr("seriatim.evaluate.tuning.tune.tuned", tuned)
     whole = tune()
     assert [type(one) for one in asked] == [PA]
-    assert (whole.interrupted, whole.entrants[0].model.r) == (False, first["r"])
+    assert (whole.interrupted, whole.competitors[0].model.r) == (False, first["r"])
 
 
 def test_watch_sees_the_search():
@@ -567,8 +567,8 @@ def test_models_that_differ_in_their_features_only():
     X, y = set_of()
     models = [PA(features={"normalize": "max"}), PA(), PA(features={"normalize": "unit"})]
     together = compare((X, y), models, permutations=2, regret=True)
-    assert len({one.label for one in together.entrants}) == len({run["key"] for run in together.records}) // 3 == 3
-    for model, one in zip(models, together.entrants, strict=True):
+    assert len({one.label for one in together.competitors}) == len({run["key"] for run in together.records}) // 3 == 3
+    for model, one in zip(models, together.competitors, strict=True):
         alone = compare((X, y), [model], permutations=2, regret=True)
         (standing,) = alone.standings()
         figures = {each.label: each.figures for each in together.standings()}[one.label]
@@ -650,7 +650,7 @@ def test_what_tuning_found_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr("seriatim.evaluate.tuning.tune.tuned", None)  # it would fail if it were asked
     again = tune()
     assert (again.ran, again.tuning) == (0, first.tuning)
-    assert [one.parameters for one in again.entrants] == [one.parameters for one in first.entrants]
+    assert [one.parameters for one in again.competitors] == [one.parameters for one in first.competitors]
     with pytest.raises(TypeError, match="not callable"):
         tune(seed=1)
     (kept,) = tmp_path.glob("*.tuned.json")
@@ -668,7 +668,7 @@ def test_tuned_on_examples_that_are_left_out(search):
         like_libol=search == "like-libol",
     )  # fmt: skip
     assert comparison.examples.n == len(rest)
-    assert comparison.entrants[0].model.r == models[0].r
+    assert comparison.competitors[0].model.r == models[0].r
     assert ("flatters" in comparison.tuning) == (search == "like-libol")
     order = np.random.default_rng([0, 0]).permutation(len(rest))
     run = evaluate.progressive(type(models[0])(**models[0].get_params()), X[rest][order], y[rest][order])
@@ -771,10 +771,10 @@ def test_fingerprints_tell_data_apart():
     X, y = set_of()
     prints = set()
     for one in ((X, y), (X, 1 - y), (X + 1, y), (csr_matrix(X), y), (X[:, ::-1], y), (X, [f"{k}" for k in y])):
-        known = Examples.of(one)
+        known = Dataset.of(one)
         known.prepare(PA())
         prints.add(known.fingerprint())
-        again = Examples.of(one)
+        again = Dataset.of(one)
         again.prepare(PA())
         assert again.fingerprint() in prints
     assert len(prints) == 6
@@ -784,7 +784,7 @@ def test_fingerprints_tell_data_apart():
 
 
 def test_algorithms_in_all_forms():
-    field = entrants(["pa", "pa:variant=II,C=0.1", AROW, AROW(r=0.5), "SoftSVM:average=false"], "", None, False)
+    field = competitors(["pa", "pa:variant=II,C=0.1", AROW, AROW(r=0.5), "SoftSVM:average=false"], "", None, False)
     assert [one.label for one in field] == ["pa", "pa:variant=II,C=0.1", "arow", "arow r=0.5", "SoftSVM:average=false"]
     assert [one.algorithm for one in field] == ["pa", "pa", "arow", "arow", "soft-svm"]
     assert (field[1].model.C, field[1].model.variant, field[4].model.average) == (0.1, "II", False)
@@ -799,7 +799,7 @@ def test_a_model_that_has_learned_begins_anew():
 
 
 def test_the_same_algorithm_counts_once():
-    assert len(entrants(["pa", "PA", PA(), "pa:C=1,variant=I"], "", None, False)) == 1
+    assert len(competitors(["pa", "PA", PA(), "pa:C=1,variant=I"], "", None, False)) == 1
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pytest
 
 import seriatim
 from seriatim.errors import DataError
-from seriatim.evaluate.comparison.store import Store
+from seriatim.evaluate.comparison.store import RunStore
 
 ROOT = str(Path(seriatim.__file__).parents[1])
 
@@ -36,33 +36,33 @@ def path(tmp_path) -> Path:
 
 
 def test_what_is_written_is_read(path):
-    assert Store(path).read() == {}
-    Store(path).append(run(1), run(2))
-    Store(path).append(run(3, confusion=[[1, 2], [3, 4]]))
-    found = Store(path).read()
+    assert RunStore(path).read() == {}
+    RunStore(path).append(run(1), run(2))
+    RunStore(path).append(run(3, confusion=[[1, 2], [3, 4]]))
+    found = RunStore(path).read()
     assert list(found.values()) == [run(1), run(2), run(3, confusion=[[1, 2], [3, 4]])]
     assert [json.loads(line)["order"] for line in path.read_text().splitlines()] == [1, 2, 3]
 
 
 def test_a_run_that_is_there_twice_is_the_last(path):
-    Store(path).append(run(1), run(1, updates=5))
-    assert [one["updates"] for one in Store(path).read().values()] == [5]
+    RunStore(path).append(run(1), run(1, updates=5))
+    assert [one["updates"] for one in RunStore(path).read().values()] == [5]
 
 
 def test_infinity_is_nothing(path):
-    Store(path).append(run(1, mean_loss=float("inf")))
-    assert next(iter(Store(path).read().values()))["mean_loss"] is None
+    RunStore(path).append(run(1, mean_loss=float("inf")))
+    assert next(iter(RunStore(path).read().values()))["mean_loss"] is None
 
 
 @pytest.mark.parametrize("cut", [1, 5, 20, 200])
 def test_a_torn_line_is_passed_over_then_cut_off(path, cut):
-    Store(path).append(run(1), run(2))
+    RunStore(path).append(run(1), run(2))
     text = path.read_bytes()
     path.write_bytes(text[:-cut])
-    assert [one["order"] for one in Store(path).read().values()] == [1]
+    assert [one["order"] for one in RunStore(path).read().values()] == [1]
     assert path.read_bytes() == text[:-cut]
-    Store(path).append(run(3))
-    assert [one["order"] for one in Store(path).read().values()] == [1, 3]
+    RunStore(path).append(run(3))
+    assert [one["order"] for one in RunStore(path).read().values()] == [1, 3]
     assert path.read_bytes().startswith(text.splitlines(keepends=True)[0])
 
 
@@ -75,23 +75,23 @@ def test_a_torn_line_is_passed_over_then_cut_off(path, cut):
     ],
 )  # fmt: skip
 def test_a_foreign_line_is_named_and_nothing_changes(path, line):
-    Store(path).append(run(1))
+    RunStore(path).append(run(1))
     text = path.read_bytes() + line.encode() + b"\n"
     path.write_bytes(text)
     with pytest.raises(DataError, match=r"runs\.jsonl: line 2: not a run of a comparison"):
-        Store(path).read()
+        RunStore(path).read()
     assert path.read_bytes() == text
 
 
 def test_bytes_that_are_no_text(path):
     path.write_bytes(b'{"key":"\xff\xfe"}\n')
     with pytest.raises(DataError, match="line 1: not a run"):
-        Store(path).read()
+        RunStore(path).read()
 
 
 def test_the_end_of_a_foreign_file_is_not_cut_off(path):
     path.write_bytes(b"my notes")
-    for act in (Store(path).read, lambda: Store(path).append(run(1))):
+    for act in (RunStore(path).read, lambda: RunStore(path).append(run(1))):
         with pytest.raises(DataError, match="line 1: not a run"):
             act()
     assert path.read_bytes() == b"my notes"
@@ -99,20 +99,20 @@ def test_the_end_of_a_foreign_file_is_not_cut_off(path):
 
 def test_no_place_to_write(tmp_path):
     with pytest.raises(DataError, match="no/runs"):
-        Store(tmp_path / "no" / "runs.jsonl").append(run(1))
+        RunStore(tmp_path / "no" / "runs.jsonl").append(run(1))
     with pytest.raises(DataError, match="directory"):
-        Store(tmp_path).read()
+        RunStore(tmp_path).read()
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
 def test_a_full_disk_is_said(tmp_path):
     (tmp_path / "full").symlink_to("/dev/full")
     with pytest.raises(DataError, match="No space left"):
-        Store(tmp_path / "full").append(run(1))
+        RunStore(tmp_path / "full").append(run(1))
 
 
 def test_threads_take_turns(path):
-    store = Store(path)
+    store = RunStore(path)
 
     def write(first: int) -> None:
         for number in range(first, first + 50):
@@ -123,13 +123,13 @@ def test_threads_take_turns(path):
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(Store(path).read()) == 200
+    assert len(RunStore(path).read()) == 200
 
 
 WRITER = f"""
 import sys; sys.path.insert(0, {ROOT!r})
-from seriatim.evaluate.comparison.store import Store
-store, first, run = Store(sys.argv[1]), int(sys.argv[2]), {run(0)!r}
+from seriatim.evaluate.comparison.store import RunStore
+store, first, run = RunStore(sys.argv[1]), int(sys.argv[2]), {run(0)!r}
 print("ready", flush=True)
 for number in range(first, first + int(sys.argv[3])):
     store.append({{**run, "key": f"{{number:032x}}", "order": number, "padding": "x" * 20_000}})
@@ -150,7 +150,7 @@ def test_two_processes_append_at_once(path):
     for process in processes:
         process.communicate(timeout=60)
         assert process.returncode == 0
-    assert len(Store(path).read()) == 400
+    assert len(RunStore(path).read()) == 400
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
@@ -163,11 +163,11 @@ def test_killed_at_any_moment(path, number):
         time.sleep(rng.uniform(0.0, 0.1))
         os.kill(process.pid, number)
         process.communicate(timeout=60)
-        own = [one["order"] for one in Store(path).read().values() if one["order"] // 1_000_000 == k]
+        own = [one["order"] for one in RunStore(path).read().values() if one["order"] // 1_000_000 == k]
         assert own == [*range(1_000_000 * k, 1_000_000 * k + len(own))]
     other.communicate(timeout=60)
     assert other.returncode == 0
-    Store(path).append(run(999))
-    orders = [one["order"] for one in Store(path).read().values()]
+    RunStore(path).append(run(999))
+    orders = [one["order"] for one in RunStore(path).read().values()]
     assert {*range(300), 999} <= {*orders}
     assert path.read_bytes().endswith(b"\n")

@@ -99,7 +99,7 @@ class Fixed(Waiting):
         self.learn(self.rows(), self.y)
 
 
-class Given(Waiting):
+class OwnDelays(Waiting):
     """Each example has a delay of its own: example s is learned when example s + delay_s has been predicted; those
     that become known together in their order."""
 
@@ -142,7 +142,7 @@ class Given(Waiting):
 def delayed(model: Estimator, blocks: Iterable[tuple[Rows, np.ndarray]], delay: Any, run: Any) -> Iterator[Rows]:
     """Go through blocks; each is given back when it has been judged."""
     judge, delays = judge_of(model, run), check_delays(delay)
-    late = Given(model, judge, delays) if delays.ndim else Fixed(model, judge, int(delays))
+    late = OwnDelays(model, judge, delays) if delays.ndim else Fixed(model, judge, int(delays))
     seen = 0
     for rows, y in blocks:
         late.take(rows, np.asarray(y))
@@ -162,7 +162,7 @@ def check_delays(delay: Any) -> np.ndarray:
 def judge_of(model: Any, run: Any) -> Any:
     """What judges scores beside the labels that come later."""
     if model.task == "classification":
-        return Labels(model, run)
+        return LabelJudge(model, run)
 
     def numbers(y: np.ndarray, scores: np.ndarray) -> None:
         targets = model.as_targets(y, len(y))
@@ -172,7 +172,7 @@ def judge_of(model: Any, run: Any) -> Any:
     return numbers
 
 
-class Labels:
+class LabelJudge:
     """Judges scores beside the labels of the stream: `met` are all that it has had until now, told or not."""
 
     def __init__(self, model: Any, run: Any) -> None:

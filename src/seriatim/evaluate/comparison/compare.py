@@ -17,8 +17,8 @@ import numpy as np
 from seriatim import __version__
 from seriatim.core.threads import cores
 from seriatim.errors import DataError, ParameterError, SeriatimError
-from seriatim.evaluate.comparison.competitors import Entrant, entrants, plain_value
-from seriatim.evaluate.comparison.dataset import Examples, short_name
+from seriatim.evaluate.comparison.competitors import Competitor, competitors, plain_value
+from seriatim.evaluate.comparison.dataset import Dataset, short_name
 from seriatim.evaluate.comparison.record import Compared, curve_places, figures_of, heaviest, in_time
 from seriatim.evaluate.comparison.significance import LEVEL, fewest_pairs, holm, signed_rank
 from seriatim.evaluate.metrics import METRICS, Metric, metric
@@ -27,7 +27,7 @@ from seriatim.evaluate.regret_bounds.of_comparison import Promises, why_none
 from seriatim.files import whole_file
 
 if TYPE_CHECKING:
-    from seriatim.evaluate.comparison.store import Store
+    from seriatim.evaluate.comparison.store import RunStore
 
 IN_ORDER = 1 << 23  # values that are put in order once for all algorithms; more are for each of them anew, in blocks
 QUICK_REGRET, MOST_REGRET = 1 << 18, 1 << 22  # values of which the best in hindsight is found in seconds, in minutes
@@ -73,8 +73,8 @@ class Standing:
 class Comparison:
     """The runs of a comparison so far, and what they add up to."""
 
-    examples: Examples = field(repr=False)
-    entrants: list[Entrant]
+    examples: Dataset = field(repr=False)
+    competitors: list[Competitor]
     permutations: int
     seed: int
     fingerprint: str
@@ -110,7 +110,7 @@ class Comparison:
     @property
     def total(self) -> int:
         """The runs that there will be."""
-        return len(self.entrants) * (self.permutations + 1)
+        return len(self.competitors) * (self.permutations + 1)
 
     def runs_of(self, label: str) -> list[Record]:
         """The runs of an algorithm over permutations, in the order of their numbers."""
@@ -120,7 +120,7 @@ class Comparison:
     def standings(self, test: bool = True) -> list[Standing]:
         """The algorithms that have a run, the best first; `test` says whether to look for significance."""
         found = []
-        for one in self.entrants:
+        for one in self.competitors:
             if runs := self.runs_of(one.label):
                 figures = {
                     name: mean_and_deviation([self.figure(run, name) for run in runs])
@@ -330,10 +330,10 @@ def compare(
     """
     if permutations < 1 or seed < 0 or (jobs is not None and jobs < 1):
         raise ParameterError("permutations and jobs must be at least 1, seed at least 0")
-    examples = Examples.of(data, features)
+    examples = Dataset.of(data, features)
     how = examples.how if examples.how.as_dict() else None
-    field = entrants(algorithms, examples.task, how, examples.weights is not None)
-    field = [Entrant(one.label, one.model.for_columns(examples.names)) for one in field]
+    field = competitors(algorithms, examples.task, how, examples.weights is not None)
+    field = [Competitor(one.label, one.model.for_columns(examples.names)) for one in field]
     examples.prepare(field[0].model)
     asked = None if metric is None else checked_metric(metric, examples, field)
     comparison = Comparison(examples, field, permutations, seed, examples.fingerprint(), metric=asked)
@@ -354,7 +354,7 @@ def compare(
     return comparison
 
 
-def checked_metric(asked: str | Metric, examples: Examples, field: list[Entrant]) -> Metric:
+def checked_metric(asked: str | Metric, examples: Dataset, field: list[Competitor]) -> Metric:
     """The metric that is meant, if it is one number of a run of each of these over such examples."""
     found = metric(asked)
     if type(found) not in METRICS.values():
@@ -382,7 +382,7 @@ def tune_field(
     """
     from seriatim.evaluate.tuning.tune import divided, tuned
 
-    examples, field, seed, measure = comparison.examples, comparison.entrants, comparison.seed, comparison.metric
+    examples, field, seed, measure = comparison.examples, comparison.competitors, comparison.seed, comparison.metric
     like_libol = search == "like-libol"
     held, rest = divided(examples.n, prefix, seed, like_libol)
     about = [[one.algorithm, one.parameters] for one in field]
@@ -411,8 +411,8 @@ def tune_field(
                 with whole_file(path) as place:
                     place.write_text(json.dumps({"asked": asked, "parameters": found}))
         comparison.doing = ""
-    comparison.entrants = [
-        Entrant(one.label, type(one.model)(**one.given | best)) for one, best in zip(field, found, strict=True)
+    comparison.competitors = [
+        Competitor(one.label, type(one.model)(**one.given | best)) for one, best in zip(field, found, strict=True)
     ]  # fmt: skip
     if like_libol:
         comparison.tuning = "like LIBOL: on the examples that are then reported on, which flatters"
@@ -451,7 +451,7 @@ def hashed(what: Any) -> Any:
     return hashlib.blake2b(json.dumps(what, sort_keys=True).encode(), digest_size=16)
 
 
-def kept_path(given: str | os.PathLike[str], examples: Examples) -> Path:
+def kept_path(given: str | os.PathLike[str], examples: Dataset) -> Path:
     """The file that is meant, or the one in a folder that is for these examples."""
     path = Path(given)
     if path.is_dir() or os.fspath(given).endswith(os.sep):
@@ -460,27 +460,27 @@ def kept_path(given: str | os.PathLike[str], examples: Examples) -> Path:
     return path
 
 
-def opened(path: Path | None) -> tuple[Store | None, dict[str, Record]]:
+def opened(path: Path | None) -> tuple[RunStore | None, dict[str, Record]]:
     """The store, and what is in it."""
     if path is None:
         return None, {}
-    from seriatim.evaluate.comparison.store import Store
+    from seriatim.evaluate.comparison.store import RunStore
 
-    store = Store(path)
+    store = RunStore(path)
     return store, store.read()
 
 
 class Order:
     """An order of the examples, by its number, and the algorithms that have yet to go through them in it."""
 
-    def __init__(self, number: int | None, missing: list[Entrant]) -> None:
+    def __init__(self, number: int | None, missing: list[Competitor]) -> None:
         self.number, self.missing = number, missing
         self.begun = False
         self.shared = len(missing) > 1
         self.held: list[tuple[Any, Any]] | None = None
         self.turn = threading.Lock()
 
-    def blocks(self, examples: Examples, seed: int) -> Iterable[tuple[Any, Any]]:
+    def blocks(self, examples: Dataset, seed: int) -> Iterable[tuple[Any, Any]]:
         """The examples in this order; put in order once for all that go through them, if they are not too many."""
         with self.turn:
             if self.held is not None:
@@ -506,27 +506,27 @@ class Runs:
         self.keys: dict[tuple[str, int | None], str] = {}
         self.missing: list[Order] = []
         self.store, kept = opened(comparison.store)
-        for entrant in comparison.entrants:
-            self.name_runs(entrant)
+        for competitor in comparison.competitors:
+            self.name_runs(competitor)
         for number in self.orders:
             missing = []
-            for entrant in comparison.entrants:
-                if run := kept.get(self.keys[entrant.label, number]):
-                    comparison.records.append({**run, "label": entrant.label})
+            for competitor in comparison.competitors:
+                if run := kept.get(self.keys[competitor.label, number]):
+                    comparison.records.append({**run, "label": competitor.label})
                 else:
-                    missing.append(entrant)
+                    missing.append(competitor)
             if missing:
                 self.missing.append(Order(number, missing))
 
-    def name_runs(self, entrant: Entrant) -> None:
+    def name_runs(self, competitor: Competitor) -> None:
         """The key of a run is a hash of all that its result depends on."""
         judged = [] if self.comparison.metric is None else [repr(self.comparison.metric)]
-        what = [self.comparison.fingerprint, entrant.algorithm, entrant.parameters, __version__, *judged]
+        what = [self.comparison.fingerprint, competitor.algorithm, competitor.parameters, __version__, *judged]
         begun = hashed(what)
         for order in self.orders:
             key = begun.copy()
             key.update(f"{order} {None if order is None else self.comparison.seed}".encode())
-            self.keys[entrant.label, order] = key.hexdigest()
+            self.keys[competitor.label, order] = key.hexdigest()
 
     def go(self, watch: Callable[[Comparison], None] | None) -> None:
         """Run what is missing; Ctrl-C stops it between two blocks."""
@@ -561,7 +561,7 @@ class Runs:
             except BaseException as error:  # raised in the thread that waits
                 self.error, self.stopping = error, True
 
-    def next_runs(self) -> tuple[Order | None, list[Entrant]]:
+    def next_runs(self) -> tuple[Order | None, list[Competitor]]:
         """Some runs over one order, for they share its blocks: all, as long as every thread finds an order that nobody
         has begun, and fewer when little is left to share out."""
         with self.turn:
@@ -577,11 +577,11 @@ class Runs:
                 self.missing.remove(order)
             return order, some
 
-    def take(self, order: Order, some: list[Entrant]) -> None:
+    def take(self, order: Order, some: list[Competitor]) -> None:
         """Run algorithms over one order, one after another, and keep what each showed as soon as it is done."""
         examples = self.comparison.examples
-        for entrant in some:
-            model = entrant.fresh()
+        for competitor in some:
+            model = competitor.fresh()
             asked = self.comparison.metric
             asked = None if asked is None else metric(asked)
             margins = self.promising and order.number == 0
@@ -592,26 +592,26 @@ class Runs:
                 try:
                     run.learn(rows, targets)
                 except SeriatimError as error:
-                    raise type(error)(f"{entrant.label}: {error}") from None
+                    raise type(error)(f"{competitor.label}: {error}") from None
             if run.margins is not None:
-                self.firsts[entrant.label] = run.model, np.concatenate(run.margins)
-            record = self.record(entrant, order.number, run)
+                self.firsts[competitor.label] = run.model, np.concatenate(run.margins)
+            record = self.record(competitor, order.number, run)
             if self.store is not None:
                 self.store.append(record)
             with self.turn:
                 self.comparison.records.append(record)
                 self.comparison.ran += 1
 
-    def record(self, entrant: Entrant, order: int | None, run: Compared) -> Record:
+    def record(self, competitor: Competitor, order: int | None, run: Compared) -> Record:
         """A run as it is kept."""
         column = self.comparison.examples.column
         weights = [[label, column(j), weight] for label, j, weight in heaviest(run.model)] if order == 0 else None
         return {
-            "key": self.keys[entrant.label, order],
+            "key": self.keys[competitor.label, order],
             "data": self.comparison.fingerprint,
-            "algorithm": entrant.algorithm,
-            "parameters": entrant.parameters,
-            "label": entrant.label,
+            "algorithm": competitor.algorithm,
+            "parameters": competitor.parameters,
+            "label": competitor.label,
             "order": order,
             "seed": None if order is None else self.comparison.seed,
             "version": __version__,
@@ -624,18 +624,18 @@ class Runs:
         """Find the regret and the bounds of those algorithms of which they are not known."""
         comparison = self.comparison
         firsts = {run["label"]: k for k, run in enumerate(comparison.records) if run["order"] == 0}
-        missing = [one for one in comparison.entrants if "regret" not in comparison.records[firsts[one.label]]]
+        missing = [one for one in comparison.competitors if "regret" not in comparison.records[firsts[one.label]]]
         if not missing:
             return
         try:
             promises = Promises(comparison.examples, comparison.seed)
-            for entrant in missing:
-                comparison.doing = f"regret of {entrant.label}"
+            for competitor in missing:
+                comparison.doing = f"regret of {competitor.label}"
                 if watch is not None:
                     watch(comparison)
-                first = self.firsts.pop(entrant.label, None)
-                record = {**comparison.records[firsts[entrant.label]], **promises.of(entrant, first)}
-                comparison.records[firsts[entrant.label]] = record
+                first = self.firsts.pop(competitor.label, None)
+                record = {**comparison.records[firsts[competitor.label]], **promises.of(competitor, first)}
+                comparison.records[firsts[competitor.label]] = record
                 if self.store is not None:
                     self.store.append(record)
         except KeyboardInterrupt:  # the runs are all there

@@ -44,7 +44,7 @@ DEFAULTS = {"classification": CLASSIFIERS, "regression": REGRESSORS}
 
 
 @dataclass(frozen=True)
-class Entrant:
+class Competitor:
     """An algorithm with its parameters, and what it is called in the tables."""
 
     label: str
@@ -86,15 +86,15 @@ def plain_value(parameter: Any, value: Any) -> Any:
     return float(value) if is_number and not parameter.integer else value
 
 
-def entrant(given: Any, features: Any = None) -> Entrant:
+def competitor(given: Any, features: Any = None) -> Competitor:
     """The algorithm that is meant by a name, a name with parameters, a class or a model, checked.
 
     A model that has learned counts as its parameters only. `features` are for those that have none of their own.
 
-    >>> entrant("pa:C=0.1,variant=II").model
+    >>> competitor("pa:C=0.1,variant=II").model
     PA(C=0.1, variant='II', average=False, fit_intercept=True, features=Features())
     >>> from seriatim import AROW
-    >>> entrant(AROW(r=0.5)).label, entrant(AROW).label
+    >>> competitor(AROW(r=0.5)).label, competitor(AROW).label
     ('arow r=0.5', 'arow')
     """
     if isinstance(given, Model):
@@ -114,7 +114,7 @@ def entrant(given: Any, features: Any = None) -> Entrant:
         model.check()
     except TypeError as error:
         raise ParameterError(f"{label}: {error}") from None
-    return Entrant(label, model)
+    return Competitor(label, model)
 
 
 def parsed(text: str, find: Callable[[str], Any] = catalogue.find_estimator) -> tuple[Any, dict[str, Any]]:
@@ -170,12 +170,12 @@ def said(model: Estimator, name: str, value: Any) -> Any:
     return parameter.shown(value) if parameter.parts else value
 
 
-def entrants(given: Iterable[Any] | None, task: str, features: Any, weighted: bool) -> list[Entrant]:
+def competitors(given: Iterable[Any] | None, task: str, features: Any, weighted: bool) -> list[Competitor]:
     """All algorithms of a comparison, each once; by default those of DEFAULTS that can take the data."""
     if given is None:
-        field = [entrant(name, features) for name in DEFAULTS[task]]
+        field = [competitor(name, features) for name in DEFAULTS[task]]
         return [one for one in field if not weighted or one.model.build().weighted]
-    field = [entrant(one, features) for one in ([given] if isinstance(given, str) else given)]
+    field = [competitor(one, features) for one in ([given] if isinstance(given, str) else given)]
     if not field:
         raise ParameterError("no algorithm to compare")
     for one in field:
@@ -189,19 +189,20 @@ def entrants(given: Iterable[Any] | None, task: str, features: Any, weighted: bo
     return distinct(field)
 
 
-def distinct(field: list[Entrant]) -> list[Entrant]:
+def distinct(field: list[Competitor]) -> list[Competitor]:
     """Each algorithm with the same parameters once; several with one label are told apart by their parameters."""
-    once: dict[str, Entrant] = {}
+    once: dict[str, Competitor] = {}
     for one in field:
         once.setdefault(f"{one.algorithm} {one.parameters}", one)
     field = [*once.values()]
     for features in (False, True):  # what they do with the data is said only where nothing else tells them apart
         labels = [one.label for one in field]
         field = [
-            Entrant(described(one.model, features), one.model) if labels.count(one.label) > 1 else one for one in field
+            Competitor(described(one.model, features), one.model) if labels.count(one.label) > 1 else one
+            for one in field
         ]
     labels = [one.label for one in field]  # what is made of many numbers is not told in full
     return [
-        Entrant(f"{label} ({labels[: k + 1].count(label)})", one.model) if labels.count(label) > 1 else one
+        Competitor(f"{label} ({labels[: k + 1].count(label)})", one.model) if labels.count(label) > 1 else one
         for k, (label, one) in enumerate(zip(labels, field, strict=True))
     ]

@@ -28,10 +28,10 @@ ENDINGS = "gz|zst|bz2|xz|svm|libsvm|vw|csv|tsv|json|jsonl|parquet|arrow|feather|
 Blocks = Iterator[tuple[Rows, Any]]
 
 
-class Examples:
+class Dataset:
     """Rows with sorted columns, their labels or targets, and what they are called.
 
-    >>> examples = Examples.of("spam")
+    >>> examples = Dataset.of("spam")
     >>> examples.n, examples.features, examples.task, examples.names[:2]
     (4601, 57, 'classification', ['make', 'address'])
     >>> from seriatim import PA
@@ -64,9 +64,9 @@ class Examples:
         self.targets: Any = None
 
     @classmethod
-    def of(cls, data: Any, features: Any = None) -> Examples:
+    def of(cls, data: Any, features: Any = None) -> Dataset:
         """What `data.stream` takes, read to its end; or (X, y); or examples, which stay as they are."""
-        if isinstance(data, Examples):
+        if isinstance(data, Dataset):
             return data
         if isinstance(data, tuple) and len(data) == 2 and not is_paths(data):
             return cls.of_arrays(*data, features)
@@ -76,7 +76,7 @@ class Examples:
         return cls.of_stream(data, features)
 
     @classmethod
-    def of_arrays(cls, X: Any, y: Any, features: Any) -> Examples:
+    def of_arrays(cls, X: Any, y: Any, features: Any) -> Dataset:
         if is_frame(X):
             from seriatim.features.frames import frame_rows
 
@@ -87,7 +87,7 @@ class Examples:
         return cls(rows, y, names, features=features)
 
     @classmethod
-    def of_stream(cls, data: Stream, features: Any) -> Examples:
+    def of_stream(cls, data: Stream, features: Any) -> Dataset:
         if data.delay:
             raise ParameterError(f"{data.name}: delay={data.delay}; in a comparison each label is told at once")
         if isinstance(data.source, Generated) and data.limit is None:
@@ -160,7 +160,7 @@ class Examples:
             rows.weights = self.weights[some]
         return rows
 
-    def part(self, some: np.ndarray) -> Examples:
+    def part(self, some: np.ndarray) -> Dataset:
         """Some of the examples, as if there were no others."""
         found = copy.copy(self)
         rows = self.rows(some)

@@ -38,7 +38,7 @@ class Shape(msgspec.Struct):
     curve: dict[str, list[Number]]
 
 
-class Store:
+class RunStore:
     """The runs of a file, and those that are added to it.
 
     A run is appended whole, by one write. Should the process be killed in the middle of it, what was written of the
@@ -49,8 +49,8 @@ class Store:
     ...        "version": "0.1.0", "examples": 1, "updates": 1, "seconds": 0.5, "mistakes": 1, "mistake_rate": 1.0,
     ...        "mean_loss": 1.0, "curve": {}}
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Store(f"{folder}/runs.jsonl").append(run)
-    ...     [*Store(f"{folder}/runs.jsonl").read()] == ["1f"]
+    ...     RunStore(f"{folder}/runs.jsonl").append(run)
+    ...     [*RunStore(f"{folder}/runs.jsonl").read()] == ["1f"]
     True
     """
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from seriatim.evaluate.comparison.competitors import Entrant
-from seriatim.evaluate.comparison.dataset import Examples
+from seriatim.evaluate.comparison.competitors import Competitor
+from seriatim.evaluate.comparison.dataset import Dataset
 from seriatim.evaluate.regret_bounds.rounds import Rounds, matrix_of, rounds
 from seriatim.experts.base import Experts
 
 MOST_FEATURES = 1500  # beyond, the best in hindsight is found by slower means
 
 
-def why_none(examples: Examples, most: int) -> str | None:
+def why_none(examples: Dataset, most: int) -> str | None:
     """Why there is no regret of these examples; None if there can be, of at most so many values."""
     if importlib.util.find_spec("scipy") is None:
         return "needs SciPy (pip install 'seriatim[report]')"
@@ -32,7 +32,7 @@ def why_none(examples: Examples, most: int) -> str | None:
 class Promises:
     """The regret and the bounds of one algorithm after another; the best in hindsight is looked for once for all."""
 
-    def __init__(self, examples: Examples, seed: int) -> None:
+    def __init__(self, examples: Dataset, seed: int) -> None:
         from scipy.sparse import csr_matrix
 
         order = examples.order(0, seed)
@@ -47,7 +47,7 @@ class Promises:
         self.matrices: dict[Any, Any] = {}  # the rows, by how they are scaled and whether they have a constant feature
         self.known: dict[Any, dict[Any, Any]] = defaultdict(dict)  # by how the rows are scaled
 
-    def of(self, entrant: Entrant, first: tuple[Any, np.ndarray] | None) -> dict[str, Any]:
+    def of(self, competitor: Competitor, first: tuple[Any, np.ndarray] | None) -> dict[str, Any]:
         """As plain data: the regret at some places, and what each theorem says.
 
         first : the model that went through the first permutation, and the margins or numbers that it predicted.
@@ -55,7 +55,7 @@ class Promises:
         from seriatim.evaluate.regret_bounds.bounds import bounds, bounds_of, without_average
         from seriatim.evaluate.regret_bounds.regret import regret, regret_of
 
-        model = entrant.fresh()
+        model = competitor.fresh()
         known = self.known[model.features_.normalize]
         if isinstance(model, Experts):
             found = regret(model, self.X, self.y)

@@ -340,7 +340,7 @@ def steps_apart(values: Sequence[Any], one: Any, other: Any) -> float:
 
 
 @dataclass(frozen=True)
-class Examples:
+class Prefix:
     """Blocks, and how many examples they have; or, if they are not the whole of a stream, how many were read of it."""
 
     source: Source
@@ -377,13 +377,13 @@ def check_labels(base: Estimator, source: Source, size: int) -> None:
 
 
 @contextmanager
-def kept(base: Estimator, X: Any, y: Any, prefix: int | None) -> Iterator[Examples]:
+def kept(base: Estimator, X: Any, y: Any, prefix: int | None) -> Iterator[Prefix]:
     """The examples, to be gone through as often as one likes; of a stream with a `prefix`, one more than that."""
     if y is not None or isinstance(X, Rows) or (not base.labelled and hasattr(X, "shape")):
         rows = (X if isinstance(X, Rows) else base.as_rows(X)).check()
         targets = np.zeros(rows.n) if y is None else np.asarray(y)
         base.as_targets(targets, rows.n)
-        yield Examples(pieces(rows, targets), rows.n)
+        yield Prefix(pieces(rows, targets), rows.n)
         return
     if not hasattr(X, "__iter__") or hasattr(X, "shape"):
         raise DataError("expected X and y, or a stream as `data.stream` gives it")
@@ -397,7 +397,7 @@ def kept(base: Estimator, X: Any, y: Any, prefix: int | None) -> Iterator[Exampl
         base.features = how
     cache = Cache()
     try:
-        yield Examples(cache, read(stream, cache, prefix), whole=prefix is None)
+        yield Prefix(cache, read(stream, cache, prefix), whole=prefix is None)
     finally:
         cache.close()
 
@@ -534,7 +534,7 @@ class Trials:
 
 def searched(
     how: Settings,
-    examples: Examples,
+    examples: Prefix,
     prefix: float,
     like_libol: bool,
     jobs: int | None,
@@ -600,7 +600,7 @@ def one_after_another(how: Settings, trials: Trials, size: int) -> tuple[list[Ca
     return tried, [best, *sorted(others, key=lambda candidate: candidate.cost)]
 
 
-def in_words(how: Settings, tried: int, size: int, examples: Examples, like_libol: bool) -> str:
+def in_words(how: Settings, tried: int, size: int, examples: Prefix, like_libol: bool) -> str:
     """How it was searched, and on what."""
     if like_libol:
         return f"like LIBOL: {tried} values on the stream itself, all {size:,} examples, which is what is then reported"
