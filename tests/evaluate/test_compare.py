@@ -22,11 +22,13 @@ from seriatim import AROW, PA, OGDRegressor, OneClassPA, data, evaluate
 from seriatim.core import loop
 from seriatim.core.rows import Rows
 from seriatim.errors import DataError, LimitError, ParameterError
-from seriatim.evaluate import compare, examples
-from seriatim.evaluate.comparison.compare import Runs, mean_and_deviation
+from seriatim.evaluate import compare
+from seriatim.evaluate.comparison import dataset
+from seriatim.evaluate.comparison.compare import Runs
 from seriatim.evaluate.comparison.competitors import CLASSIFIERS, REGRESSORS, competitor, competitors
 from seriatim.evaluate.comparison.dataset import Dataset
 from seriatim.evaluate.comparison.record import curve_places
+from seriatim.evaluate.comparison.result import mean_and_deviation
 from seriatim.evaluate.comparison.significance import signed_rank
 from seriatim.evaluate.tuning.tune import divided
 from seriatim.report.words import outcome_in_words
@@ -75,7 +77,7 @@ def test_a_run_is_that_of_progressive(kind, sparse, monkeypatch):
     X, y = SETS[kind]()
     y = np.asarray(y)
     X = csr_matrix(X) if sparse else X
-    monkeypatch.setattr(examples, "BLOCK", 500)
+    monkeypatch.setattr(dataset, "BLOCK", 500)
     comparison = compare((X, y), permutations=2, seed=3)
     assert len(comparison.records) == 3 * len(CLASSIFIERS)
     for run in comparison.records:
@@ -749,7 +751,7 @@ def test_data_that_cannot_be_compared_on(tmp_path, monkeypatch):
         compare((np.ones((2, 1)), ["a", "b"]), ["pa-regressor"])
     with pytest.raises(ParameterError, match="each label is told at once"):
         compare(data.stream("spam", delay=3))
-    monkeypatch.setattr(examples, "ROOM", 100_000)
+    monkeypatch.setattr(dataset, "ROOM", 100_000)
     with pytest.raises(LimitError, match=r"spam.*--limit.*--sample"):
         compare("spam")
     assert compare(data.stream("spam", limit=200), ["pa"], permutations=1).examples.n == 200

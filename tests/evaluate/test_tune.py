@@ -15,7 +15,7 @@ from seriatim.core.rows import Rows
 from seriatim.errors import DataError, ParameterError
 from seriatim.estimator import Classifier
 from seriatim.evaluate import progressive, tune, tuned
-from seriatim.evaluate.tuning.tune import drawn, steps_apart
+from seriatim.evaluate.tuning.search import drawn, steps_apart
 from seriatim.parameters import Number
 from tests.learners import of_rows
 
@@ -268,7 +268,7 @@ def test_halving_goes_on_bit_for_bit(monkeypatch):
         ended.append(model)
         return progressive(model, *stream, **options)
 
-    monkeypatch.setattr(sys.modules["seriatim.evaluate.tuning.tune"], "progressive", spied)
+    monkeypatch.setattr(sys.modules["seriatim.evaluate.tuning.trials"], "progressive", spied)
     found = tune("pa-regressor", X, y, search="halving", prefix=0.9, jobs=1)
     last = [model for model in ended if model.t_ == 810]
     assert len(last) >= 2 * sum(trial.examples == 810 for trial in found.trials)  # seen once in each stage
@@ -353,7 +353,7 @@ def test_interrupted(monkeypatch):
     def stop(*how):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["seriatim.evaluate.tuning.tune"], "progressive", spied)
+    monkeypatch.setattr(sys.modules["seriatim.evaluate.tuning.trials"], "progressive", spied)
     with pytest.raises(KeyboardInterrupt):
         tune(SCW(covariance="full"), X, y, prefix=0.9, watch=stop)
     assert threading.active_count() == before

@@ -8,13 +8,15 @@ from seriatim.evaluate.progressive import Run, progressive
 # What is loaded when it is first used, and where it is.
 _later = {
     **dict.fromkeys(("ADWIN", "DDM", "KSWIN", "PageHinkley", "Change", "changes", "Restart", "Blend"), "drift"),
-    **dict.fromkeys(("Comparison", "compare"), "comparison.compare"),
+    **dict.fromkeys(("Comparison",), "comparison.result"),
+    **dict.fromkeys(("compare",), "comparison.compare"),
     **dict.fromkeys(("Regret", "regret", "expert_regret"), "regret_bounds.regret"),
     **dict.fromkeys(("Best", "comparator"), "regret_bounds.best_fixed"),
     **dict.fromkeys(("Bound", "bounds"), "regret_bounds.bounds"),
     **dict.fromkeys(("Detection", "Threshold", "detect"), "novelty"),
     **dict.fromkeys(("RatingRun",), "ratings"),
-    **dict.fromkeys(("Tuned", "Trial", "tune", "tuned"), "tuning.tune"),
+    **dict.fromkeys(("Tuned", "tune", "tuned"), "tuning.tune"),
+    **dict.fromkeys(("Trial",), "tuning.trials"),
 }
 __all__ = ["Run", "drift", "metrics", "progressive", *_later]
 

@@ -3,49 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from random import Random
-from threading import Event
 from typing import Any
 
 import numpy as np
 
 from seriatim import catalogue
-from seriatim.core.rows import LIMIT, Rows
-from seriatim.core.threads import cores
+from seriatim.core.rows import Rows
 from seriatim.data.cache import Cache
 from seriatim.data.stream import Generated, Stream, some
-from seriatim.errors import DataError, ParameterError, SeriatimError
+from seriatim.errors import DataError, ParameterError
 from seriatim.estimator import Estimator
-from seriatim.evaluate.metrics import Metric, metric
-from seriatim.evaluate.progressive import STEP, Run, progressive
+from seriatim.evaluate.metrics import Metric
+from seriatim.evaluate.progressive import STEP
+from seriatim.evaluate.tuning.search import Settings, combinations, fresh, ranges, settings
+from seriatim.evaluate.tuning.trials import Candidate, Source, Trial, Trials, Watch, halved, one_after_another
 from seriatim.features import Features
-
-SEARCHES = ("grid", "random", "halving")
-TRIES = {"grid": 200, "random": 50, "halving": 200}  # at most, unless it is said how many
-ETA = 3  # halving: one in so many goes on, over so many times the examples
-DIVERGED = LIMIT * LIMIT  # mean loss; learners stay finite, and no target can be missed by more
-LEAST = 30  # halving: fewer examples than these tell nothing
-
-Values = dict[str, Sequence[Any]]  # of each parameter that is searched
-Source = Cache | list[tuple[Rows, np.ndarray]]
-Watch = Callable[[int, int, "Trial | None"], None]  # so many runs done of so many, and the best until now
-
-
-@dataclass(frozen=True)
-class Trial:
-    """Parameters that were tried: the mistake rate or mean loss with them, after so many examples.
-
-    What diverged or failed has the value inf, and `problem` says why.
-    """
-
-    parameters: dict[str, Any]
-    value: float
-    examples: int
-    problem: str | None = None
 
 
 @dataclass(frozen=True)
@@ -189,156 +164,6 @@ def divided(n: int, prefix: float, seed: int, like_libol: bool) -> tuple[np.ndar
     return order[:size], np.sort(order[size:])
 
 
-# ---- what is tried
-
-
-@dataclass(frozen=True)
-class Settings:
-    """A search, all of it checked."""
-
-    base: Estimator
-    search: str
-    tries: int
-    over: Values
-    measure: str
-    metric: Metric | None  # where the measure is neither of the two that every run has
-    seed: int
-
-
-def fresh(model: Estimator | type[Estimator] | str, **changed: Any) -> Estimator:
-    """A new model with the same parameters but these."""
-    if isinstance(model, str):
-        model = catalogue.find_estimator(model)
-    catalogue.expect_estimator(model if isinstance(model, type) else type(model))
-    return model(**changed) if isinstance(model, type) else type(model)(**{**model.get_params(), **changed})
-
-
-def ranges(model: Estimator) -> Values:
-    """The values that the catalogue declares, of the parameters that are at their defaults.
-
-    >>> from seriatim import SCW
-    >>> ranges(SCW(C=2.0))
-    {'eta': (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)}
-    """
-    return {
-        name: declared.search
-        for name, declared in model.parameters.items()
-        if declared.search and getattr(model, name) == declared.default
-    }
-
-
-def settings(
-    base: Estimator,
-    search: str,
-    tries: int | None,
-    over: Mapping[str, Sequence[Any]] | None,
-    measure: str | Metric | None,
-    seed: int,
-) -> Settings:
-    """What was asked for, or an error that says what is wrong with it."""
-    if search not in SEARCHES:
-        raise ParameterError(f"search={search!r}: must be {' or '.join(map(repr, SEARCHES))}")
-    if tries is not None and tries < 1:
-        raise ParameterError(f"tries={tries!r}: must be at least 1")
-    measures = ("mistake_rate", "mean_loss") if base.task == "classification" else ("mean_loss",)
-    if isinstance(measure, str) and measure.replace("-", "_") in measures:
-        measure = measure.replace("-", "_")
-    asked = None if measure is None or measure in measures else metric(measure)
-    if asked is not None and asked.task not in ("any", base.task):
-        raise ParameterError(f"measure={measure!r}: {asked} is a figure of {asked.task}, not of {base.task}")
-    measure = str(asked or measure or measures[0])
-    values: Values = ranges(base) if over is None else {name: list(tried) for name, tried in over.items()}
-    check_values(base, values, measure)
-    return Settings(base, search, tries or TRIES[search], values, measure, asked, seed)
-
-
-def check_values(base: Estimator, values: Values, measure: str) -> None:
-    name = type(base).__name__
-    if not values:
-        known = " and ".join(one for one, declared in base.parameters.items() if declared.search)
-        why = f"{known} could be, and is given" if known else "no parameter of it has values to try"
-        raise ParameterError(f"{name}: there is nothing to search: {why}; `over` can name some")
-    for parameter, tried in values.items():
-        if parameter not in base.parameters or parameter == "features":
-            known = ", ".join(one for one in base.parameters if one != "features")
-            raise ParameterError(f"{name} has no parameter {parameter!r} to search; it has {known}")
-        if measure == "mean_loss" and parameter in ("loss", "epsilon"):
-            raise ParameterError(
-                f"{name}: {parameter} is part of the loss by which the trials are judged, so that their figures could "
-                "not be compared"
-            )
-        if not len(tried):
-            raise ParameterError(f"{name}: there are no values of {parameter} to try")
-        for value in tried:
-            base.parameters[parameter].check(f"{name}: {parameter}", value)
-
-
-def grid(over: Values, most: int, seed: int) -> list[dict[str, Any]]:
-    """All combinations, the last parameter's value changing first; of more than `most` so many, drawn by chance.
-
-    >>> grid({"C": [1, 2], "eta": [0.6, 0.9]}, 3, seed=0)
-    [{'C': 1, 'eta': 0.6}, {'C': 2, 'eta': 0.6}, {'C': 2, 'eta': 0.9}]
-    """
-    whole, random = math.prod(map(len, over.values())), Random(seed)
-    numbers = set(range(whole)) if whole <= most else set()
-    while len(numbers) < min(most, whole):
-        numbers.add(random.randrange(whole))
-    return [combination(over, number) for number in sorted(numbers)]
-
-
-def combination(over: Values, number: int) -> dict[str, Any]:
-    """Number so and so of all combinations."""
-    chosen = {}
-    for name, values in reversed(over.items()):
-        number, k = divmod(number, len(values))
-        chosen[name] = values[k]
-    return {name: chosen[name] for name in over}
-
-
-def combinations(how: Settings) -> list[dict[str, Any]]:
-    if how.search == "random":
-        return drawn(how.base, how.over, how.tries, how.seed)
-    return grid(how.over, how.tries, how.seed)
-
-
-def drawn(base: Estimator, over: Values, tries: int, seed: int) -> list[dict[str, Any]]:
-    """So many combinations by chance, numbers between the ends of their ranges, to four digits."""
-    random = Random(seed)
-
-    def draw(name: str, values: Sequence[Any]) -> Any:
-        if len(set(values)) < 2 or not all(is_number(value) and value > 0 for value in values):
-            return random.choice(list(values))
-        low, high = min(values), max(values)
-        value = min(high, max(low, float(f"{math.exp(random.uniform(math.log(low), math.log(high))):.4g}")))
-        return round(value) if getattr(base.parameters[name], "integer", False) else value
-
-    return [{name: draw(name, values) for name, values in over.items()} for _ in range(tries)]
-
-
-def is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
-
-
-def distance(base: Estimator, over: Values, parameters: dict[str, Any]) -> float:
-    """How far parameters are from those of the model, in steps of the grid."""
-    return sum(steps_apart(over[name], getattr(base, name), value) for name, value in parameters.items())
-
-
-def steps_apart(values: Sequence[Any], one: Any, other: Any) -> float:
-    """
-    >>> steps_apart([1, 2, 4, 8], 1, 8), steps_apart([1, 2, 4, 8], 3, 4), steps_apart(["I", "II"], "I", "II")
-    (3.0, 0.5, 1.0)
-    """
-    if not all(map(is_number, (*values, one, other))):
-        return float(one != other)
-    scale = sorted(values)
-    places = np.interp([float(one), float(other)], scale, np.arange(len(scale)))
-    return float(abs(places[0] - places[1]))
-
-
-# ---- what it is tried on
-
-
 @dataclass(frozen=True)
 class Prefix:
     """Blocks, and how many examples they have; or, if they are not the whole of a stream, how many were read of it."""
@@ -432,106 +257,6 @@ def read(stream: Stream, cache: Cache, prefix: int | None) -> int:
     return n
 
 
-# ---- the search
-
-
-class Candidate:
-    """Parameters on trial, and how they have done so far."""
-
-    def __init__(self, how: Settings, parameters: dict[str, Any]) -> None:
-        self.how, self.parameters = how, parameters
-        self.distance = distance(how.base, how.over, parameters)
-        self.model: Estimator | None = None
-        self.examples, self.sum = 0, 0.0  # of mistakes or losses
-        self.metric = how.metric
-        self.problem: str | None = None
-
-    @property
-    def value(self) -> float:
-        if self.problem or self.metric is None:
-            return math.inf if self.problem else self.sum / max(self.examples, 1)
-        return math.inf if self.metric.value is None else float(self.metric.value)
-
-    @property
-    def cost(self) -> float:
-        """The same as a number of which less is better."""
-        return -self.value if self.metric is not None and self.metric.high and self.value < math.inf else self.value
-
-    @property
-    def rank(self) -> tuple[Any, ...]:
-        """The lower the better. Those that were let go on come before those that were not."""
-        return self.problem is not None, -self.examples, self.cost, self.distance
-
-    def trial(self) -> Trial:
-        return Trial(self.parameters, self.value, self.examples, self.problem)
-
-    def go_on(self, source: Source, until: int, stop: Event) -> None:
-        """Run over the examples from where it stopped to `until`."""
-
-        def look(run: Run) -> None:
-            if stop.is_set():
-                raise KeyboardInterrupt  # it ends this run only
-
-        try:
-            self.model = self.model or fresh(self.how.base, **self.parameters)
-            blocks = iter(Stream(source, skip=self.examples, limit=until - self.examples))
-            followed = [] if self.metric is None else [self.metric]
-            run = progressive(self.model, blocks, metrics=followed, at=[until], watch=look)
-        except (SeriatimError, ArithmeticError, MemoryError) as error:
-            self.problem = str(error) or type(error).__name__
-            return
-        self.examples += run.examples
-        self.metric = run.followed[0] if followed else None
-        self.sum += run.loss if self.how.measure == "mean_loss" else run.mistakes or 0
-        if not run.mean_loss <= DIVERGED:
-            self.problem = "it diverged"
-
-
-class Trials:
-    """Runs candidates on several threads; learning does not hold the interpreter's lock."""
-
-    def __init__(self, source: Source, jobs: int | None, watch: Watch | None) -> None:
-        if jobs is not None and jobs < 1:
-            raise ParameterError(f"jobs={jobs!r}: must be at least 1")
-        self.source, self.jobs, self.watch = source, jobs or cores(), watch
-        self.done = self.planned = 0
-        self.best: Candidate | None = None
-
-    def plan(self, numbers: Sequence[int]) -> Trials:
-        """So many runs there will be."""
-        self.planned = sum(numbers)
-        return self
-
-    def run(self, candidates: list[Candidate], until: int, *, go_on: bool = False) -> list[Candidate]:
-        """Take all of them to example `until`. Those with the lowest rank first; models only if they are to go on."""
-        stop = Event()
-
-        def one(candidate: Candidate) -> Candidate:
-            candidate.go_on(self.source, until, stop)
-            if not go_on:
-                candidate.model = None
-            return candidate
-
-        with ThreadPoolExecutor(self.jobs) as pool:
-            try:
-                for future in as_completed([pool.submit(one, candidate) for candidate in candidates]):
-                    self.tell(future.result())
-            except BaseException:  # Ctrl-C, most likely
-                stop.set()
-                pool.shutdown(cancel_futures=True)
-                raise
-        if all(candidate.problem for candidate in candidates):
-            raise ParameterError(f"all {len(candidates)} trials failed, the first one thus: {candidates[0].problem}")
-        return sorted(candidates, key=lambda candidate: candidate.rank)
-
-    def tell(self, candidate: Candidate) -> None:
-        self.done += 1
-        if self.best is None or candidate.rank < self.best.rank:
-            self.best = candidate
-        if self.watch is not None:
-            self.watch(self.done, self.planned, self.best.trial())
-
-
 def searched(
     how: Settings,
     examples: Prefix,
@@ -564,40 +289,6 @@ def searched(
         in_words(how, len(tried), size, examples, like_libol),
         like_libol,
     )
-
-
-def halved(candidates: list[Candidate], trials: Trials, size: int) -> list[Candidate]:
-    """All over a small part of the prefix, the best third on over three times as much, until the best have had all."""
-    rounds = 1
-    while ETA**rounds <= min(len(candidates), size / LEAST):
-        rounds += 1
-    numbers = [len(candidates)]
-    for _ in range(rounds - 1):
-        numbers.append(-(-numbers[-1] // ETA))
-    trials.plan(numbers)
-    out: list[Candidate] = []
-    for k, number in enumerate(numbers):
-        last = k == rounds - 1
-        for left in candidates[number:]:
-            left.model = None
-        out, candidates = candidates[number:] + out, candidates[:number]
-        candidates = trials.run(candidates, size // ETA ** (rounds - 1 - k), go_on=not last)
-    return sorted(candidates + out, key=lambda candidate: candidate.rank)
-
-
-def one_after_another(how: Settings, trials: Trials, size: int) -> tuple[list[Candidate], list[Candidate]]:
-    """LIBOL's way: each parameter with those found before, over all examples; of equals the last."""
-    trials.plan([len(values) for values in how.over.values()])
-    tried: list[Candidate] = []
-    found: dict[str, Any] = {}
-    for name, values in how.over.items():
-        candidates = [Candidate(how, {**found, name: value}) for value in values]
-        trials.run(candidates, size)
-        best = min(reversed(candidates), key=lambda candidate: candidate.cost)
-        found = best.parameters
-        tried += candidates
-    others = [candidate for candidate in reversed(tried) if candidate is not best]
-    return tried, [best, *sorted(others, key=lambda candidate: candidate.cost)]
 
 
 def in_words(how: Settings, tried: int, size: int, examples: Prefix, like_libol: bool) -> str:
