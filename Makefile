@@ -88,11 +88,12 @@ $(VENV)/installed: $(VENV)/editable $(SOURCES)
 	$(BIN)/python setup.py --quiet build_ext --inplace
 	touch $@
 
-$(VENV)/report: $(VENV)/installed
+# After the | stands what must be made before, but is no reason to ask pip again.
+$(VENV)/report: $(VENV)/editable | $(VENV)/installed
 	$(BIN)/python -m pip install --quiet 'seriatim[report]'    # what is installed already is not built again
 	touch $@
 
-$(VENV)/tests: $(VENV)/installed
+$(VENV)/tests: $(VENV)/editable | $(VENV)/installed
 	$(BIN)/python -m pip install --quiet 'seriatim[test]'
 	touch $@
 

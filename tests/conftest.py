@@ -22,6 +22,20 @@ settings.register_profile(
 )
 settings.load_profile("suite")
 
+
+@pytest.fixture(params=["small", pytest.param("large", marks=pytest.mark.slow)])
+def large_block(request, monkeypatch) -> tuple[int, int]:
+    """Rows and columns of a block that one thread learns while another checks it: one of more than 2^20 values.
+
+    In quick tests it is a small block, and the limit is lower.
+    """
+    if request.param == "large":
+        return 1300, 1000
+    monkeypatch.setattr("seriatim.estimator.LARGE", 1000)
+    monkeypatch.setattr("seriatim.estimator.THREADS", 2)
+    return 195, 10
+
+
 DATA = Path(os.environ.get("SERIATIM_DATA") or os.devnull).absolute()
 
 

@@ -276,28 +276,37 @@ def test_division_into_calls_does_not_matter(cls, parameters, labels):
             assert_same_state(learn_in_chunks(cls(**parameters), rows, y, size), whole)
 
 
+@lru_cache(maxsize=4)
+def narrow_blocks(cls, size):
+    """Blocks of so many rows, each as wide as its last column."""
+    X, y = examples(cls, n=300, d=40)
+    X[:100, 10:], X[100:200, 20:] = 0, 0
+    blocks = []
+    for i in range(0, 300, size):
+        part = X[i : i + size]
+        width = max(1, 1 + np.flatnonzero(part.any(axis=0)).max(initial=-1))
+        blocks.append((as_rows(csr_matrix(part[:, :width])).check(), y[i : i + size]))
+    return blocks
+
+
 @every_setting
 def test_width_of_the_blocks_does_not_matter(cls, parameters):
     """The blocks of a file are as wide as their last column; where a block ends must not show, not in one bit."""
-    X, y = examples(cls, n=300, d=40)
-    X[:100, 10:], X[100:200, 20:] = 0, 0
     models = []
     for size in (300, 50, 7, 1):
         model = cls(**parameters)
-        for i in range(0, 300, size):
-            part = X[i : i + size]
-            width = max(1, 1 + np.flatnonzero(part.any(axis=0)).max(initial=-1))
-            model.learn_rows(as_rows(csr_matrix(part[:, :width])).check(), model.as_targets(y[i : i + size], len(part)))
+        for rows, y in narrow_blocks(cls, size):
+            model.learn_rows(rows, model.as_targets(y, len(y)))
         models.append(model)
     for model in models[1:]:
         assert_same_state(model, models[0])
 
 
 @swift
-def test_large_blocks_are_learned_like_small_ones(make):
-    """From 2^20 values on a block is learned while another thread checks it."""
-    X, y = examples(make, n=1100, d=1000)
-    assert_same_state(default(make).partial_fit(X, y), learn_in_chunks(default(make), X, y, 100))
+def test_large_blocks_are_learned_like_small_ones(make, large_block):
+    n, d = large_block
+    X, y = examples(make, n=n, d=d)
+    assert_same_state(default(make).partial_fit(X, y), learn_in_chunks(default(make), X, y, n // 10))
 
 
 # ---- 2. dense = sparse
@@ -641,14 +650,15 @@ def test_bad_values_with_a_new_label_and_a_new_column(make):
 @swift
 @looped("kind", [np.asarray, csr_matrix])
 @looped("fresh", [True, False])
-def test_bad_value_at_the_end_of_a_large_block(make, kind, fresh):
-    X, y = examples(make, n=1300, d=1000)
+def test_bad_value_at_the_end_of_a_large_block(make, kind, fresh, large_block):
+    n, d = large_block
+    X, y = examples(make, n=n, d=d)
     X[X == 0] = 1.0
     model = default(make)
     if not fresh:
         model.partial_fit(X[:5], y[:5])
     X[-1, -1], y[-2] = np.nan, 55
-    with Unchanged(model), pytest.raises(DataError, match="row 1299, column 999"):
+    with Unchanged(model), pytest.raises(DataError, match=f"row {n - 1}, column {d - 1}"):
         model.partial_fit(kind(X), y)
 
 

@@ -108,12 +108,12 @@ def test_a_weight_of_zero_is_a_round_without_a_step(cls, parameters, labels):
 
 
 @settings(weighted=True)
-def test_large_blocks_are_learned_like_small_ones(cls, parameters):
-    X, y = examples(cls, n=1100, d=1000)
-    g = weights_of(1100)
-    small = cls(**parameters)
-    for i in range(0, 1100, 100):
-        small.partial_fit(X[i : i + 100], y[i : i + 100], sample_weight=g[i : i + 100])
+def test_large_blocks_are_learned_like_small_ones(cls, parameters, large_block):
+    n, d = large_block
+    X, y = examples(cls, n=n, d=d)
+    g, small = weights_of(n), cls(**parameters)
+    for part in np.array_split(np.arange(n), 10):
+        small.partial_fit(X[part], y[part], sample_weight=g[part])
     assert_same_state(cls(**parameters).partial_fit(X, y, sample_weight=g), small)
 
 
