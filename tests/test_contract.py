@@ -1050,7 +1050,10 @@ def test_bad_classes_in_the_first_call(make, bad):
 # ---- what is refused leaves no trace
 
 
-@pytest.mark.parametrize(("cls", "parameters"), [(seriatim.EG, {}), (seriatim.AROW, {"covariance": "full"})])
+@pytest.mark.parametrize(
+    ("cls", "parameters"),
+    [(seriatim.EG, {}), pytest.param(seriatim.AROW, {"covariance": "full"}, marks=pytest.mark.slow)],
+)
 def test_a_frame_without_room_leaves_the_model_as_it_was(cls, parameters):
     """Its names are forgotten with it."""
     X, y = examples(cls)

@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import operator
 import os
 import pkgutil
 import re
@@ -16,7 +17,8 @@ import seriatim
 from tests import pages
 
 ALGORITHMS = seriatim.algorithms()
-EXAMPLES = Path(__file__).parents[1] / "examples"
+NAME = operator.attrgetter("stem")
+FIRST, *OTHERS = sorted(Path(__file__).parents[1].glob("examples/*.py"))
 # Compiled modules hide their docstrings' examples from doctest's search; those of the classes are run one by one below.
 MODULES = [
     module.name
@@ -64,7 +66,7 @@ def test_module_doctests(name):
             run(doctest.DocTestParser().get_doctest(thing.__doc__, dict(vars(module)), f"{name}.{key}", None, None))
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [FIRST, *(pytest.param(path, marks=pytest.mark.slow) for path in OTHERS)], ids=NAME)
 def test_example(path, tmp_path):
     """Each runs as it is, and what it says it writes is there."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}

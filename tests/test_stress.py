@@ -24,12 +24,14 @@ for name, cls in seriatim.algorithms().items():
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 
 families = pytest.mark.parametrize("family", list(FAMILIES))
+slow = pytest.mark.slow
 
 
 @families
-def test_interrupted_at_some_lines(family):
+@pytest.mark.parametrize("algorithms", ["one", pytest.param("all", marks=slow)])
+def test_interrupted_at_some_lines(family, algorithms):
     interrupted = 0
-    for name, cls in FAMILIES[family].items():
+    for name, cls in list(FAMILIES[family].items())[: 1 if algorithms == "one" else None]:
         for number, case in enumerate(cases(name, cls)):
             interrupted += each_line(case, lambda n, first=31 * number % 97: n % 97 == first)
     assert interrupted > 100
@@ -42,7 +44,7 @@ def test_interrupted_at_random_moments(family):
     assert sum(moments(case, 4, rng) for case in cases(name, cls)) > 0
 
 
-@families
+@pytest.mark.parametrize("family", [pytest.param(one, marks=() if one == "linear" else slow) for one in FAMILIES])
 def test_threads_share_a_model(family):
     for cls in FAMILIES[family].values():
         if cls.__name__ in ALGORITHMS:

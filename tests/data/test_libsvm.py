@@ -23,7 +23,14 @@ from tests.reference import libsvm as reference
 WINDOW = 1 << 14  # how much text the parser looks through at a time
 
 
-@pytest.fixture(autouse=True, scope="module", params=[2, 1, 0], ids=["wide vectors", "vectors", "plainly"])
+ALL_WAYS = [
+    pytest.param(2, id="wide vectors"),
+    pytest.param(1, id="vectors", marks=pytest.mark.slow),
+    pytest.param(0, id="plainly", marks=pytest.mark.slow),
+]
+
+
+@pytest.fixture(autouse=True, scope="module", params=ALL_WAYS)
 def all_ways(request):
     before = use_vectors(request.param)
     yield

@@ -5,6 +5,8 @@ import pytest
 from bench.published import measure, printed
 from tests.conftest import DATA, data_set
 
+pytestmark = pytest.mark.slow
+
 TABLE = "libol-manual-table3"  # Hoi, Wang and Zhao, "LIBOL", JMLR 15 (2014), the manual's table 3
 
 # To the last digit: LIBOL's own permutations lead to the parameters, the mistakes and the updates that it printed.

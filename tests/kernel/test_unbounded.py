@@ -568,20 +568,20 @@ def test_the_transcription_of_lasvm_is_an_svm(data, kernel, C):
 
 
 @problems
-def test_lasvm_is_an_svm(data, kernel, C):
+@pytest.mark.parametrize("n", [200, pytest.param(1000, marks=pytest.mark.slow)])
+def test_lasvm_is_an_svm(data, kernel, C, n):
     """99.9% of the dual after two epochs, and libsvm's decision values after `finish`."""
-    for n in (200, 1000):
-        X, y = svm_problem(data, n)
-        K = theirs(kernel)(X, X)
-        scores, best = libsvm(K, y, C)
-        for tau, precision in ((1e-3, 1e-2), (1e-6, 1e-4)):
-            model = learner("LASVM")(kernel=ours(kernel), C=C, tau=tau).partial_fit(X, y).partial_fit(X, y)
-            alpha = signed(model, X)
-            in_box(alpha, y, C)
-            assert 0.999 * best <= svm_dual(alpha, y, K) <= best * (1 + 1e-9)
-            model.finish()
-            in_box(signed(model, X), y, C)
-            assert np.abs(model.decision_function(X) - scores).max() < precision
+    X, y = svm_problem(data, n)
+    K = theirs(kernel)(X, X)
+    scores, best = libsvm(K, y, C)
+    for tau, precision in ((1e-3, 1e-2), (1e-6, 1e-4)):
+        model = learner("LASVM")(kernel=ours(kernel), C=C, tau=tau).partial_fit(X, y).partial_fit(X, y)
+        alpha = signed(model, X)
+        in_box(alpha, y, C)
+        assert 0.999 * best <= svm_dual(alpha, y, K) <= best * (1 + 1e-9)
+        model.finish()
+        in_box(signed(model, X), y, C)
+        assert np.abs(model.decision_function(X) - scores).max() < precision
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "laplacian"])

@@ -269,8 +269,11 @@ def real_stream(name):
     return X / np.maximum(np.abs(X).max(axis=0), 1e-12), y
 
 
+STREAMS = ["spam", *(pytest.param(name, marks=pytest.mark.slow) for name in ("digits", "a1a"))]
+
+
 @pytest.mark.parametrize("spec", REAL, ids=name_of)
-@pytest.mark.parametrize("name", ["spam", "digits", "a1a"])
+@pytest.mark.parametrize("name", STREAMS)
 def test_real_streams(spec, name):
     X, y = real_stream(name)
     ways = {way: WAYS[way] for way in ("dense, one call", "sparse, by 7", "sparse, by 1000")}
@@ -278,7 +281,7 @@ def test_real_streams(spec, name):
 
 
 @pytest.mark.parametrize("spec", [spec for spec in REAL if spec[0] != "VotedPerceptron"], ids=name_of)
-@pytest.mark.parametrize("name", ["spam", "digits", "a1a"])
+@pytest.mark.parametrize("name", STREAMS)
 def test_mistakes_on_real_streams(spec, name):
     """Every prediction on the way is that of the transcription, which has not seen the label either.
 
