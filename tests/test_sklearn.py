@@ -64,7 +64,12 @@ EXPECTED = {
         ),
     ),
     **dict.fromkeys(
-        ("FTRL-check_sample_weight_equivalence_on_dense_data", "FTRL-check_sample_weight_equivalence_on_sparse_data"),
+        (
+            f"{name}-check_sample_weight_equivalence_on_{kind}_data"
+            for name, cls in ALGORITHMS.items()
+            for kind in ("dense", "sparse")
+            if "loss" in cls.parameters and cls.parameters["loss"].default == "logistic"
+        ),
         (
             "no probabilities",
             "with the logistic loss two labels have probabilities and three have none; the check asks for them before "

@@ -937,6 +937,38 @@ class MirrorDescent(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
+class NAG(Classifier):
+    loss: Literal["logistic", "hinge", "squared"]
+    eta: float
+    classes: Sequence[Any] | None
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        loss: Literal["logistic", "hinge", "squared"] = ...,
+        eta: float = ...,
+        classes: Sequence[Any] | None = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
+class NAGRegressor(Regressor):
+    loss: Literal["squared", "absolute", "epsilon_insensitive"]
+    eta: float
+    epsilon: float
+    fit_intercept: bool
+    features: Features | dict[str, Any] | None
+    def __init__(
+        self,
+        *,
+        loss: Literal["squared", "absolute", "epsilon_insensitive"] = ...,
+        eta: float = ...,
+        epsilon: float = ...,
+        fit_intercept: bool = ...,
+        features: Features | dict[str, Any] | None = ...,
+    ) -> None: ...
+
 class NAROW(Classifier):
     b: float
     covariance: Literal["diagonal", "full"]

@@ -43,6 +43,8 @@ MODULES = {
     "IELLIP": "linear.confidence",
     "MIRA": "linear.margin",
     "MirrorDescent": "linear.mirror",
+    "NAG": "linear.normalised",
+    "NAGRegressor": "linear.normalised",
     "NAROW": "linear.confidence",
     "NHERD": "linear.confidence",
     "OGD": "linear.gradient",

@@ -192,6 +192,19 @@ def test_regressors_equal_their_papers(spec):
         compare(spec, X, y, intercept=intercept)
 
 
+@pytest.mark.parametrize(
+    ("name", "claim"),
+    [(name, claim) for name, paper in PAPERS.items() for claim in getattr(paper, "CLAIMS", ())],
+    ids=lambda value: value if isinstance(value, str) else value.__name__,
+)
+def test_claims(name, claim):
+    """A transcription declares the claims of its paper, functions of the class and a stream."""
+    cls = getattr(seriatim, name)
+    for seed, labels in ((8, (0, 1)), (9, (0, 1, 2, 3))):
+        X, y = random_stream(seed, labels)
+        claim(cls, X, y if cls.task == "classification" else y + X.sum(axis=1))
+
+
 # ---- generated streams
 
 

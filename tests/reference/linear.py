@@ -247,6 +247,79 @@ class OGD(Descent, Classifier):
         self.descend(self.slope(margin, self.epsilon) * delta)
 
 
+class Normalised:
+    """Ross, Mineiro and Langford (2013), algorithm 2. A value above the scale of its feature rescales the weight."""
+
+    def start(self, slope, eta, epsilon):
+        self.slope, self.eta, self.epsilon = slope, eta, epsilon
+        self.s, self.N, self.squares = np.zeros(self.w.shape[-1]), 0.0, np.zeros_like(self.w)
+
+    def reshape(self, change):
+        super().reshape(change)
+        self.squares = np.abs(copied(change)(self.squares))
+
+    def learn(self, x, y):
+        grown = np.maximum(self.s, np.abs(x))
+        self.w = self.w * np.where(grown > 0, self.s / np.where(grown > 0, grown, 1), 1)
+        self.s = grown
+        self.N += np.sum((x[x != 0] / grown[x != 0]) ** 2)
+        super().learn(x, y)
+
+    def score(self, x):
+        return self.w @ np.clip(x, -self.s, self.s)
+
+    def descend(self, gradient):
+        self.squares = self.squares + gradient**2
+        size = np.where(gradient != 0, self.s * np.sqrt(self.squares), 1)
+        self.w = self.w - self.eta * np.sqrt(self.t / max(self.N, 1e-300)) * gradient / size
+
+
+def scale_free(cls, X, y):
+    """Multiplying features by powers of 2 changes no prediction to the bit, by others none beyond rounding."""
+
+    def predictions(X):
+        model, found = cls(), []
+        for x, target in zip(X, y, strict=True):
+            found.append(model.score_rows(model.as_rows(x[None]).check()) if found else [[0.0]])
+            model.partial_fit(x[None], [target])
+        return np.vstack(found[-10:])
+
+    plain, rng = predictions(X), np.random.default_rng(0)
+    assert (predictions(X * 2.0 ** rng.choice([-20, 0, 20], X.shape[1])) == plain).all()
+    other = predictions(X * 10.0 ** rng.choice([-6, 0, 6], X.shape[1]))
+    assert np.abs(other - plain).max() <= 1e-9 * np.abs(plain).max()
+
+
+def steps_are_bounded(cls, X, y):
+    """A step moves w_i s_i by at most eta sqrt(t / N), whatever the loss, as |g_i| <= sqrt(G_i)."""
+    model = cls(eta=0.3, fit_intercept=False)
+    if model.task == "classification":
+        model.set_params(classes=np.unique(y))
+    w, s, N = None, np.zeros(X.shape[1]), 0.0
+    for t, (x, target) in enumerate(zip(X, y, strict=True), 1):
+        grown = np.maximum(s, np.abs(x))
+        N += np.sum((x[x != 0] / grown[x != 0]) ** 2)
+        new = np.atleast_2d(model.partial_fit(x[None], [target]).coef_)
+        if t > 1:
+            rescaled = w * np.where(grown > 0, s / np.where(grown > 0, grown, 1), 1)
+            assert (np.abs(new - rescaled) * grown <= 0.3 * np.sqrt(t / N) * (1 + 1e-9)).all()
+        w, s = new, grown
+
+
+class NAG(Normalised, Classifier):
+    """Normalised adaptive gradient with a loss of the margin."""
+
+    CASES = grid(loss=("logistic", "hinge", "squared"), eta=(0.5, 0.1))
+    CLAIMS = (scale_free, steps_are_bounded)
+
+    def __init__(self, *args, loss="logistic", eta=0.5, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.start(BY_MARGIN[loss], eta, None)
+
+    def update(self, delta, margin, norm2):
+        self.descend(self.slope(margin, self.epsilon) * delta)
+
+
 class PA(Classifier):
     """Crammer et al. (2006): w += tau delta, with tau by PA, PA-I or PA-II."""
 
@@ -313,6 +386,20 @@ class Regressor:
         return self.weights() @ x
 
     predict = score
+
+
+class NAGRegressor(Normalised, Regressor):
+    """Normalised adaptive gradient with a loss of the residual."""
+
+    CASES = grid(loss=("squared", "absolute", "epsilon_insensitive"), eta=(0.5, 0.1), epsilon=(0.2,))
+    CLAIMS = (scale_free, steps_are_bounded)
+
+    def __init__(self, *args, loss="squared", eta=0.5, epsilon=0.1, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.start(BY_PREDICTION[loss], eta, epsilon)
+
+    def update(self, x, y, f, norm2):
+        self.descend(self.slope(f, y, self.epsilon) * x)
 
 
 class OGDRegressor(Descent, Regressor):
