@@ -1,4 +1,4 @@
-"""What the kernel machines share as Python objects: the kernel, and the support vectors."""
+"""The Python classes that the kernel machines share: kernels and support vectors."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from seriatim.estimator import ONE, Absent, Classifier, Estimator
 from seriatim.kernel.kernels import WIDE, Kernel, KernelChoice, Width, chosen
 from seriatim.parameters import Number, powers
 
-FIRST = 500  # rows that a width comes from
+FIRST = 500  # a width from the data uses this many rows
 
 
 def kept(rows: Rows) -> Rows:
-    """A copy of rows, whose memory a stream may use for the next ones."""
+    """A copy of rows. A stream may reuse the memory of the original for the next block."""
     arrays = rows.arrays
     copy = Rows.dense(*arrays) if len(arrays) == 1 else Rows.sparse(*arrays, rows.features).in_any_order()
     copy.names, copy.schema, copy.weights = rows.names, rows.schema, rows.weights
@@ -26,20 +26,20 @@ def kept(rows: Rows) -> Rows:
 
 
 class SupportVectors(Estimator):
-    """A model over the support vectors among the rows that it has seen. It has no constant feature."""
+    """A model with support vectors and without a constant feature."""
 
     fit_intercept = False
     sparsify = densify = Absent()
 
     def _asks_python(self) -> bool:
-        """Whether a kernel is a function of the user's, which may fail at any time."""
+        """Whether a kernel is a function of the user, which may raise at any time."""
         return False
 
     def _may_fail(self, y: Any) -> bool:
         return super()._may_fail(y) or self._asks_python()
 
     def _careful(self) -> Any:
-        """What fails in a user's function leaves the model as it was."""
+        """A context that restores the model if a function of the user raises."""
         return self._undoing(BaseException) if self._asks_python() else nullcontext()
 
     def _learn_number(self, x: dict[str, Any], y: float, weight: float) -> Self:
@@ -50,11 +50,11 @@ class SupportVectors(Estimator):
         with self._lock, self._careful():
             return super().progress_one(x, y, weight)
 
-    # Support vectors move while others are learned, and that is done without the interpreter lock.
+    # Learning moves support vectors without the interpreter lock, so reading them needs the lock of the model.
 
     @property
     def n_support_(self) -> int:
-        """Support vectors."""
+        """The number of support vectors."""
         with self._lock:
             return self._fitted().support_vectors
 
@@ -69,24 +69,24 @@ class SupportVectors(Estimator):
 
     @property
     def dual_coef_(self) -> np.ndarray:
-        """Their coefficients, of shape (1, support vectors) for two labels, else (classes, support vectors)."""
+        """The coefficients, of shape (1, support vectors) if binary, else (classes, support vectors)."""
         with self._lock:
             return self._fitted().coefficients()
 
 
 class SupportClassifier(SupportVectors, Classifier):
-    """A classifier over support vectors."""
+    """A classifier with support vectors."""
 
     fixed = (*SupportVectors.fixed, "classes")
 
     def learn_one(self, x: dict[str, Any], y: Any, weight: float = ONE) -> Self:
-        """Learn one example: a dict of features by name, its label, and its importance as in `partial_fit`."""
+        """Learn one example: a dict of features by name, its label, and its sample weight."""
         with self._lock, self._careful():
             return super().learn_one(x, y, weight)
 
 
 class OneKernel(SupportVectors):
-    """With one kernel, given by name, as an object or as a function."""
+    """A model with one kernel, given as a name, an object or a function."""
 
     fixed = (*Estimator.fixed, "kernel", "sigma", "degree", "c")
     kernel: Any = KernelChoice("gaussian", positional=True)
@@ -95,20 +95,20 @@ class OneKernel(SupportVectors):
     c: Any = Number(1.0, least=0)
 
     def _kernel(self) -> dict[str, Any]:
-        """What a machine must be told of the kernel."""
+        """The kernel as arguments of the compiled machine."""
         return chosen(self.kernel, self.sigma, self.degree, self.c)
 
     def _own(self, rows: Rows, learning: bool) -> Rows:
         first = learning and self._learner.t == 0
         if first:
-            self._learner.expect_width(rows.n)  # before there are names
+            self._learner.expect_width(rows.n)  # before the names are added
         rows = super()._own(rows, learning)
         if first:
             self._learner.take_width(rows)
         return rows
 
     def prepared(self, blocks: Iterator[tuple[Rows, Any]]) -> Iterator[tuple[Rows, Any]]:
-        """A width is that of the first rows, however they are cut into blocks."""
+        """Take the width from the first 500 rows, for any division of the stream into blocks."""
         self.check()
         if self._kernel()["waiting"] is None or (self._learner is not None and self._learner.width):
             return blocks
@@ -116,7 +116,7 @@ class OneKernel(SupportVectors):
         while sum(rows.n for rows, _ in first) < FIRST and (block := next(blocks, None)) is not None:
             first.append((kept(block[0]), block[1]))
         own: list[Rows] = []
-        fresh = type(self)(**self.get_params())  # which meets names and scales that this model has yet to meet
+        fresh = type(self)(**self.get_params())  # adds names and scales in place of this model
         for rows, _ in first:
             fresh.begin(rows)
             own.append(super(OneKernel, fresh)._own(rows.slice(0, min(rows.n, FIRST)), learning=True))
@@ -127,7 +127,7 @@ class OneKernel(SupportVectors):
 
     @property
     def sigma_(self) -> float:
-        """The width of the kernel, where it has one: `sigma`, or what was found in its place."""
+        """The width of the kernel: `sigma`, or the width that was found in the data."""
         width = self._fitted().width
         if width:
             return width
@@ -147,7 +147,7 @@ class KernelClassifier(OneKernel, SupportClassifier):
 
 
 class BudgetClassifier(KernelClassifier):
-    """A classifier with one kernel and at most so many support vectors."""
+    """A classifier with one kernel and at most `budget` support vectors."""
 
     fixed = (*KernelClassifier.fixed, "budget")
     budget: Any = Number(100, least=1, below=10**9, integer=True, positional=True)

@@ -1,4 +1,4 @@
-"""Kernel machines of at most B support vectors, which give one up for each that they take in."""
+"""Kernel machines with at most B support vectors. A full machine removes one support vector for each new one."""
 
 from libc.math cimport fabs, fmax, fmin, log, pow, sqrt
 from libc.stdlib cimport free
@@ -14,22 +14,20 @@ from seriatim.kernel.base import BudgetClassifier
 from seriatim.parameters import Choice, Number, powers
 
 cdef extern from "vector.h":
-    double chances(Py_ssize_t n, double factor, const double* size, const double* length, double* p) noexcept nogil
-    void growth(Py_ssize_t n, double most, const double* size, double* p) noexcept nogil
-    void multiply_each(Py_ssize_t n, const double* factor, double* x) noexcept nogil
+    double sum_of(Py_ssize_t n, const double* x) noexcept nogil
 
-cdef double MOST = 1e100    # no coefficient is larger, and so no sum of them times kernels of up to 1e200 overflows
+cdef double MOST = 1e100    # the largest coefficient: times kernels of up to 1e200 it does not overflow
 
 
 cdef class BudgetMachine(Machine):
-    """A machine that has room for B support vectors, and for a second row of kernels."""
+    """A machine with at most B support vectors."""
 
     NUMBERS = (*Machine.NUMBERS, "draws")
 
     cdef Py_ssize_t budget
     cdef unsigned long long seed
-    cdef public Py_ssize_t draws     # random numbers so far
-    cdef double* other               # kernels of a support vector with all of them, or chances
+    cdef public Py_ssize_t draws     # random numbers drawn so far
+    cdef double* other               # one number per support vector: kernels, or probabilities
 
     def __init__(self, kernel, Py_ssize_t budget, unsigned long long seed=0):
         Machine.__init__(self, **kernel, room=min(budget, 1 << 16))
@@ -47,7 +45,7 @@ cdef class BudgetMachine(Machine):
         return self.support.n >= self.budget
 
     cdef double size(self, Py_ssize_t slot) noexcept nogil:
-        """The coefficient with which the example of a slot counts for its label, and against its rival."""
+        """The absolute value of the coefficient of a support vector, which is positive in the class of its label."""
         cdef Py_ssize_t c
         cdef double largest = fabs(self.alpha[slot]) if self.classes == 1 else 0
         for c in range(self.classes if self.classes > 1 else 0):
@@ -57,11 +55,11 @@ cdef class BudgetMachine(Machine):
     def restore(self, state):
         Machine.restore(self, state)
         if self.support.n > self.budget:
-            raise ModelError(f"{self.support.n} support vectors on a budget of {self.budget}")
+            raise ModelError(f"{self.support.n} support vectors are more than budget={self.budget}")
 
 
 cdef class RBPLearner(BudgetMachine):
-    """The perceptron; a random support vector goes."""
+    """The perceptron; a full machine removes a random support vector."""
 
     cdef void update(self, const Row* x, double margin, double own) noexcept nogil:
         if margin > 0:
@@ -73,15 +71,15 @@ cdef class RBPLearner(BudgetMachine):
 
 
 class RBP(BudgetClassifier):
-    """The randomised budget perceptron: on a mistake f += y k(x, .), and one of B support vectors at random goes.
+    """The randomised budget perceptron: on a mistake f += y k(x, .), and a random one of B support vectors is removed.
 
-    Before there are B, none goes. An example costs B kernels.
+    None is removed until there are B. An example costs B kernels.
 
     Parameters
     ----------
     kernel, sigma, degree, c : as for `KernelPerceptron`.
-    budget : B, the most support vectors there can be, at least 1.
-    seed : of the choice, a whole number from 0 on.
+    budget : B, the largest number of support vectors, at least 1.
+    seed : seed of the random choice, a whole number from 0 on.
 
     >>> from seriatim import RBP, data, evaluate
     >>> run = evaluate.progressive(RBP("gaussian", 50, sigma=20), *data.load("digits"))
@@ -105,44 +103,44 @@ FORGETRONS = ("self_tuned", "basic")
 
 
 cdef class ForgetronLearner(BudgetMachine):
-    """The perceptron; all is shrunk by phi, and the oldest support vector goes."""
+    """The perceptron; a full machine multiplies f by phi and removes the oldest support vector."""
 
     NUMBERS = (*BudgetMachine.NUMBERS, "oldest", "mistakes", "Q", "norm2")
 
     cdef bint basic
-    cdef public Py_ssize_t oldest        # its slot
+    cdef public Py_ssize_t oldest        # the slot of the oldest support vector
     cdef public Py_ssize_t mistakes      # M
-    cdef public double Q                 # what was lost by removals so far, at most 15/32 M
-    cdef public double norm2             # |f|^2, for the basic form
+    cdef public double Q                 # the sum of psi, the cost of the removals; at most 15/32 M
+    cdef public double norm2             # |f|^2, for the basic variant
 
     def __init__(self, kernel, Py_ssize_t budget, str variant):
         BudgetMachine.__init__(self, kernel, budget)
         self.basic = variant == "basic"
 
     cdef void update(self, const Row* x, double margin, double own) noexcept nogil:
-        cdef double unit = 1 if self.classes == 1 else 0.5    # the theorem has examples of unit length
+        cdef double unit = 1 if self.classes == 1 else 0.5    # the theorem needs |x| <= 1
         cdef double size, mu, phi
         cdef Py_ssize_t slot = self.oldest
         if margin > 0:
             return
         self.mistakes += 1
-        self.norm2 = fmax(0, self.norm2 + 2 * margin + own)    # |f + y k|^2, but for rounding
+        self.norm2 = fmax(0, self.norm2 + 2 * margin + own)    # |f + y k(x, .)|^2, up to rounding
         if not self.full():
             self.add(x, 1)
             return
         size = self.size(slot)
         mu = self.margin_of(slot)
         if self.basic:
-            phi = self.least(unit * self.norm2)
+            phi = self.basic_phi(unit * self.norm2)
         else:
-            phi = self.largest(size, unit * mu)
+            phi = self.tuned_phi(size, unit * mu)
         self.norm2 = fmax(0, phi * phi * (self.norm2 - 2 * size * mu + size * size * self.own_of(slot)))
         self.shrink(phi)
         self.replace(slot, x, phi)
         self.oldest = (slot + 1) % self.budget
 
     cdef double margin_of(self, Py_ssize_t slot) noexcept nogil:
-        """The margin of the example of a slot under f', which has that of this round as well."""
+        """The margin of a support vector under f after this round's addition."""
         cdef Py_ssize_t c
         cdef double coefficient, score, total = 0, size = 0
         self.support.against(slot, self.other, self.slots)
@@ -156,20 +154,22 @@ cdef class ForgetronLearner(BudgetMachine):
         return total / size if size > 0 else 0
 
     cdef double own_of(self, Py_ssize_t slot) noexcept nogil:
+        """k(z, z) of a support vector z, twice if multiclass."""
         cdef Row x = self.support.row(slot)
         return self.support.itself(&x, 0) * (1 if self.classes == 1 else 2)
 
-    cdef double largest(self, double s, double mu) noexcept nogil:
-        """The largest phi up to 1 with Q + a phi^2 + b phi <= 15/32 M; and Q is what it then is."""
+    cdef double tuned_phi(self, double s, double mu) noexcept nogil:
+        """The largest phi <= 1 with Q + a phi^2 + b phi <= 15/32 M. Adds the cost to Q."""
         cdef double a = s * s - 2 * s * mu, b = 2 * s, c = self.Q - 15.0 / 32 * self.mistakes
         cdef double d = b * b - 4 * a * c, phi = 1
         if a >= 0 or (d > 0 and (-b - sqrt(d)) / (2 * a) > 1):
             phi = fmin(1, -2 * c / (b + sqrt(fmax(d, 0)))) if b > 0 else 1
-        # So says the theorem; where k(x, x) is huge, rounding might say otherwise, and the next phi be below 0.
+        # Q <= 15/32 M is a theorem, but rounding could break it for a huge k(x, x), and the next phi would be negative.
         self.Q = fmax(fmin(self.Q + a * phi * phi + b * phi, 15.0 / 32 * self.mistakes), -1e300)
         return phi
 
-    cdef double least(self, double norm2) noexcept nogil:
+    cdef double basic_phi(self, double norm2) noexcept nogil:
+        """The smaller of (B+1)^(-1/(2(B+1))) and U / |f|."""
         cdef double n = self.budget + 1
         return fmin(pow(n, -1 / (2 * n)), 0.25 * sqrt(n / log(n)) / sqrt(norm2) if norm2 > 0 else 1)
 
@@ -183,24 +183,30 @@ cdef class ForgetronLearner(BudgetMachine):
         BudgetMachine.restore(self, state)
         if not (0 <= self.oldest < self.budget and self.support.n <= self.mistakes <= self.t and self.norm2 >= 0
                 and self.Q <= 15.0 / 32 * self.mistakes):
-            raise ModelError("the counts are not those that a Forgetron can have")
+            raise ModelError(
+                f"a Forgetron cannot have oldest={self.oldest}, mistakes={self.mistakes}, Q={self.Q} and "
+                f"norm2={self.norm2} with {self.support.n} support vectors"
+            )
 
 
 class Forgetron(BudgetClassifier):
-    """The Forgetron: on a mistake f += y k(x, .); then f is shrunk by phi and its oldest support vector goes.
+    """The Forgetron: on a mistake f += y k(x, .); then f *= phi, and the oldest of B support vectors is removed.
 
-    Before there are B, nothing is shrunk and none goes. "self_tuned": phi is the largest up to 1 for which what the
-    removals have cost stays within 15/32 of the mistakes M: Q + psi <= 15/32 M, where psi = (s phi)^2 + 2 s phi -
-    2 s phi^2 mu is added to Q; s is the coefficient of the oldest and mu its margin under the new f. "basic": phi is
-    the least of (B+1)^(-1/(2(B+1))) and U / |f|, U = sqrt((B+1) / log(B+1)) / 4. Mistakes are at most 2 |g|^2 + 4 L for
-    any function g of norm U or less, L being its hinge loss over the stream (basic), for kernels with k(x, x) <= 1,
-    such as the gaussian and the cosine. With several classes an example counts with f_y and f_s, divided by sqrt(2). An
-    example costs B kernels, a removal as many again.
+    f does not shrink until there are B support vectors. The variants choose phi:
+
+    - "self_tuned": the largest phi <= 1 with Q + psi <= 15/32 M, where M counts the mistakes,
+      psi = (s phi)^2 + 2 s phi - 2 s phi^2 mu is the cost of this removal and Q is the sum of the costs before. s is
+      the coefficient of the oldest support vector, and mu is its margin under the new f.
+    - "basic": the smaller of (B+1)^(-1/(2(B+1))) and U / |f|, where U = sqrt((B+1) / log(B+1)) / 4. For each function g
+      with |g| <= U and hinge loss L over the stream, the mistakes are at most 2 |g|^2 + 4 L.
+
+    The bound needs k(x, x) <= 1, as for the gaussian and the cosine. Multiclass: an example belongs to f_y and f_s,
+    divided by sqrt(2). An example costs B kernels, a removal another B.
 
     Parameters
     ----------
     kernel, sigma, degree, c : as for `KernelPerceptron`.
-    budget : B, the most support vectors there can be, at least 1.
+    budget : B, the largest number of support vectors, at least 1.
     variant : self_tuned or basic.
 
     >>> from seriatim import Forgetron, data, evaluate
@@ -225,7 +231,7 @@ SAMPLINGS = ("uniform", "weighted")
 
 
 cdef class BOGDLearner(BudgetMachine):
-    """Gradient descent; a support vector drawn by p goes, and the others make up for it."""
+    """Gradient descent; a full machine removes a support vector drawn by p, and the others grow by 1 / (1 - p)."""
 
     cdef double eta, lam, gamma
     cdef bint by_weight
@@ -253,34 +259,37 @@ cdef class BOGDLearner(BudgetMachine):
         if margin >= 1:
             return
         if self.full():
-            slot = self.leave_out()
+            slot = self.drawn()
             self.replace(slot, x, self.eta)
         else:
             slot = self.add(x, self.eta)
         if slot >= 0:
             self.length[slot] = sqrt(own if self.classes == 1 else own / 2)
 
-    cdef Py_ssize_t leave_out(self) noexcept nogil:
-        """The slot that goes; the coefficients of the others are then as large, on average, as with it."""
+    cdef Py_ssize_t drawn(self) noexcept nogil:
+        """Draw a support vector to remove. The other coefficients grow, so that f stays the same in expectation."""
         cdef Py_ssize_t c, s, slot, n = self.support.n
         cdef double* p = self.other
-        cdef double* size = self.k       # the kernels have done their work in this round
-        cdef double most = self.gamma * self.eta
+        cdef double* size = self.k       # the kernels of this round are no longer needed
+        cdef double growth, most = self.gamma * self.eta
         self.all_sizes(size)
-        if self.by_weight and self.weigh_chances(size, p):
+        if self.by_weight and self.weighted_chances(size, p):
             slot = self.chosen(p)
         else:
             slot = random_below(n, self.seed, &self.draws)
             for s in range(n):
                 p[s] = 1.0 / n
-        p[slot] = 0                      # so that no one is divided by 0: with p = 1 it is the one that goes
-        growth(n, most, size, p)
+        p[slot] = 0                      # avoids a division by 0 if p = 1
+        for s in range(n):
+            growth = 1 / (1 - p[s])
+            p[s] = most / size[s] if size[s] * growth > most else growth
         for c in range(self.classes):
-            multiply_each(n, p, self.alpha + c * self.slots)
+            for s in range(n):
+                self.alpha[c * self.slots + s] *= p[s]
         return slot
 
     cdef void all_sizes(self, double* out) noexcept nogil:
-        """The size of each coefficient."""
+        """|a_i| of each support vector."""
         cdef Py_ssize_t s
         if self.classes == 1:
             for s in range(self.support.n):
@@ -289,16 +298,23 @@ cdef class BOGDLearner(BudgetMachine):
             for s in range(self.support.n):
                 out[s] = self.size(s)
 
-    cdef bint weigh_chances(self, const double* size, double* p) noexcept nogil:
-        """p_i = 1 - (B - 1) a_i sqrt(k_ii) / sum, at least 0; False where all a_i are 0."""
-        cdef Py_ssize_t n = self.support.n
+    cdef bint weighted_chances(self, const double* size, double* p) noexcept nogil:
+        """p_i = 1 - (B - 1) a_i sqrt(k_ii) / sum, clipped at 0 and normalised. False if all a_i are 0."""
+        cdef Py_ssize_t s, n = self.support.n
         cdef double total = weighted_sum(n, size, self.length)
         if not total > 0:
             return False
-        multiply(n, 1 / chances(n, (n - 1) / total, size, self.length, p), p)
+        total = (n - 1) / total
+        cdef const double* length = self.length
+        cdef double chance
+        for s in range(n):
+            chance = 1 - total * (size[s] * length[s])
+            p[s] = chance if chance > 0 else 0
+        multiply(n, 1 / sum_of(n, p), p)
         return True
 
     cdef Py_ssize_t chosen(self, const double* p) noexcept nogil:
+        """A random slot, drawn with the probabilities p."""
         cdef Py_ssize_t s
         cdef double u = random_uniform(self.seed, &self.draws), total = 0
         for s in range(self.support.n):
@@ -317,23 +333,23 @@ cdef class BOGDLearner(BudgetMachine):
 
 
 class BOGD(BudgetClassifier):
-    """Bounded online gradient descent: one support vector goes at random, and the others grow so that f stays the same
-    on average.
+    """Bounded online gradient descent: a random one of B support vectors is removed, and the others grow to compensate.
 
-    In every round f <- (1 - lambda eta) f; where the margin is below 1, f += eta y k(x, .). Where there are B support
-    vectors, one goes with chance p_i, and the others become a_j / (1 - p_j), at most gamma eta. "uniform": p = 1/B.
-    "weighted" (BOGD++): p_i = 1 - (B - 1) a_i sqrt(k(x_i, x_i)) / sum, those below 0 set to 0 and the others divided by
-    their sum, so that what counts little goes. An example costs B kernels.
+    In each round f <- (1 - lambda eta) f. If the margin is below 1, f += eta y k(x, .). If there are B support vectors
+    already, support vector i is removed with probability p_i, and the other coefficients become a_j / (1 - p_j), at
+    most gamma eta. So f stays the same in expectation. "uniform": p = 1/B. "weighted" (BOGD++): p_i is
+    1 - (B - 1) a_i sqrt(k(x_i, x_i)) / sum, clipped at 0 and normalised, so that small terms are removed. An example
+    costs B kernels.
 
     Parameters
     ----------
     kernel, sigma, degree, c : as for `KernelPerceptron`.
-    budget : B, the most support vectors there can be, at least 1.
-    eta : the step, above 0.
+    budget : B, the largest number of support vectors, at least 1.
+    eta : step size, above 0.
     lam : lambda of the penalty lambda/2 |f|^2, at least 0.
-    gamma : no coefficient that grows passes gamma eta; above 0.
+    gamma : coefficients grow to at most gamma eta; above 0.
     sampling : uniform or weighted.
-    seed : of the choice, a whole number from 0 on.
+    seed : seed of the random choice, a whole number from 0 on.
 
     >>> from seriatim import BOGD, data, evaluate
     >>> run = evaluate.progressive(BOGD("gaussian", 50, sigma=20, sampling="weighted"), *data.load("digits"))
@@ -360,7 +376,7 @@ class BOGD(BudgetClassifier):
 
 
 cdef class BudgetPALearner(BudgetMachine):
-    """The passive-aggressive step; what goes is what the new example can best stand for."""
+    """The passive-aggressive update; x replaces the support vector whose removal it compensates best."""
 
     cdef double C
 
@@ -391,17 +407,17 @@ cdef class BudgetPALearner(BudgetMachine):
 
 
 class BudgetPA(BudgetClassifier):
-    """Passive-aggressive on a budget (BPA-S): the new support vector takes the place of one that it can stand for.
+    """Passive-aggressive on a budget (BPA-S): a new support vector replaces the one that it compensates best.
 
-    With tau = min(C, [1 - y f(x)]+ / k(x, x)), f += tau y k(x, .). Where there are B support vectors, that one, r, goes
-    whose loss is least after the best exchange, f - a_r k(x_r, .) + b k(x, .) with b = a_r k(x_r, x) / k(x, x) + tau y:
-    the one of least a_r^2 (k(x_r, x_r) - k(x_r, x)^2 / k(x, x)). Two labels. The importance of an example multiplies C.
-    An example costs B kernels.
+    f += tau y k(x, .) with tau = min(C, [1 - y f(x)]+ / k(x, x)). If there are B support vectors already, x replaces
+    one of them, r: f - a_r k(x_r, .) + b k(x, .) with b = a_r k(x_r, x) / k(x, x) + tau y. This b is the best
+    compensation, and r is the support vector with the smallest remaining error,
+    a_r^2 (k(x_r, x_r) - k(x_r, x)^2 / k(x, x)). Binary only. A sample weight multiplies C. An example costs B kernels.
 
     Parameters
     ----------
     kernel, sigma, degree, c : as for `KernelPerceptron`.
-    budget : B, the most support vectors there can be, at least 1.
+    budget : B, the largest number of support vectors, at least 1.
     C : aggressiveness, above 0.
 
     >>> from seriatim import BudgetPA, data, evaluate

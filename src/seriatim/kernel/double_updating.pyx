@@ -1,4 +1,4 @@
-"""Double updating: a new support vector, and a step of the old one that it contradicts most."""
+"""Double updating: an update of a new support vector and of the old one that it contradicts most."""
 
 from libc.math cimport fmax, fmin
 from libc.stdlib cimport free
@@ -14,16 +14,16 @@ from seriatim.parameters import Choice, Number, powers
 
 VARIANTS = ("I", "II")
 
-# Steps within the bounds leave margins at what is asked for up to rounding, and the last bit is not to decide a run.
+# An update within the bounds makes a margin equal to its target up to rounding. Rounding must not change decisions.
 cdef double NOTHING = 1e-9
 
-cdef enum Field:                 # what a support vector has beside its coefficient
+cdef enum Field:                 # the columns of alpha
     ALPHA
     F                            # f(x_i), up to date
-    LABEL                        # y_i times its importance
+    LABEL                        # y_i times its sample weight
 
 cdef struct Pair:
-    double a, b                  # the new coefficient, and the change of the old one
+    double a, b                  # the new coefficient, and the change of the old coefficient
 
 
 cdef inline double value(double la, double lb, double ka, double kb, double w, Pair at) noexcept nogil:
@@ -32,20 +32,23 @@ cdef inline double value(double la, double lb, double ka, double kb, double w, P
 
 cdef inline Pair solve(double la, double lb, double ka, double kb, double w, double C, double low,
                        double high) noexcept nogil:
-    """The two coefficients: four cases, and an edge where rounding, or a box that was another, fits none of them."""
+    """Maximise `value` over 0 <= a <= C, low <= b <= high.
+
+    There are four cases. The edges are for rounding, and for bounds that have changed with the sample weights.
+    """
     cdef Pair at, edge
     cdef double rest, best
     cdef int i
-    if ka * C + w * high - la < 0 and kb * high + w * C - lb < 0:           # both at their bounds
+    if ka * C + w * high - la < 0 and kb * high + w * C - lb < 0:           # both are at their bounds
         at.a, at.b = C, high
         return at
-    at.a, at.b = C, (lb - w * C) / kb                                      # the new one
+    at.a, at.b = C, (lb - w * C) / kb                                      # only a is
     if la - ka * C - w * at.b > 0 and low <= at.b <= high:
         return at
-    at.a, at.b = (la - w * high) / ka, high                                # the old one
+    at.a, at.b = (la - w * high) / ka, high                                # only b is
     if 0 <= at.a <= C and lb - kb * high - w * at.a > 0:
         return at
-    rest = ka - w / kb * w                                                 # neither
+    rest = ka - w / kb * w                                                 # neither is
     at.a = (la - w / kb * lb) / rest
     at.b = (lb - w * at.a) / kb
     if rest > 0 and 0 <= at.a <= C and low <= at.b <= high:
@@ -64,7 +67,7 @@ cdef inline Pair solve(double la, double lb, double ka, double kb, double w, dou
 
 
 def two_variables(double la, double lb, double ka, double kb, double wab, double Ca, double low_b, double high_b):
-    """(g, D) of the largest la g + lb D - ka g^2 / 2 - kb D^2 / 2 - wab g D, 0 <= g <= Ca and low_b <= D <= high_b.
+    """The (g, D) that maximises la g + lb D - ka g^2 / 2 - kb D^2 / 2 - wab g D, 0 <= g <= Ca, low_b <= D <= high_b.
 
     >>> two_variables(1.0, 0.5, 1.0, 1.0, -0.5, 5.0, 0.0, 5.0)
     (1.6666666666666667, 1.3333333333333335)
@@ -74,14 +77,14 @@ def two_variables(double la, double lb, double ka, double kb, double wab, double
 
 
 cdef class DUOLLearner(Machine):
-    """f += g y k(x, .) + D y_b k(x_b, .), b being the support vector that x contradicts most.
+    """f += g y k(x, .) + D y_b k(x_b, .), where b is the support vector that x contradicts most.
 
-    A positive example counts `cost` times, in its margin (variant I) or in the bound of its coefficient (II).
+    `cost` multiplies the required margin of a positive example (variant I) or the bound of its coefficient (II).
     """
 
     cdef double C, rho, cost
     cdef bint in_margin
-    cdef double* others          # the kernels of the old one with all
+    cdef double* others          # the kernels of support vector b with all support vectors
     cdef Py_ssize_t others_room
 
     def __init__(self, kernel, double C, double rho, double cost=1, str variant="I"):
@@ -93,15 +96,15 @@ cdef class DUOLLearner(Machine):
         free(self.others)
 
     cdef double wanted(self, double y) noexcept nogil:
-        """The margin that this label asks for."""
+        """The required margin of a label."""
         return self.cost if self.in_margin and y > 0 else 1
 
     cdef double bound(self, double y) noexcept nogil:
-        """The largest coefficient for a label, times an importance."""
+        """The largest coefficient, for a label times a sample weight."""
         return self.C * (y * (1 if self.in_margin else self.cost) if y > 0 else -y)
 
     cdef double loss(self, Py_ssize_t s) noexcept nogil:
-        """That of a support vector; negative beyond the margin."""
+        """The required margin minus the margin of a support vector."""
         cdef double label = self.alpha[LABEL * self.slots + s], f = self.alpha[F * self.slots + s]
         return self.wanted(label) - (f if label > 0 else -f)
 
@@ -118,7 +121,7 @@ cdef class DUOLLearner(Machine):
                 w = self.k[s] * (y if label[s] > 0 else -y)
                 if b < 0 or w < least:
                     b, least = s, w
-        for s in range(b + 1, self.support.n):    # the last of those that rounding might have put first
+        for s in range(b + 1, self.support.n):    # among ties up to rounding, the last one
             w = self.k[s] * (y if label[s] > 0 else -y)
             if w <= least + NOTHING and self.loss(s) >= -NOTHING:
                 b = s
@@ -131,7 +134,7 @@ cdef class DUOLLearner(Machine):
         slot = self.add(x, step.a)
         if slot < 0:
             return
-        f, label = self.alpha + F * self.slots, self.alpha + LABEL * self.slots    # they may have moved
+        f, label = self.alpha + F * self.slots, self.alpha + LABEL * self.slots    # `add` may have moved the arrays
         f[slot], label[slot] = y * margin, y * self.weight
         self.k[slot] = own
         add_multiple(slot + 1, y * step.a, self.k, f)
@@ -142,7 +145,7 @@ cdef class DUOLLearner(Machine):
             add_multiple(slot + 1, step.b, self.others, f)
 
     cdef Pair pair(self, Py_ssize_t b, double la, double own, double w, double C) noexcept nogil:
-        """The steps of x and of support vector b, whose kernels are then in `others`."""
+        """The updates of x and of support vector b. Computes the kernels of b into `others`."""
         cdef double label = self.alpha[LABEL * self.slots + b]
         cdef double y = 1 if label > 0 else -1
         cdef double now = y * self.alpha[b]
@@ -160,26 +163,29 @@ cdef class DUOLLearner(Machine):
     def restore(self, state):
         Machine.restore(self, state)
         if (state["alpha"][:, LABEL] == 0).any():
-            raise ModelError("a support vector without a label")
+            raise ModelError("a support vector has the label 0; labels must be positive or negative")
 
 
 class DUOL(KernelClassifier):
-    """Double updating: where an example has a loss, the support vector that it contradicts most takes a step as well.
+    """Double updating: an example with a loss also updates the support vector that it contradicts most.
 
-    With F_i = y_i f(x_i), kept up to date for all support vectors: if l = [1 - y f(x)]+ > 0, let b be the one with the
-    smallest w = y_b y k(x_b, x), the last of them on a tie, among those with F_b <= 1. If w <= -rho, the coefficients
-    of both change together: f += g y k(x, .) + D y_b k(x_b, .), where (g, D) maximise l g + (1 - F_b) D - k(x, x)
-    g^2 / 2 - k(x_b, x_b) D^2 / 2 - w g D with 0 <= g <= C and 0 <= gamma_b + D <= C, gamma_b = y_b alpha_b, which has a
-    closed form of four cases. Otherwise f += min(C, l / k(x, x)) y k(x, .), as `KernelPA` does. Differences of up to
-    1e-9 count as none, here and in l, as steps leave margins at 1 up to rounding.
+    Let F_i = y_i f(x_i), which is stored for all support vectors, and l = [1 - y f(x)]+. If l > 0, let b be the support
+    vector with the smallest w = y_b y k(x_b, x) among those with F_b <= 1 (the last one on a tie).
 
-    For two labels. Every example with a loss becomes a support vector; a round costs two evaluations of all support
-    vectors where it has a loss, else one. The importance of an example multiplies its C.
+    - If w <= -rho, both coefficients change: f += g y k(x, .) + D y_b k(x_b, .). (g, D) maximises
+      l g + (1 - F_b) D - k(x, x) g^2 / 2 - k(x_b, x_b) D^2 / 2 - w g D with 0 <= g <= C and 0 <= gamma_b + D <= C,
+      where gamma_b = y_b alpha_b. The solution has a closed form with four cases.
+    - Otherwise f += min(C, l / k(x, x)) y k(x, .), as `KernelPA` does.
+
+    Differences of up to 1e-9 count as 0, because an update makes a margin equal to 1 only up to rounding.
+
+    Binary only. Each example with a loss becomes a support vector. A round with a loss costs two evaluations of all
+    support vectors, another round one. A sample weight multiplies C.
 
     Parameters
     ----------
-    C : the largest coefficient, above 0; the paper has 5 and, later, 10.
-    rho : how much two examples must contradict each other, from 0 on.
+    C : the largest coefficient, above 0; the paper uses 5 and 10.
+    rho : the smallest contradiction -w for a double update, from 0 on.
     kernel, sigma, degree, c : as for `KernelPerceptron`.
 
     >>> from seriatim import DUOL, data, evaluate
@@ -202,17 +208,17 @@ class DUOL(KernelClassifier):
 
 
 cdef class CSDUOLLearner(DUOLLearner):
-    """Double updating in which it matters which label is the higher one.
+    """Double updating with different costs of the positive and the negative class.
 
-    As long as one label is known nobody can say whether it is. Until then there are two machines, for either case, and
-    what is learned does not depend on what labels are called.
+    With a single label so far, the class of this label is unknown. Until the second label there are two machines, one
+    for each case. So the result does not depend on the names of the labels.
     """
 
     NUMBERS = (*DUOLLearner.NUMBERS, "turned_updates")
     ROWS = ("row_start", "row_index", "row_value", "alpha")
 
-    cdef DUOLLearner turned      # what is learned if the label seen so far is the other one of the two
-    cdef bint told               # which of them is the higher is known, and the other machine is empty
+    cdef DUOLLearner turned      # the machine for the case that the only label so far is the other class
+    cdef bint told               # whether the classes are known; `turned` is then empty
     cdef object make
 
     def __init__(self, *arguments):
@@ -255,12 +261,12 @@ cdef class CSDUOLLearner(DUOLLearner):
         DUOLLearner.check_memory(self)
 
     def introduce(self, told):
-        """Whether it is known which label is the higher one."""
+        """Drop the second machine once the classes are known."""
         if told and not self.told:
             self.told, self.turned = True, self.make()
 
     def reclass(self, source, factor):
-        """The label seen so far is the other one."""
+        """The only label so far is the other class: swap the two machines."""
         self.support, self.turned.support = self.turned.support, self.support
         self.k, self.turned.k = self.turned.k, self.k
         self.alpha, self.turned.alpha = self.turned.alpha, self.alpha
@@ -274,23 +280,23 @@ cdef class CSDUOLLearner(DUOLLearner):
     def restore(self, state):
         turned = {name: state[f"turned_{name}"] for name in self.ROWS}
         if self.told and (len(turned["alpha"]) or state["turned_updates"]):
-            raise ModelError("what is learned of a label that is not known, where both are")
+            raise ModelError("the model has a machine for a single label, but it has two labels")
         DUOLLearner.restore(self, state)
         self.turned.restore({**state, **turned, "updates": state["turned_updates"]})
 
 
 class CSDUOL(KernelClassifier):
-    """Cost-sensitive double updating: `DUOL` in which the higher label counts `cost` times.
+    """Cost-sensitive double updating: `DUOL` with a cost for the positive class.
 
-    With c = cost for the higher of two labels and 1 for the lower: "I" asks for a margin of c, so that l = [c -
-    y f(x)]+ and the old support vector must have F_b <= c_b; "II" asks for a margin of 1 and bounds a coefficient by
-    c C. Else all is as for `DUOL`. Which of the two the paper calls I was not checked.
+    Let c = cost for the positive class (the higher label) and c = 1 for the negative class. Variant "I" requires a
+    margin of c: l = [c - y f(x)]+, and b must have F_b <= c_b. Variant "II" requires a margin of 1 and bounds a
+    coefficient by c C. Everything else is as for `DUOL`. Which variant the paper calls I is not verified.
 
     Parameters
     ----------
-    C : the largest coefficient, above 0; in variant II times the cost.
-    rho : how much two examples must contradict each other, from 0 on.
-    cost : of a mistake on the higher label, above 0; one on the lower costs 1.
+    C : the largest coefficient, above 0; variant II multiplies it by the cost.
+    rho : the smallest contradiction -w for a double update, from 0 on.
+    cost : the cost of a mistake on the positive class, above 0; on the negative class the cost is 1.
     variant : I or II.
     kernel, sigma, degree, c : as for `KernelPerceptron`.
 

@@ -1,4 +1,4 @@
-"""Online gradient descent on random Fourier features, which stand for a gaussian kernel."""
+"""Online gradient descent on random Fourier features, which approximate a gaussian kernel."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from seriatim.estimator import Absent, Classifier
 from seriatim.parameters import Number, powers
 
 cdef Py_ssize_t MAX_BYTES = 1 << 32
-cdef double LEAST = 1e-100    # no width is below it, so that phases are numbers
+cdef double LEAST = 1e-100    # the smallest width, so that phases stay finite
 
 
 cdef class FOGDLearner(Learner):
@@ -26,15 +26,15 @@ cdef class FOGDLearner(Learner):
     NUMBERS = (*Learner.NUMBERS, "records")
 
     cdef double sigma, eta
-    cdef Py_ssize_t half             # frequencies
-    cdef Py_ssize_t length           # components: a cosine of each, and a sine of each but perhaps the last
+    cdef Py_ssize_t half             # number of frequencies u_i
+    cdef Py_ssize_t length           # components of z: a cosine and a sine per frequency
     cdef unsigned long long seed
-    cdef double* w                   # one stretch of `length` a class
+    cdef double* w                   # weights; class c begins at c * length
     cdef double* z
-    cdef double** frequency          # of each column that has had a value: the component of every u; else NULL
+    cdef double** frequency          # for each column: its entry of all u_i, or NULL before its first value
     cdef Py_ssize_t columns, columns_room, drawn
-    cdef public Py_ssize_t records   # columns and the constant, as a table has them
-    cdef bint crowded
+    cdef public Py_ssize_t records   # features + 1, as in a table
+    cdef bint crowded                # whether the frequencies would exceed the memory limit
 
     def __init__(self, double sigma, Py_ssize_t components, double eta, unsigned long long seed):
         if 2 * components * 8 > MAX_BYTES:
@@ -73,7 +73,7 @@ cdef class FOGDLearner(Learner):
         return 0
 
     cdef int features(self, const Row* x) noexcept nogil:
-        """z(x); -1 if there is no room for the frequencies of its columns."""
+        """Compute z(x). Returns -1 if there is no memory for the frequencies of its columns."""
         cdef Py_ssize_t i, j, k
         cdef double phase
         memset(self.z, 0, self.half * sizeof(double))
@@ -81,7 +81,7 @@ cdef class FOGDLearner(Learner):
             j = i if x.index == NULL else x.index[i]
             if x.value[i] == 0:
                 continue
-            if j >= self.columns:    # not met yet, and not kept for being asked about
+            if j >= self.columns:    # a new column; predictions do not store it
                 for k in range(self.half):
                     self.z[k] += x.value[i] * self.component(j, k)
                 continue
@@ -96,7 +96,7 @@ cdef class FOGDLearner(Learner):
         return 0
 
     cdef int draw(self, Py_ssize_t j) noexcept nogil:
-        """The components of a column, which are its own whenever it is met."""
+        """Store the entries of a column in all u_i. They depend only on the column and the seed."""
         cdef Py_ssize_t i
         cdef double* found
         self.crowded = (self.drawn + 1) * self.half * 8 > MAX_BYTES
@@ -110,7 +110,7 @@ cdef class FOGDLearner(Learner):
         return 0
 
     cdef double component(self, Py_ssize_t j, Py_ssize_t i) noexcept nogil:
-        """That of u_i in column j."""
+        """The entry of u_i in column j."""
         return random_normal(self.seed, j * self.half + i) / fmax(self.sigma, LEAST)
 
     cdef double score(self, const Row* x) noexcept nogil:
@@ -154,11 +154,13 @@ cdef class FOGDLearner(Learner):
     def check_memory(self):
         if self.failed and self.crowded:
             self.failed = self.crowded = False
-            raise LimitError(f"the frequencies would take more than {MAX_BYTES >> 30} GiB, which is the limit")
+            raise LimitError(
+                f"the frequencies would take more than {MAX_BYTES >> 30} GiB, the limit; use fewer n_components"
+            )
         Learner.check_memory(self)
 
     def coefficients(self):
-        """The weights of the features, a row a class."""
+        """The weights, one row per class."""
         cdef Py_ssize_t c, i
         array = np.empty((self.classes, self.length))
         cdef double[:, ::1] out = array
@@ -193,27 +195,28 @@ cdef class FOGDLearner(Learner):
     def restore(self, state):
         Learner.restore(self, state)
         if self.records < 1 or state["z_weights"].shape != (self.classes, self.length):
-            raise ModelError("the weights are not those of so many components and classes")
+            raise ModelError(f"the weights must have the shape ({self.classes}, {self.length}), and records be above 0")
         self.grow(self.records)
         self.set_coefficients(np.ascontiguousarray(state["z_weights"], dtype=np.float64))
 
 
 class FOGD(Classifier):
-    """Fourier online gradient descent: a linear model of random features that stand for a gaussian kernel.
+    """Fourier online gradient descent: a linear model of random features that approximate a gaussian kernel.
 
-    z(x) = (cos u_1.x, ..., cos u_H.x, sin u_1.x, ..., sin u_H.x) with u_i normal of deviation 1 / sigma, so that
-    z(x).z(x') / H is near exp(-|x - x'|^2 / (2 sigma^2)). Where the margin is below 1, w += eta y z(x); with several
-    classes w_y += eta z(x) and w_s -= eta z(x), s being the strongest wrong class. There are no support vectors: an
-    example costs n_components times its non-zeros, and memory n_components times the features met. The frequencies of
-    a feature come from its number, that of its column or of its name's first appearance, and the
-    seed. The importance of an example multiplies its step.
+    z(x) = (cos u_1.x, ..., cos u_H.x, sin u_1.x, ..., sin u_H.x), where the entries of u_i are normal with standard
+    deviation 1 / sigma. Then z(x).z(x') / H approximates exp(-|x - x'|^2 / (2 sigma^2)). If the margin is below 1,
+    w += eta y z(x). Multiclass: w_y += eta z(x) and w_s -= eta z(x), where s is the wrong class with the highest score.
+
+    There are no support vectors. An example costs n_components times its non-zeros, and memory is n_components times
+    the number of features. The frequencies of a feature depend on the seed and on its column; named features get
+    columns in order of appearance. A sample weight multiplies the step.
 
     Parameters
     ----------
     sigma : width of the kernel, above 0.
-    n_components : 2 H, at least 1; of an odd number the last sine is left out.
-    eta : the step, above 0.
-    seed : of the frequencies, a whole number from 0 on.
+    n_components : 2 H, at least 1; an odd number drops the last sine.
+    eta : step size, above 0.
+    seed : seed of the frequencies, a whole number from 0 on.
 
     >>> from seriatim import FOGD, data, evaluate
     >>> run = evaluate.progressive(FOGD(sigma=20), *data.load("digits"))

@@ -35,17 +35,17 @@ cdef class KernelOGDLearner(Machine):
 class KernelOGD(KernelClassifier):
     """Online gradient descent with a kernel: f <- (1 - eta_t lambda) f - eta_t l'(m) y k(x, .).
 
-    The losses and the schedule are those of `OGD`; m is the margin before the update, y f(x), or f_y(x) - f_s(x) with
-    several classes, where s is the strongest wrong one. Every example with a slope becomes a support vector; `BOGD`
-    bounds them. The importance of an example multiplies its loss.
+    The losses and the schedule are those of `OGD`. m is the margin before the update: y f(x), or f_y(x) - f_s(x) if
+    multiclass, where s is the wrong class with the highest score. Each example with a non-zero gradient becomes a
+    support vector; `BOGD` bounds their number. A sample weight multiplies the loss.
 
     Parameters
     ----------
     loss : hinge, squared_hinge, logistic, squared, absolute or epsilon_insensitive.
-    eta : the step, above 0.
-    lam : lambda of the penalty lambda/2 |f|^2, at least 0; f becomes 0 where eta_t lambda is 1 or more.
+    eta : step size, above 0.
+    lam : lambda of the penalty lambda/2 |f|^2, at least 0; f becomes 0 if eta_t lambda is 1 or more.
     schedule : constant, sqrt (eta / sqrt(t)) or inverse (eta / t).
-    epsilon : of the epsilon-insensitive loss, at least 0.
+    epsilon : the absolute error without loss in the epsilon-insensitive loss, at least 0.
     kernel, sigma, degree, c : as for `KernelPerceptron`.
 
     >>> from seriatim import KernelOGD, data, evaluate

@@ -1,4 +1,4 @@
-"""The kernels, as values: what a user writes, what a model file holds, and what the support set is told."""
+"""The kernels as objects, their form in model files, and the numbers that compiled code reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from seriatim.errors import ParameterError
 from seriatim.parameters import Number, Parameter
 
-Form = tuple[str, Any, int]  # kind, number, degree: as the support set has it
+Form = tuple[str, Any, int]  # kind, number and degree, for `Support`
 
 
 def expect(condition: bool, problem: str) -> None:
@@ -31,14 +31,14 @@ class Kernel:
 
     @property
     def waits(self) -> bool:
-        """Whether its width is to come from the data: the median distance between the first rows."""
+        """Whether the width will be the median distance between the first rows of the data."""
         return False
 
     def forms(self) -> list[Form]:
         raise NotImplementedError
 
     def __call__(self, X: Any, Z: Any) -> np.ndarray:
-        """The matrix of the kernels of the rows of X with those of Z.
+        """The kernel of each row of X with each row of Z, as a matrix.
 
         >>> from seriatim.kernel.kernels import Polynomial
         >>> Polynomial(degree=2)([[1.0, 2.0]], [[3.0, 4.0], [0.0, 0.0]]).tolist()
@@ -47,7 +47,7 @@ class Kernel:
         from seriatim.inputs import as_rows
         from seriatim.kernel.machine import kernel_matrix
 
-        expect(not self.waits, f"{self!r}: its width is to come from the rows that a model learns first")
+        expect(not self.waits, f"{self!r}: the width is unknown until a model learns rows; give a number")
 
         return kernel_matrix(self.forms(), as_rows(X).check(), as_rows(Z).check(), isinstance(self, Sum))
 
@@ -64,7 +64,7 @@ class Linear(Kernel):
 
 @dataclass(frozen=True)
 class Polynomial(Kernel):
-    """(x.z + c)^degree, at most 1e200 in size"""
+    """(x.z + c)^degree, clipped to +-1e200"""
 
     name = "polynomial"
     degree: int = 3
@@ -117,7 +117,7 @@ class Laplacian(Kernel):
 
 @dataclass(frozen=True)
 class ChiSquare(Kernel):
-    """exp(-gamma sum_j (x_j - z_j)^2 / (|x_j| + |z_j|)); for counts, where nothing is negative, the usual one"""
+    """exp(-gamma sum_j (x_j - z_j)^2 / (|x_j| + |z_j|)); the usual chi-square kernel if no value is negative"""
 
     name = "chi_square"
     gamma: float = 1.0
@@ -131,7 +131,7 @@ class ChiSquare(Kernel):
 
 @dataclass(frozen=True)
 class Cosine(Kernel):
-    """x.z / (|x| |z|), 0 where one of them is 0"""
+    """x.z / (|x| |z|), or 0 if one of the norms is 0"""
 
     name = "cosine"
 
@@ -141,7 +141,7 @@ class Cosine(Kernel):
 
 @dataclass(frozen=True)
 class Sum(Kernel):
-    """The sum of some kernels, which share the work that they have in common"""
+    """The sum of several kernels. Kernels of the same products or distances compute these once."""
 
     name = "sum"
     kernels: tuple[Kernel, ...] = ()
@@ -170,7 +170,7 @@ def expect_width(sigma: Any) -> None:
 
 
 def decay(name: str, sigma: Any) -> float:
-    """The g of exp(-g distance) for a width; for one that is yet to come, any."""
+    """g of exp(-g distance) for a width; 1 if the width will come from the data."""
     if isinstance(sigma, str):
         return 1.0
     with np.errstate(over="ignore", divide="ignore"):
@@ -178,7 +178,7 @@ def decay(name: str, sigma: Any) -> float:
 
 
 def as_plain(kernel: Kernel) -> dict[str, Any]:
-    """A kernel as what JSON has."""
+    """A kernel as JSON types."""
     if isinstance(kernel, Sum):
         return {"kernel": "sum", "kernels": [as_plain(one) for one in kernel.kernels]}
     given = asdict(kernel).items()
@@ -186,14 +186,14 @@ def as_plain(kernel: Kernel) -> dict[str, Any]:
 
 
 def plain_kernel(kernel: Any) -> dict[str, Any]:
-    """The same, and an error for a function."""
+    """A kernel as JSON types. Raises ParameterError for a function."""
     if not isinstance(kernel, Kernel):
-        raise ParameterError("a kernel that is a function cannot be saved; use one of seriatim.kernel")
+        raise ParameterError("a kernel that is a function cannot be saved; use a kernel from seriatim.kernel")
     return as_plain(kernel)
 
 
 def from_plain(plain: Any) -> Kernel:
-    """The reverse of `as_plain`; a ParameterError for what is no kernel."""
+    """The inverse of `as_plain`. Raises ParameterError if `plain` is not a kernel."""
     given = dict(plain) if isinstance(plain, dict) else {}
     cls = KERNELS.get(given.pop("kernel", None))
     if cls is None or set(given) != {field.name for field in fields(cls)}:
@@ -208,14 +208,14 @@ def from_plain(plain: Any) -> Kernel:
 
 @dataclass(frozen=True)
 class KernelChoice(Parameter):
-    """A kernel: by name, with the parameters of the model; as an object; or a function of two rows."""
+    """A kernel: a name, with the parameters of the model; an object; or a function of two rows."""
 
     @property
     def range(self) -> str:
         return f"{', '.join(map(repr, NAMES))}, a kernel such as Gaussian(2.0), or a function of two rows"
 
     def problem(self, value: Any) -> str | None:
-        made = callable(value) and not isinstance(value, type)  # Gaussian is a class, and no kernel until it is made
+        made = callable(value) and not isinstance(value, type)  # the class Gaussian is not a kernel; Gaussian() is
         return None if made or (isinstance(value, str) and value in NAMES) else self.range
 
     def as_json(self, value: Any) -> Any:
@@ -227,7 +227,7 @@ class KernelChoice(Parameter):
 
 @dataclass(frozen=True)
 class KernelList(Parameter):
-    """Several kernels, or None for those of the paper."""
+    """Several kernels, or None for the kernels of the paper."""
 
     commas = True
 
@@ -239,7 +239,7 @@ class KernelList(Parameter):
         )
 
     def parse(self, text: str) -> Any:
-        """`gaussian:2,gaussian:8,polynomial:2`: kernels by name, each with its width or degree."""
+        """Parse `gaussian:2,gaussian:8,polynomial:2`: names of kernels, each with its width or degree."""
         try:
             return [one_of(part) for part in text.split(",")]
         except (ValueError, ParameterError):
@@ -270,13 +270,13 @@ class KernelList(Parameter):
 
 
 def one_of(text: str) -> Kernel:
-    """`gaussian:2` as Gaussian(2.0), `polynomial:3` as Polynomial(3).
+    """Parse `gaussian:2` as Gaussian(2.0), `polynomial:3` as Polynomial(3).
 
     >>> one_of("gaussian:2"), one_of("cosine")
     (Gaussian(sigma=2.0), Cosine())
     """
     name, _, number = text.strip().partition(":")
-    expect(name in NAMES, f"{name!r} is no kernel; there are {', '.join(NAMES)}")
+    expect(name in NAMES, f"{name!r} is not a kernel; use one of {', '.join(NAMES)}")
     if not number:
         return KERNELS[name]()
     return Polynomial(int(number)) if name == "polynomial" else KERNELS[name](float(number))  # type: ignore[call-arg]
@@ -302,11 +302,11 @@ class Width(Number):
         return None if isinstance(value, str) and value == "median" else super().problem(value)
 
 
-WIDE = ("gaussian", "laplacian", "chi_square")  # kernels that `sigma` is for
+WIDE = ("gaussian", "laplacian", "chi_square")  # kernels that use `sigma`
 
 
 def chosen(kernel: Any, sigma: Any, degree: int, c: float) -> dict[str, Any]:
-    """What a machine is told of its kernel."""
+    """The kernel as arguments of `Machine`."""
     if isinstance(kernel, str):
         kernel = named(kernel, sigma, degree, c)
     waits = isinstance(kernel, Kernel) and kernel.waits
@@ -314,12 +314,12 @@ def chosen(kernel: Any, sigma: Any, degree: int, c: float) -> dict[str, Any]:
 
 
 def forms_of(kernel: Any) -> list[Form]:
-    """What the support set is told of a kernel, or of a function of two rows."""
+    """A kernel, or a function of two rows, as arguments of `Support`."""
     return kernel.forms() if isinstance(kernel, Kernel) else [("callable", kernel, 1)]
 
 
 def named(name: str, sigma: Any, degree: int, c: float) -> Kernel:
-    """A kernel by name, with those of the numbers that it has."""
+    """The kernel of this name, with the numbers that it uses."""
     if name == "polynomial":
         return Polynomial(int(degree), float(c))
     if name == "chi_square":

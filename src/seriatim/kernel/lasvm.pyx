@@ -1,4 +1,4 @@
-"""LASVM: a support vector machine learned from a stream, by steps of its dual."""
+"""LASVM: a support vector machine that learns from a stream by updates of its dual."""
 
 from math import isqrt
 
@@ -18,32 +18,32 @@ from seriatim.errors import LimitError, ModelError
 from seriatim.kernel.base import KernelClassifier
 from seriatim.parameters import Choice, Number, powers
 
-MAX_BYTES = 1 << 32              # of the kernels between support vectors
+MAX_BYTES = 1 << 32              # limit of the kernel matrix of the support vectors
 SELECTIONS = ("random", "gradient", "margin")
-cdef double NOTHING = 1e-9       # what gradients that are equal differ by
-cdef double RECENT = 1000        # rounds that tell how much the machine still changes
+cdef double NOTHING = 1e-9       # a smaller difference of gradients is rounding
+cdef double RECENT = 1000        # rounds over which `unrest` is averaged
 
 cdef enum:
-    SEED_ROWS = 5                # of each label, before the first step
+    SEED_ROWS = 5                # rows of each label before the first update
 
-cdef enum Field:                 # what a support vector has beside its coefficient
+cdef enum Field:                 # the columns of alpha
     ALPHA
     G                            # the gradient of the dual, y - sum of alpha k
-    LABEL                        # y times its importance
-    BORN                         # the round that brought it
-    WAITS                        # 1: a candidate, not in the set yet
+    LABEL                        # y times its sample weight
+    BORN                         # the round in which the row came
+    WAITS                        # 1: a candidate, which is not yet in the set
 
 cdef enum Selection:
     RANDOM
     GRADIENT
     MARGIN
 
-cdef struct Extremes:            # the pair of the set that violates the optimality most; -1: there is none
+cdef struct Extremes:            # the pair of the set that violates optimality most; -1: none
     Py_ssize_t i, j
 
 
 cdef class LASVMLearner(Machine):
-    """max sum alpha_s y_s - 1/2 sum alpha_s alpha_r k_sr over alpha_s between 0 and C y_s, of sum 0, step by step."""
+    """Maximise sum alpha_s y_s - 1/2 sum alpha_s alpha_r k_sr with sum alpha_s = 0 and alpha_s between 0 and C y_s."""
 
     NUMBERS = (*Machine.NUMBERS, "b", "unrest", "seeded", "waiting_rows")
 
@@ -51,13 +51,13 @@ cdef class LASVMLearner(Machine):
     cdef int selection
     cdef Py_ssize_t candidates
     cdef public double b
-    cdef public double unrest              # by how much the pairs of the last rounds violated the optimality
-    cdef public Py_ssize_t seeded          # 1: there were enough rows of either label
+    cdef public double unrest              # running mean of the violations of optimality
+    cdef public Py_ssize_t seeded          # 1: there were enough rows of each label
     cdef public Py_ssize_t waiting_rows
-    cdef double* matrix                    # the kernels between support vectors, a row of `side` numbers each
+    cdef double* matrix                    # the kernel matrix of the support vectors, in rows of `side` numbers
     cdef Py_ssize_t side, widest
-    cdef bint known                        # the matrix is there; that of a model from a file is made when it is needed
-    cdef bint crowded                      # there would have been no room in it
+    cdef bint known                        # False for a loaded model until the matrix is needed
+    cdef bint crowded                      # whether the matrix would exceed the memory limit
 
     def __init__(self, kernel, double C, double tau, double beyond, str selection, Py_ssize_t candidates):
         Machine.__init__(self, **kernel, fields=5)
@@ -98,7 +98,7 @@ cdef class LASVMLearner(Machine):
         return f
 
     cdef bint process(self, Py_ssize_t slot) noexcept nogil:
-        """A row comes into the set, and takes a step with the one that it violates the optimality most with, if any."""
+        """PROCESS: a row enters the set and is updated with the row with which it violates optimality most."""
         cdef Extremes most
         if self.alpha[WAITS * self.slots + slot]:
             self.alpha[WAITS * self.slots + slot] = 0
@@ -109,7 +109,7 @@ cdef class LASVMLearner(Machine):
         return self.step(most.i, slot)
 
     cdef void reprocess(self, bint processed) noexcept nogil:
-        """A step of the pair that violates the optimality most, if there is one; what has no say any more leaves."""
+        """REPROCESS: update the pair that violates optimality most, then remove rows that have become useless."""
         cdef Extremes most = self.extremes()
         cdef double violation = self.violation(most)
         cdef bint moved = self.step(most.i, most.j)
@@ -128,7 +128,7 @@ cdef class LASVMLearner(Machine):
         return (self.alpha[G * self.slots + most.i] + self.alpha[G * self.slots + most.j]) / 2
 
     cdef void evict(self, Extremes most, double beyond) noexcept nogil:
-        """Rows of alpha = 0 leave that lie so far beyond the extremes."""
+        """Remove the rows with alpha = 0 whose gradient lies at least `beyond` past the extremes."""
         cdef Py_ssize_t s
         cdef double high, low
         cdef const double* g = self.alpha + G * self.slots
@@ -142,7 +142,7 @@ cdef class LASVMLearner(Machine):
                 self.leave(s)
 
     cdef bint step(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-        """alpha_i += lambda and alpha_j -= lambda, with the best lambda, if they violate the optimality by tau."""
+        """alpha_i += lambda and alpha_j -= lambda with the best lambda, if they violate optimality by more than tau."""
         cdef double* g = self.alpha + G * self.slots
         cdef double change, curvature, up, down
         cdef Py_ssize_t s
@@ -156,7 +156,7 @@ cdef class LASVMLearner(Machine):
         curvature = self.kernel(i, i) + self.kernel(j, j) - 2 * self.kernel(i, j)
         change = fmin(fmin(up, down), (g[i] - g[j]) / fmax(curvature, 1e-12))
         if self.alpha[i] + change == self.alpha[i] and self.alpha[j] - change == self.alpha[j]:
-            return False    # rounding swallows it, and would for ever
+            return False    # too small to change alpha, now and later
         self.alpha[i] = self.highest(i) if self.reaches(i, up - change) else self.alpha[i] + change
         self.alpha[j] = self.lowest(j) if self.reaches(j, down - change) else self.alpha[j] - change
         ki, kj = self.matrix + i * self.side, self.matrix + j * self.side
@@ -166,9 +166,9 @@ cdef class LASVMLearner(Machine):
         return True
 
     cdef Extremes extremes(self) noexcept nogil:
-        """The largest g where alpha may grow, the smallest where it may shrink; of those within 1e-9 the oldest.
+        """The largest g where alpha may grow, and the smallest g where it may shrink. The oldest row wins a tie.
 
-        A step within the bounds makes two gradients equal up to rounding, and the last bit is not to decide a run.
+        An update within the bounds makes two gradients equal up to rounding, so differences up to 1e-9 are ties.
         """
         cdef Extremes most
         cdef Py_ssize_t s
@@ -192,7 +192,7 @@ cdef class LASVMLearner(Machine):
         return most
 
     cdef bint reaches(self, Py_ssize_t s, double rest) noexcept nogil:
-        """Whether alpha is at its bound, but for rounding."""
+        """Whether alpha is at its bound, up to rounding."""
         return rest <= 1e-12 * (self.highest(s) - self.lowest(s))
 
     cdef double highest(self, Py_ssize_t s) noexcept nogil:
@@ -202,7 +202,7 @@ cdef class LASVMLearner(Machine):
         return fmin(0, self.C * self.alpha[LABEL * self.slots + s])
 
     cdef Py_ssize_t best_candidate(self) noexcept nogil:
-        """The candidate that is most wrong, or that the model is least sure of; -1 if there is none."""
+        """The candidate with the smallest y f(x) (gradient) or the smallest |f(x)| (margin); -1 if there is none."""
         cdef Py_ssize_t s, best = -1
         cdef double f, y, least = 0
         cdef const double* born = self.alpha + BORN * self.slots
@@ -216,16 +216,16 @@ cdef class LASVMLearner(Machine):
         return best
 
     cdef bint balanced(self) noexcept nogil:
-        """Whether there are enough rows of either label to begin with."""
+        """Whether there are SEED_ROWS rows of each label."""
         cdef Py_ssize_t s, positive = 0
         for s in range(self.support.n):
             positive += self.alpha[LABEL * self.slots + s] > 0
         return positive >= SEED_ROWS and self.support.n - positive >= SEED_ROWS
 
     def finish(self):
-        """The candidates that wait, one after another; then steps until the optimality is violated by tau at most.
+        """Learn all candidates. Then update until no pair violates optimality by more than tau.
 
-        Rows leave after the last of them, as in the authors' program: what seems useless on the way may not be so then.
+        Rows are removed only after the last update, as in the authors' program, because updates may still need them.
         """
         cdef Py_ssize_t _, updates = self.updates, begun, left = max(10**6, 100 * self.support.n)
         cdef bint moved = True
@@ -253,12 +253,12 @@ cdef class LASVMLearner(Machine):
                     self.b = self.middle(most)
             self.evict(most, 0)
         finally:
-            self.updates = updates    # they count rounds
+            self.updates = updates    # it counts rounds, not updates of pairs
 
     # ---- the set
 
     cdef Py_ssize_t enter(self, const Row* x, double y) noexcept nogil:
-        """x gets a slot, its gradient and its kernels with all; -1 if there is no room, and nothing has changed."""
+        """Store x, its gradient and its row of the matrix. Returns its slot, or -1 without a change."""
         cdef Py_ssize_t slot, s
         self.learn_matrix()
         if not self.failed:
@@ -283,7 +283,7 @@ cdef class LASVMLearner(Machine):
         return slot
 
     cdef void leave(self, Py_ssize_t slot) noexcept nogil:
-        """The last row moves to its slot."""
+        """Remove a row. The last row moves to its slot."""
         cdef Py_ssize_t s, last = self.support.n - 1
         self.remove(slot)
         if slot < last:
@@ -293,7 +293,7 @@ cdef class LASVMLearner(Machine):
                 self.matrix[s * self.side + slot] = self.matrix[slot * self.side + s]
 
     cdef bint is_known(self, Py_ssize_t slot) noexcept nogil:
-        """Whether the last row, of the same label and the same values, is there already: this is another epoch."""
+        """Whether the set has a row with the label and the values of this last row, as in a second epoch."""
         cdef Py_ssize_t s
         cdef const double* k = self.matrix + slot * self.side
         for s in range(slot):
@@ -303,7 +303,7 @@ cdef class LASVMLearner(Machine):
                 return True
         return False
 
-    # ---- kernels between support vectors
+    # ---- the kernel matrix of the support vectors
 
     cdef inline double kernel(self, Py_ssize_t s, Py_ssize_t r) noexcept nogil:
         return self.matrix[s * self.side + r]
@@ -314,7 +314,7 @@ cdef class LASVMLearner(Machine):
         self.k[slot] = self.support.itself(&z, 0)
 
     cdef void make_matrix(self, Py_ssize_t n) noexcept nogil:
-        """Room for n support vectors."""
+        """Allocate the matrix for n support vectors."""
         cdef Py_ssize_t s, side = max(n, min(self.side + self.side // 2, self.widest), 32)
         cdef double* matrix
         if n <= self.side:
@@ -330,7 +330,7 @@ cdef class LASVMLearner(Machine):
         self.matrix, self.side = matrix, side
 
     cdef void learn_matrix(self) noexcept nogil:
-        """All of it, where it is not there: each kernel as the younger of the two rows found it."""
+        """Compute the matrix of a loaded model. Each kernel is computed from the newer row, for the same bits."""
         cdef Py_ssize_t s, r, n = self.support.n
         cdef const double* born = self.alpha + BORN * self.slots
         if self.known:
@@ -348,8 +348,8 @@ cdef class LASVMLearner(Machine):
         if self.failed and self.crowded:
             self.failed = False
             raise LimitError(
-                f"the kernels between more than {self.widest} support vectors would take more than "
-                f"{MAX_BYTES / 2**30:.1f} GiB, which is the limit; a smaller C, a wider kernel or beyond=0 needs fewer"
+                f"the kernel matrix of more than {self.widest} support vectors would take more than "
+                f"{MAX_BYTES / 2**30:.1f} GiB, which is the limit; use a smaller C, a wider kernel or beyond=0"
             )
         Machine.check_memory(self)
 
@@ -360,7 +360,7 @@ cdef class LASVMLearner(Machine):
         out[0] += self.b
 
     def members(self):
-        """Which rows are in the set, and do not wait."""
+        """A mask of the rows that are in the set, which candidates are not."""
         return self.alphas()[:, WAITS] == 0
 
     def coefficients(self):
@@ -389,17 +389,17 @@ cdef class LASVMLearner(Machine):
         Machine.restore(self, state)
         alphas = state["alpha"]
         if not self.unrest >= 0:
-            raise ModelError("the unrest of a machine is not below 0")
+            raise ModelError(f"unrest is {self.unrest}, but must be at least 0")
         born = alphas[:, BORN]
         if not ((alphas[:, LABEL] != 0) & (born >= 1) & (born <= self.t)).all() or self.seeded not in (0, 1):
-            raise ModelError("the support vectors have labels or rounds that they cannot have")
+            raise ModelError(f"a label is 0, a round is not from 1 to {self.t}, or seeded={self.seeded} is not 0 or 1")
         if np.count_nonzero(alphas[:, WAITS]) != self.waiting_rows or not np.isin(alphas[:, WAITS], (0, 1)).all():
-            raise ModelError(f"{self.waiting_rows} rows wait, and others are marked so")
+            raise ModelError(f"the number of rows that are marked as candidates is not {self.waiting_rows}")
         self.known = self.support.n == 0
 
 
 cdef bint equal(const Kept* a, const Kept* b) noexcept nogil:
-    """Whether two rows are the same, whatever the order of their features."""
+    """Whether two rows have the same values, in any order of their features."""
     cdef Py_ssize_t i, k
     if a.n != b.n:
         return False
@@ -415,45 +415,49 @@ cdef bint equal(const Kept* a, const Kept* b) noexcept nogil:
 
 
 class LASVM(KernelClassifier):
-    """LASVM: an online support vector machine. One pass and `finish` come near to what a batch solver finds.
+    """LASVM: an online support vector machine. One pass and `finish` come close to the solution of a batch solver.
 
-    The score is f(x) + b, f = sum of alpha_s k(x_s, .), with alpha_s between 0 and C y_s and of sum 0; g_s = y_s -
-    f(x_s). PROCESS: the new row comes into the set with alpha = 0 and is paired with the one of the smallest g among
-    those whose alpha may shrink, if y = 1, else with the one of the largest g among those whose alpha may grow.
-    REPROCESS: the pair (i, j) of the largest g where alpha may grow and the smallest where it may shrink. In either, if
-    g_i - g_j > tau, alpha_i += lambda and alpha_j -= lambda with lambda = min((g_i - g_j) / (k_ii + k_jj - 2 k_ij), and
-    what the bounds leave). After the steps of a round b = (g_i + g_j) / 2 of the extremes. Then, and also where there
-    was no step, as in the authors' program, rows of alpha = 0 leave that are beyond the extremes: y_s = -1 and
-    g_s >= g_i + d, or y_s = 1 and g_s <= g_j - d. In the paper d = 0. But a machine that changes may yet need what is
-    near, so that d is the mean of g_i - g_j over the steps of REPROCESS in the last 1000 rounds, or so, 0 where there
-    was none, and at most `beyond`. Each row is one PROCESS and one REPROCESS. The first rows, until there are 5 of each
-    label, come into the set without a step.
+    The score is f(x) + b with f = sum of alpha_s k(x_s, .). Each alpha_s is between 0 and C y_s, and their sum is 0.
+    The gradient of the dual is g_s = y_s - f(x_s). Each row causes one PROCESS and one REPROCESS:
 
-    `finish()` takes the steps of REPROCESS until no pair of the set violates g_i - g_j <= tau; then rows leave, with
-    d = 0. A row that left before has to come by again. In 120 runs with C of 0.5 and 5, on 200 to 2000 rows in several
-    orders, two epochs always reached 99.9% of libsvm's dual, and `finish` its scores up to 5 tau, or 25 tau for a tau
-    of 1e-6, but for one run, off by 0.02; with beyond=0 in 41 they were off by more than 0.01, up to 0.4. Another epoch
-    mends it. A larger C asks for more steps than two epochs have: with C = 50 these reach 85 to 99.9% of the dual,
-    `finish` 99.99%, and the scores where it does not take a third epoch and another `finish`.
+    - PROCESS: the new row enters the set with alpha = 0. If y = 1, it is i, and j is the row with the smallest g whose
+      alpha may shrink. If y = -1, it is j, and i is the row with the largest g whose alpha may grow.
+    - REPROCESS: i is the row with the largest g whose alpha may grow, j the row with the smallest g whose alpha may
+      shrink.
+    - The update of both: if g_i - g_j > tau, alpha_i += lambda and alpha_j -= lambda with
+      lambda = (g_i - g_j) / (k_ii + k_jj - 2 k_ij), or less at a bound.
+    - After the updates b = (g_i + g_j) / 2. Rows with alpha = 0 leave the set if y_s = -1 and g_s >= g_i + d, or
+      y_s = 1 and g_s <= g_j - d. As in the authors' program they also leave after a round without an update.
 
-    A row that equals one of the set, label and all, is that one, as in a second epoch, and is only followed by a
-    REPROCESS: nothing in a stream tells a second example from a second look at the first. So this is the machine of the
-    distinct rows, each once. The importance of an example multiplies its C, and with the number of its copies as
-    `sample_weight` of each distinct row it is the machine of them all.
+    In the paper d = 0. But a machine that still changes may need these rows later. So d is the mean of g_i - g_j over
+    about the last 1000 rounds, where a round without an update of REPROCESS counts as 0, and at most `beyond`. The
+    first rows enter the set without an update until there are 5 of each label.
 
-    For two labels. The kernels between all support vectors are kept, 8 n^2 bytes and 4 GiB at most; a round costs one
-    evaluation of all support vectors and O(n).
+    `finish()` repeats REPROCESS until no pair of the set has g_i - g_j > tau. Then rows leave with d = 0. A row that
+    has left can return only in another epoch. We measured 120 runs with C = 0.5 and 5 on 200 to 2000 rows in several
+    orders. Two epochs always reached 99.9% of libsvm's dual. After `finish` the scores agreed with libsvm's to 5 tau
+    (25 tau for tau = 1e-6), except for one run, which was off by 0.02. With beyond=0, 41 runs were off by more than
+    0.01, up to 0.4; another epoch repairs that. A larger C needs more updates: with C = 50, two epochs reach 85 to
+    99.9% of the dual, and `finish` reaches 99.99%. Some scores then need a third epoch and another `finish`.
+
+    A row equal to one of the set, including the label, counts as that row again and causes only a REPROCESS: a stream
+    does not say whether this is a second example or a second epoch. So each distinct row counts once. If there are
+    copies, give each distinct row the number of its copies as its sample weight. A sample weight multiplies C.
+
+    Binary only. The kernel matrix of n support vectors takes 8 n^2 bytes, at most 4 GiB. A round costs one evaluation
+    of all support vectors and O(n).
 
     Parameters
     ----------
     C : the bound of the coefficients, above 0.
-    tau : how far a pair may be from the optimum, above 0.
-    beyond : the largest d, at least 0; 0 is the paper's. At 0.2 the set has a third more rows, up to 90%, until
-        `finish`, and a row takes 1.2 to 2 times as long.
-    selection : which row is learned next: "random" is the next of the stream, to be shuffled by who makes it;
-        "gradient" the one of the smallest y (f(x) + b), and "margin" the one of the smallest |f(x) + b|, among the last
-        `candidates` that have not been learned. They wait, in the model, until they are chosen or `finish` is called.
-    candidates : rows among which one is chosen, at least 1.
+    tau : the tolerated violation of optimality, above 0.
+    beyond : the largest d, at least 0; 0 is the paper's form. With 0.2 the set has a third more rows (up to 90% more)
+        until `finish`, and a row takes 1.2 to 2 times as long.
+    selection : which row is learned next. "random" is the next row of the stream, which should be shuffled. The others
+        choose among the last `candidates` rows that have not been learned: "gradient" the row with the smallest
+        y (f(x) + b), "margin" the row with the smallest |f(x) + b|. Candidates stay in the model until they are chosen
+        or `finish` is called.
+    candidates : the number of rows to choose from, at least 1.
     kernel, sigma, degree, c : as for `KernelPerceptron`.
 
     >>> from seriatim import LASVM, data, evaluate
@@ -478,12 +482,12 @@ class LASVM(KernelClassifier):
         return LASVMLearner(self._kernel(), self.C, self.tau, self.beyond, self.selection, self.candidates)
 
     def finish(self):
-        """Learn what waits, and go on until no pair is further than tau from the optimum, or for a million steps."""
+        """Learn the candidates, then update until no pair violates optimality by tau, or for a million updates."""
         with self._lock:
             self._fitted().finish()
         return self
 
     @property
     def intercept_(self):
-        """b, which the score has beside the support vectors."""
+        """The intercept b of the score."""
         return np.array([self._fitted().b])

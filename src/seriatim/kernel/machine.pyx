@@ -1,7 +1,8 @@
-"""The frame of the kernel machines: f(x) = sum of alpha_s k(x_s, x) over the support vectors, and an update."""
+"""The base class of the kernel machines: f(x) = sum of alpha_s k(x_s, x) over the support vectors x_s."""
 
 import numpy as np
 
+from libc.math cimport INFINITY
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
@@ -17,11 +18,11 @@ from seriatim.kernel.support import median_distance
 
 
 cdef class Machine(Learner):
-    """Coefficients of the support vectors, a stretch of them a class. A subclass gives `update`.
+    """Support vectors and their coefficients. A subclass writes `update`.
 
-    With two labels there is one f and the margin is y f(x). With more there is one a class, over the same support
-    vectors; the margin is f_y(x) - f_s(x), where s is the strongest wrong class, a step of size tau gives x the
-    coefficient tau in f_y and -tau in f_s, and k(x, x) counts twice.
+    A binary machine has one f; the margin is y f(x). A multiclass machine has one f per class over the same support
+    vectors. Its margin is f_y(x) - f_s(x), where s is the wrong class with the highest score. An update tau gives x
+    the coefficient tau in f_y and -tau in f_s. So |k(x, .)|^2 counts twice, and `own` is 2 k(x, x).
     """
 
     NUMBERS = (*Learner.NUMBERS, "scale", "width", "records")
@@ -39,7 +40,7 @@ cdef class Machine(Learner):
         free(self.k)
         free(self.alpha)
 
-    # ---- room
+    # ---- memory
 
     cdef int grow(self, Py_ssize_t rows) except -1:
         self.support.grow(rows - 1)
@@ -47,7 +48,7 @@ cdef class Machine(Learner):
         return 0
 
     cdef int make_room(self, Py_ssize_t n) noexcept nogil:
-        """-1 if there is none for so many support vectors."""
+        """Allocate memory for n support vectors. Returns -1 if that fails."""
         cdef Py_ssize_t c, room, columns = self.fields * self.classes
         cdef double* alpha = NULL
         if n <= self.slots:
@@ -66,7 +67,7 @@ cdef class Machine(Learner):
         return 0
 
     cdef void round(self, const Row* x, double y, double* out) noexcept nogil:
-        """A round that fails does not count, and one in which Ctrl-C came is the last for now."""
+        """Do not count a round that failed. Stop after a round in which Ctrl-C came."""
         cdef Py_ssize_t t = self.t
         self.support.learning = True
         Learner.round(self, x, y, out)
@@ -89,16 +90,16 @@ cdef class Machine(Learner):
             self.failed = False
             raise LimitError(
                 f"the support vectors would take more than {self.support.rows.limit * 12 / 2**30:.1f} GiB, which is "
-                f"the limit; a budget bounds them"
+                f"the limit; use an algorithm with a budget, such as BudgetPA or Forgetron"
             )
         Learner.check_memory(self)
 
     def waits(self):
-        """Whether the width of the kernel is to come from the data."""
+        """Whether the width of the kernel is still unknown, because it comes from the data."""
         return self.waiting is not None and self.width == 0
 
     def take_width(self, *blocks):
-        """The median distance between the first rows of these blocks becomes the width of the kernel."""
+        """Set the width of the kernel to the median distance between the first rows of these blocks."""
         if self.waits():
             self.use_width(median_distance(blocks, self.waiting))
 
@@ -109,20 +110,28 @@ cdef class Machine(Learner):
     # ---- a round
 
     cdef void update(self, const Row* x, double margin, double own) noexcept nogil:
-        """What the method makes of an example; k has the kernels of x with the support vectors, own is k(x, x)."""
+        """The update of the algorithm. k contains k(x, z) of each support vector z, and own is k(x, x)."""
 
     cdef void begin_round(self) noexcept nogil:
-        """What happens before every update, whether there is one or not."""
+        """Called in every round before `update`, and also if there is no update."""
 
     cdef double weigh(self, Py_ssize_t column, const double* k) noexcept nogil:
-        """The sum of alpha k, in one column of alpha."""
+        """The sum of alpha k for one column of alpha."""
         return weighted_sum(self.support.n, self.alpha + column * self.slots, k)
 
-    cdef void all_scores(self, double* out) noexcept nogil:
-        """f of each class from the kernels."""
+    cdef void current(self, double* out) noexcept nogil:
+        """f of each class, from the kernels in k."""
         cdef Py_ssize_t c
         for c in range(self.classes):
             out[c] = self.scale * self.weigh(c, self.k)
+
+    cdef void all_scores(self, double* out) noexcept nogil:
+        """The scores that predict, from the kernels in k."""
+        self.current(out)
+
+    cdef double own(self, const Row* x) noexcept nogil:
+        """k(x, x)."""
+        return self.support.itself(x, 0)
 
     cdef double score(self, const Row* x) noexcept nogil:
         cdef double f
@@ -134,28 +143,26 @@ cdef class Machine(Learner):
         self.all_scores(out)
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
-        cdef double f, own
+        cdef double f
         self.support.evaluate(x, self.k, self.slots)
-        f = self.scale * self.weigh(0, self.k)
+        self.current(&f)
         self.up, self.down, self.sign = 0, -1, y
-        self.begin_round()
-        own = self.support.itself(x, 0)
-        if own > 0 and not self.support.broken:
-            self.update(x, y * f, own)
-        self.failed = self.failed or self.support.broken
+        self.learn_margin(x, y * f)
         return f
 
     cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil:
-        cdef Py_ssize_t c
-        cdef double own
         self.support.evaluate(x, self.k, self.slots)
-        for c in range(self.classes):
-            out[c] = self.scale * self.weigh(c, self.k)
+        self.current(out)
         self.up, self.down, self.sign = y, self.rival(y, out), 1
+        self.learn_margin(x, out[y] - out[self.down] if self.down >= 0 else INFINITY)
+
+    cdef void learn_margin(self, const Row* x, double margin) noexcept nogil:
+        """Update for this margin. An infinite margin means that there is no other class yet."""
+        cdef double own
         self.begin_round()
-        own = self.support.itself(x, 0)
-        if self.down >= 0 and own > 0 and not self.support.broken:
-            self.update(x, out[y] - out[self.down], 2 * own)
+        own = self.own(x)
+        if margin < INFINITY and own > 0 and not self.support.broken:
+            self.update(x, margin, own if self.classes == 1 else 2 * own)
         self.failed = self.failed or self.support.broken
 
     def learn_one(self, DictReader reader, features, double y, double weight=1):
@@ -167,11 +174,11 @@ cdef class Machine(Learner):
         Learner.admit(self, reader, features)
 
     def expect_width(self, Py_ssize_t rows=1):
-        """A ParameterError if a width is to come from so few rows."""
+        """Raise ParameterError if the width must come from less than two rows."""
         if self.waits() and rows < 2:
             raise ParameterError(
-                'sigma="median" takes the width from the distances between the first rows, and the first block has one '
-                "row only; begin with a partial_fit of two rows or more, better of hundreds, or give a number"
+                'sigma="median" takes the width from the distances between the first rows, but the first block has '
+                "only one row; call partial_fit with hundreds of rows first, or give sigma a number"
             )
 
     cdef int begin_rows(self, Py_ssize_t n) except -1:
@@ -186,7 +193,7 @@ cdef class Machine(Learner):
     # ---- steps
 
     cdef Py_ssize_t add(self, const Row* x, double tau) noexcept nogil:
-        """x becomes a support vector; its slot, or -1 if there is no room, and then the round has failed."""
+        """Add x as a support vector with coefficient tau. Returns its slot, or -1 if there is no memory."""
         cdef Py_ssize_t slot = self.support.n
         if self.make_room(slot + 1) < 0 or self.support.append(x) < 0:
             self.failed = True
@@ -196,7 +203,7 @@ cdef class Machine(Learner):
         return slot
 
     cdef int replace(self, Py_ssize_t slot, const Row* x, double tau) noexcept nogil:
-        """x takes the place of a support vector."""
+        """Replace a support vector by x with coefficient tau. Returns -1 if there is no memory."""
         if self.support.put(slot, x) < 0:
             self.failed = True
             return -1
@@ -205,7 +212,7 @@ cdef class Machine(Learner):
         return 0
 
     cdef void give(self, Py_ssize_t slot, double tau) noexcept nogil:
-        """The coefficients of this round's classes in a slot become tau and -tau; the others 0."""
+        """Set the coefficients of a support vector: tau for class `up`, -tau for class `down`, 0 for the others."""
         cdef Py_ssize_t c
         for c in range(self.fields * self.classes):
             self.alpha[c * self.slots + slot] = 0
@@ -215,14 +222,14 @@ cdef class Machine(Learner):
             self.alpha[self.down * self.slots + slot] = -tau
 
     cdef void remove(self, Py_ssize_t slot) noexcept nogil:
-        """Take a support vector out; the last one moves to its slot."""
+        """Remove a support vector. The last one moves to its slot."""
         cdef Py_ssize_t c
         self.support.remove(slot)
         for c in range(self.fields * self.classes):
             self.alpha[c * self.slots + slot] = self.alpha[c * self.slots + self.support.n]
 
     cdef void shrink(self, double factor) noexcept nogil:
-        """f *= factor, at no cost; the coefficients are rescaled long before the scale leaves the range of numbers."""
+        """f *= factor in constant time. The coefficients are multiplied only if the scale leaves 1e-50 to 1e50."""
         cdef Py_ssize_t c
         self.scale *= factor
         if not 1e-50 < self.scale < 1e50:
@@ -233,11 +240,11 @@ cdef class Machine(Learner):
     # ---- what has been learned
 
     def coefficients(self):
-        """The coefficients that predict, of shape (classes, support vectors)."""
+        """The coefficients that predict, as an array of shape (classes, support vectors)."""
         return self.scale * self.alphas()[:, :self.classes].T
 
     def support_rows(self):
-        """Where each support vector starts, its columns, its values."""
+        """The support vectors as the start, index and value arrays of a CSR matrix."""
         state = self.support.state()
         return state["start"], state["index"], state["value"]
 
@@ -246,7 +253,7 @@ cdef class Machine(Learner):
         return self.support.n
 
     def alphas(self):
-        """All coefficients, of shape (support vectors, fields x classes)."""
+        """All coefficients, as an array of shape (support vectors, fields * classes)."""
         cdef Py_ssize_t c, s
         array = np.empty((self.support.n, self.fields * self.classes))
         cdef double[:, ::1] out = array
@@ -285,16 +292,16 @@ cdef class Machine(Learner):
     def restore(self, state):
         Learner.restore(self, state)
         if not (self.scale > 0 and self.width >= 0 and self.records > 0):
-            raise ModelError("the scale, the width or the number of records is not one that a model can have")
+            raise ModelError(f"scale {self.scale}, width {self.width} or records {self.records} is out of range")
         if self.width:
             if self.waiting is None:
-                raise ModelError("a width from the data, for a kernel that has its own")
+                raise ModelError("the model has a width from the data, but its kernel has a fixed width")
             self.support.set_width(decay(self.waiting, self.width))
         self.support.grow(self.records - 1)
         rows = {name: state[f"row_{name}"] for name in ("start", "index", "value")}
         n = len(rows["start"]) - 1
         if state["alpha"].shape != (n, self.fields * self.classes):
-            raise ModelError("the coefficients and the support vectors differ in number")
+            raise ModelError(f"coefficients of shape {state['alpha'].shape} do not fit {n} support vectors")
         if self.make_room(n) < 0:
             raise MemoryError(f"no memory for {n} support vectors")
         self.support.restore(rows)
@@ -302,7 +309,7 @@ cdef class Machine(Learner):
 
 
 def kernel_matrix(kernels, Rows X, Rows Z, bint summed=False):
-    """The kernels of each row of X with each of Z."""
+    """The kernel of each row of X with each row of Z, as a matrix."""
     cdef Machine machine = Machine(kernels, summed)
     cdef Py_ssize_t i, s
     cdef Row x

@@ -1,4 +1,4 @@
-"""Learning with several kernels at once: a perceptron a kernel and their weights, or one norm over all."""
+"""Learning with several kernels: a weighted vote of one perceptron per kernel, or a norm over all kernels."""
 
 import numpy as np
 
@@ -19,16 +19,16 @@ WAYS = ("deterministic", "stochastic")
 
 
 cdef class OMKCLearner(Machine):
-    """A perceptron a kernel over shared support vectors; coefficient i of a support vector is that in f_i."""
+    """One perceptron per kernel over shared support vectors. Column i of alpha holds the coefficients of f_i."""
 
     NUMBERS = (*Machine.NUMBERS, "draws")
 
     cdef double beta, delta
     cdef bint some_updates, one_predicts
     cdef unsigned long long seed
-    cdef public Py_ssize_t draws     # random numbers so far
-    cdef double* theta               # logarithms of the weights, the largest 0
-    cdef double* f
+    cdef public Py_ssize_t draws     # random numbers drawn so far
+    cdef double* theta               # logarithms of the weights; the largest is 0
+    cdef double* f                   # f_i(x), then 1 for each kernel that made a mistake
 
     def __init__(self, list kernels, double beta, double delta, str update, str combination, unsigned long long seed):
         Machine.__init__(self, kernels, fields=len(kernels))
@@ -44,7 +44,7 @@ cdef class OMKCLearner(Machine):
         free(self.f)
 
     cdef void all_scores(self, double* out) noexcept nogil:
-        """The vote of the kernels, or the score of one of them that is drawn; the draw is not spent."""
+        """The vote of the kernels, or the score of a randomly drawn kernel. The draw does not count."""
         cdef Py_ssize_t draws = self.draws
         out[0] = self.combined(&draws)
 
@@ -107,19 +107,19 @@ cdef class OMKCLearner(Machine):
         cdef const double[::1] theta = np.ascontiguousarray(state["theta"], dtype=np.float64)
         cdef Py_ssize_t i
         if theta.shape[0] != self.fields or np.max(theta) != 0:
-            raise ModelError("the weights of the kernels are not those that this model can have")
+            raise ModelError(f"theta must have {self.fields} numbers, of which the largest is 0")
         for i in range(self.fields):
             self.theta[i] = theta[i]
 
 
 class SeveralKernels(SupportClassifier):
-    """A classifier that weighs several kernels."""
+    """A classifier with several kernels and a weight for each."""
 
     fixed = (*SupportClassifier.fixed, "kernels")
     kernels = KernelList(None, positional=True)
 
     def _forms(self):
-        """What a machine must be told of the kernels."""
+        """The kernels as numbers, for the compiled learner."""
         return [form for kernel in self.parameters["kernels"].of(self.kernels) for form in forms_of(kernel)]
 
     def _asks_python(self):
@@ -133,27 +133,29 @@ class SeveralKernels(SupportClassifier):
 
 
 class OMKC(SeveralKernels):
-    """Online multiple kernel classification: a perceptron a kernel, and Hedge over them.
+    """Online multiple kernel classification: one perceptron per kernel, weighted by Hedge.
 
-    f_i is the perceptron of kernel i, theta_i its weight, from 1 on, and q = theta / sum theta. Where kernel i is
-    wrong, y f_i(x) <= 0, f_i += y k_i(x, .) and theta_i *= beta. The prediction is the sign of sum_i q_i sgn f_i(x)
-    (combination "deterministic"), or of f_i(x) with i drawn by q ("stochastic"). With update "stochastic" a kernel that
-    is wrong learns only with chance (1 - delta) theta_i / max theta + delta, so that the bad ones cost little. A kernel
-    that predicts is drawn anew in each round that is learned: to ask for scores spends no draw, so that between two
-    examples, and for all the rows of one `predict`, it is one and the same.
-    With beta = sqrt(T) / (sqrt(T) + sqrt(log m)) the mistakes of the deterministic forms stay within a constant of
-    twice those of the best of m kernels. The kernels of one row with the support vectors share their inner products.
-    Two labels. An example costs m kernels a support vector, and these are the rows that any kernel took in.
+    f_i is the perceptron of kernel i, theta_i its weight, which starts at 1, and q = theta / sum theta. If kernel i is
+    wrong, y f_i(x) <= 0, then f_i += y k_i(x, .) and theta_i *= beta. The prediction is the sign of
+    sum_i q_i sgn f_i(x) (combination "deterministic"), or the sign of f_i(x), where i is drawn with probability q_i
+    ("stochastic"). With update "stochastic" a wrong kernel learns only with probability
+    (1 - delta) theta_i / max theta + delta. Bad kernels then cost little time.
+
+    A stochastic combination draws a new kernel in each round that it learns. Predictions do not use up a draw, so all
+    rows of one `predict` are scored by the same kernel. With beta = sqrt(T) / (sqrt(T) + sqrt(log m)),
+    deterministic forms and M mistakes of the best of m kernels in T rounds, there are at most
+    2 (1 + sqrt(log(m) / T)) M + 2 log m + 2 sqrt(T log m) mistakes. Binary only. An example costs m kernels per support
+    vector. A row is a support vector if any kernel learned it.
 
     Parameters
     ----------
-    kernels : a list of kernels of `seriatim.kernel`; None for the sixteen of the paper, polynomials of degree 1 to 3
-        and gaussians of width 2^-6 to 2^6. On the command line: kernels=gaussian:2,gaussian:8,polynomial:2.
+    kernels : a list of kernels from `seriatim.kernel`. None means the sixteen of the paper: polynomials of degree 1 to
+        3 and gaussians of width 2^-6 to 2^6. On the command line: kernels=gaussian:2,gaussian:8,polynomial:2.
     update : deterministic or stochastic.
     combination : deterministic or stochastic.
-    beta : what a mistake leaves of a weight, above 0 and below 1.
-    delta : the least chance to learn, from 0 to 1.
-    seed : of the draws, a whole number from 0 on.
+    beta : the factor of a weight after a mistake, above 0 and below 1.
+    delta : the smallest probability to learn, from 0 to 1.
+    seed : seed of the random draws, a whole number from 0 on.
 
     >>> from seriatim import OMKC, data, evaluate
     >>> from seriatim.kernel import Gaussian, Polynomial
@@ -181,12 +183,12 @@ class OMKC(SeveralKernels):
 
 
 cdef class OM2Learner(Machine):
-    """theta_j = the sum of alpha k_j(x_s, .), with the same alpha for all kernels; f = sum_j c_j theta_j."""
+    """theta_j = sum of alpha k_j(x_s, .) with the same alpha for all kernels; f = sum_j c_j theta_j."""
 
     cdef double q
     cdef double* squares             # |theta_j|^2
     cdef double* c                   # c_j
-    cdef double* part                # theta_j(x) of each class
+    cdef double* part                # the margin of theta_j
 
     def __init__(self, list kernels):
         Machine.__init__(self, kernels)
@@ -204,7 +206,7 @@ cdef class OM2Learner(Machine):
         free(self.part)
 
     cdef void weigh_kernels(self) noexcept nogil:
-        """c_j = (|theta_j| / |theta|_{2,q})^(q-2) / q; as for equal norms while there are none."""
+        """c_j = (|theta_j| / |theta|_{2,q})^(q-2) / q. While all norms are 0, they count as equal."""
         cdef Py_ssize_t j, F = self.support.kernels
         cdef double largest = 0, total = 0
         for j in range(F):
@@ -215,43 +217,30 @@ cdef class OM2Learner(Machine):
         for j in range(F):
             self.c[j] = pow((sqrt(self.squares[j] / largest) if largest > 0 else 1) / total, self.q - 2) / self.q
 
-    cdef void all_scores(self, double* out) noexcept nogil:
+    cdef void current(self, double* out) noexcept nogil:
         cdef Py_ssize_t c, j
         for c in range(self.classes):
             out[c] = 0
             for j in range(self.support.kernels):
                 out[c] += self.c[j] * self.weigh(c, self.k + j * self.slots)
 
-    cdef double learn(self, const Row* x, double y) noexcept nogil:
-        cdef double f
-        self.support.evaluate(x, self.k, self.slots)
-        self.all_scores(&f)
-        self.up, self.down, self.sign = 0, -1, y
-        self.update(x, y * f, 1)
-        self.failed = self.failed or self.support.broken
-        return f
-
-    cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil:
-        self.support.evaluate(x, self.k, self.slots)
-        self.all_scores(out)
-        self.up, self.down, self.sign = y, self.rival(y, out), 1
-        if self.down >= 0:
-            self.update(x, out[y] - out[self.down], 2)
-        self.failed = self.failed or self.support.broken
-
-    cdef void update(self, const Row* x, double margin, double times) noexcept nogil:
-        """Where the margin is at most 1: eta = min(1, 1 - 2 m / |z|^2), if it is above 0."""
-        cdef Py_ssize_t j, F = self.support.kernels
-        cdef double own, largest = 0, total = 0, eta
-        if margin > 1 or self.support.broken:
-            return
-        for j in range(F):
+    cdef double own(self, const Row* x) noexcept nogil:
+        """The largest k_j(x, x)."""
+        cdef Py_ssize_t j
+        cdef double largest = 0
+        for j in range(self.support.kernels):
             largest = fmax(largest, self.support.itself(x, j))
-        if not largest > 0:
+        return largest
+
+    cdef void update(self, const Row* x, double margin, double own) noexcept nogil:
+        """If the margin m is at most 1 and eta = min(1, 1 - 2 m / |z|^2) > 0, x gets the coefficient eta."""
+        cdef Py_ssize_t j, F = self.support.kernels
+        cdef double times = 1 if self.classes == 1 else 2, largest = own / times, total = 0, eta
+        if margin > 1:
             return
         for j in range(F):
             total += pow(fmax(0, self.support.itself(x, j)) / largest, self.q / 2)
-        eta = fmin(1, 1 - 2 * margin / (times * largest * pow(total, 2 / self.q)))
+        eta = fmin(1, 1 - 2 * margin / (own * pow(total, 2 / self.q)))
         if eta <= 0:
             return
         for j in range(F):
@@ -272,7 +261,7 @@ cdef class OM2Learner(Machine):
         cdef Py_ssize_t j
         cdef bint shared_out = self.classes == 1 and len(source) > 1
         Machine.reclass(self, source, factor)
-        for j in range(self.support.kernels if shared_out else 0):    # to two classes, half of theta each
+        for j in range(self.support.kernels if shared_out else 0):    # each of two classes gets half of theta
             self.squares[j] /= 2
 
     def state(self):
@@ -283,21 +272,21 @@ cdef class OM2Learner(Machine):
         cdef const double[::1] squares = np.ascontiguousarray(state["squares"], dtype=np.float64)
         cdef Py_ssize_t j
         if squares.shape[0] != self.support.kernels or np.min(squares) < 0:
-            raise ModelError("the norms of the kernels are not those that this model can have")
+            raise ModelError(f"the norms {np.asarray(squares)} are not {self.support.kernels} numbers from 0 on")
         for j in range(self.support.kernels):
             self.squares[j] = squares[j]
         self.weigh_kernels()
 
 
 class OM2(SeveralKernels):
-    """OM-2: one set of coefficients for all kernels, and a norm over them in which the better ones come to count more.
+    """OM-2: one set of coefficients for all kernels, with a norm that gives better kernels more weight.
 
-    theta_j is the sum over the support vectors of alpha k_j(x_s, .), and f = sum_j c_j theta_j with
+    theta_j is the sum of alpha k_j(x_s, .) over the support vectors x_s, and f = sum_j c_j theta_j with
     c_j = (|theta_j| / |theta|_{2,q})^(q-2) / q, |theta|_{2,q} = (sum_j |theta_j|^q)^(1/q) and q = max(2, 2 log F) for F
-    kernels. Where the margin m is at most 1, x becomes a support vector with the coefficient
-    eta = min(1, 1 - 2 m / |z|^2) if that is above 0, |z|^2 = (sum_j k_j(x, x)^(q/2))^(2/q). With several classes m is
-    f_y(x) - f_s(x), s being the strongest wrong class; eta counts for f_y and -eta for f_s, and |z|^2 twice. An example
-    costs F kernels a support vector.
+    kernels. If the margin m is at most 1, let eta = min(1, 1 - 2 m / |z|^2), |z|^2 = (sum_j k_j(x, x)^(q/2))^(2/q). If
+    eta > 0, x becomes a support vector with the coefficient eta. Multiclass: m = f_y(x) - f_s(x), where s is the
+    wrong class with the highest score; x gets eta in f_y and -eta in f_s, and |z|^2 counts twice. An example costs F
+    kernels per support vector.
 
     Parameters
     ----------

@@ -16,47 +16,47 @@ from seriatim.parameters import Choice, Number, powers
 
 
 cdef class NORMAMachine(Machine):
-    """f <- (1 - eta_t lambda) f + eta_t a k(x, .), a = -dl/df being -1, 0 or 1; the last `truncate` terms are kept.
+    """f <- (1 - eta_t lambda) f + eta_t a k(x, .), where a = -dl/df is -1, 0 or 1. The last `truncate` terms remain.
 
-    A subclass gives a, and what else descends: an intercept b, and the level of the loss, rho or epsilon, which is the
-    one given and a shift.
+    A subclass gives a. With nu it also learns an intercept b and the level of the loss, rho or epsilon. The level is
+    the user's value plus `shift`.
     """
 
     NUMBERS = (*Machine.NUMBERS, "b", "shift", "oldest")
 
     cdef int schedule
     cdef double eta, lam, nu
-    cdef double given                       # rho or epsilon, as the user has it
-    cdef bint adapts
-    cdef Py_ssize_t truncate                # 0: all terms are kept
+    cdef double given                       # the user's rho or epsilon
+    cdef bint adapts                        # whether there is a nu
+    cdef Py_ssize_t truncate                # 0: no limit
     cdef public double b, shift
-    cdef public Py_ssize_t oldest           # the slot of the oldest term, once there are `truncate` of them
+    cdef public Py_ssize_t oldest           # the slot of the oldest term once there are `truncate` terms
 
     def __init__(self, kernel, double eta, double lam, str schedule, double given, nu, truncate):
         Machine.__init__(self, **kernel, room=min(truncate or 0, 1 << 16))
         if not eta * lam < 1:
-            raise ParameterError(f"eta={eta:g} and lam={lam:g}: their product, by which f decays, must be below 1")
+            raise ParameterError(f"eta={eta:g}, lam={lam:g}: the product eta lam must be below 1; decrease one of them")
         self.eta, self.lam, self.schedule = eta, lam, SCHEDULES.index(schedule)
         self.given, self.adapts, self.nu = given, nu is not None, nu or 0
         self.truncate = truncate or 0
         self.weighted = True
 
-    cdef double asks(self, double f, double y) noexcept nogil:
+    cdef double descent(self, double f, double y) noexcept nogil:
         """-dl/df: -1, 0 or 1."""
         return 0
 
     cdef void adapt(self, double a, double step) noexcept nogil:
-        """Descend in b and in the level."""
+        """The gradient steps of b and of the level."""
 
     cdef double level(self) noexcept nogil:
-        """rho or epsilon, as it is now."""
+        """The current rho or epsilon."""
         return self.given + self.shift
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
         cdef double a, f, own, step = rate(self.schedule, self.eta, self.t)
         self.scores(x, &f)
         own = self.support.itself(x, 0)
-        a = self.asks(f, y)
+        a = self.descent(f, y)
         if not self.support.broken:
             if self.lam > 0:
                 self.shrink(1 - step * self.lam)
@@ -68,7 +68,7 @@ cdef class NORMAMachine(Machine):
         return f
 
     cdef Py_ssize_t take(self, const Row* x, double alpha) noexcept nogil:
-        """A new term, in the place of the oldest where there are enough; -1 if there is no room."""
+        """Add a term, or replace the oldest one if there are `truncate`. Returns -1 if there is no memory."""
         cdef Py_ssize_t slot = self.oldest
         self.up, self.down, self.sign = 0, -1, 1
         if self.truncate == 0 or self.support.n < self.truncate:
@@ -92,13 +92,15 @@ cdef class NORMAMachine(Machine):
     def restore(self, state):
         Machine.restore(self, state)
         if self.truncate and self.support.n > self.truncate or not 0 <= self.oldest < max(self.truncate, 1):
-            raise ModelError(f"{self.support.n} terms, of which number {self.oldest} is the oldest")
+            raise ModelError(
+                f"{self.support.n} terms, the oldest in slot {self.oldest}, do not fit truncate={self.truncate or None}"
+            )
 
 
 cdef class NORMALearner(NORMAMachine):
     """[rho - y (f + b)]+ - nu rho."""
 
-    cdef double asks(self, double f, double y) noexcept nogil:
+    cdef double descent(self, double f, double y) noexcept nogil:
         return y if y * f <= self.level() else 0
 
     cdef void adapt(self, double a, double step) noexcept nogil:
@@ -107,22 +109,25 @@ cdef class NORMALearner(NORMAMachine):
 
 
 class NORMA(KernelClassifier):
-    """NORMA for two labels: gradient descent on [rho - y f(x)]+ + lambda/2 |f|^2, with few or with all terms.
+    """NORMA for classification: gradient descent on [rho - y f(x)]+ + lambda/2 |f|^2. Binary only.
 
-    f <- (1 - eta_t lambda) f, and where y f(x) <= rho before that, f += eta_t y k(x, .). With nu, of which the loss is
-    [rho - y (f(x) + b)]+ - nu rho, the score is f(x) + b and rho is learned: with sigma = 1 where y (f(x) + b) <= rho,
-    else 0, b += eta_t sigma y and rho += eta_t (nu - sigma), so that in the long run a share of about nu of the rows
-    is not beyond the margin. The older a term the smaller it is; `truncate` forgets all but the last so many, and
-    bounds memory and the cost of an example, which otherwise grow with the terms. Where k(x, x) = 0 there is no term.
-    The importance of an example multiplies its loss.
+    f <- (1 - eta_t lambda) f. If y f(x) <= rho before that, f += eta_t y k(x, .).
+
+    With nu the loss is [rho - y (f(x) + b)]+ - nu rho, the score is f(x) + b, and b and rho are learned. Let sigma = 1
+    if y (f(x) + b) <= rho, else 0. Then b += eta_t sigma y and rho += eta_t (nu - sigma). In the long run a fraction of
+    about nu of the rows has a margin of at most rho.
+
+    Old terms shrink in each round. `truncate` removes all but the last terms. It bounds memory and the cost of an
+    example, which grow with the terms otherwise. A row with k(x, x) = 0 adds no term. A sample weight multiplies the
+    loss.
 
     Parameters
     ----------
-    eta : the step, above 0.
+    eta : step size, above 0.
     lam : lambda of the penalty, at least 0; eta lambda must be below 1.
-    rho : the margin that is asked for, at least 0; with nu, the one to begin with.
-    nu : the share of margin errors, above 0 and at most 1; None for a fixed margin without an intercept.
-    truncate : terms to keep, at least 1; None for all.
+    rho : the required margin, at least 0; with nu, its initial value.
+    nu : the fraction of margin errors, above 0 and at most 1; None for a fixed margin without an intercept.
+    truncate : the largest number of terms, at least 1; None for no limit.
     schedule : constant, sqrt (eta / sqrt(t)) or inverse (eta / t).
     kernel, sigma, degree, c : as for `KernelPerceptron`.
 
@@ -152,19 +157,19 @@ class NORMA(KernelClassifier):
 
     @property
     def intercept_(self):
-        """b, which the score has beside the support vectors; 0 without nu."""
+        """The intercept b of the score; 0 without nu."""
         return np.array([self._fitted().b])
 
     @property
     def rho_(self):
-        """The margin that is asked for now."""
+        """The current margin rho."""
         return self._fitted().level_now()
 
 
 cdef class NORMARegressorLearner(NORMAMachine):
     """[|y - f| - epsilon]+ + nu epsilon."""
 
-    cdef double asks(self, double f, double y) noexcept nogil:
+    cdef double descent(self, double f, double y) noexcept nogil:
         if fabs(y - f) <= self.level():
             return 0
         return (y > f) - <double> (y < f)
@@ -174,20 +179,21 @@ cdef class NORMARegressorLearner(NORMAMachine):
 
 
 class NORMARegressor(OneKernel, Regressor):
-    """NORMA for regression: gradient descent on [|y - f(x)| - epsilon]+ + lambda/2 |f|^2, with few or with all terms.
+    """NORMA for regression: gradient descent on [|y - f(x)| - epsilon]+ + lambda/2 |f|^2.
 
-    f <- (1 - eta_t lambda) f, and where |y - f(x)| > epsilon before that, f += eta_t sgn(y - f(x)) k(x, .). With nu,
-    of which the loss is [|y - f(x)| - epsilon]+ + nu epsilon, epsilon is learned: epsilon += eta_t (sigma - nu), sigma
-    being 1 where |y - f(x)| > epsilon, else 0, so that in the long run a share of about nu of the rows is outside the
-    tube. A term is at most eta_t in size, so targets are to be scaled. The rest is as for `NORMA`.
+    f <- (1 - eta_t lambda) f. If |y - f(x)| > epsilon before that, f += eta_t sgn(y - f(x)) k(x, .). With nu the loss
+    is [|y - f(x)| - epsilon]+ + nu epsilon, and epsilon is learned: epsilon += eta_t (sigma - nu), where sigma is 1 if
+    |y - f(x)| > epsilon, else 0. In the long run a fraction of about nu of the rows is outside the tube. Each
+    coefficient is at most eta_t, so scale the targets. `truncate`, rows with k(x, x) = 0 and sample weights are as for
+    `NORMA`.
 
     Parameters
     ----------
-    eta : the step, above 0.
+    eta : step size, above 0.
     lam : lambda of the penalty, at least 0; eta lambda must be below 1.
-    epsilon : the error that costs nothing, at least 0; with nu, the one to begin with.
-    nu : the share of rows outside the tube, above 0 and at most 1; None for a fixed tube.
-    truncate : terms to keep, at least 1; None for all.
+    epsilon : the absolute error without loss, at least 0; with nu, its initial value.
+    nu : the fraction of rows outside the tube, above 0 and at most 1; None for a fixed tube.
+    truncate : the largest number of terms, at least 1; None for no limit.
     schedule : constant, sqrt (eta / sqrt(t)) or inverse (eta / t).
     kernel, sigma, degree, c : as for `KernelPerceptron`.
 
@@ -220,14 +226,14 @@ class NORMARegressor(OneKernel, Regressor):
 
     @property
     def epsilon_(self):
-        """The error that costs nothing now."""
+        """The current epsilon, the absolute error without loss."""
         return self._fitted().level_now()
 
 
 cdef class NORMANoveltyLearner(NORMAMachine):
     """[rho - f]+ - nu rho; the score is f - rho."""
 
-    cdef double asks(self, double f, double y) noexcept nogil:
+    cdef double descent(self, double f, double y) noexcept nogil:
         return f < 0
 
     cdef void adapt(self, double a, double step) noexcept nogil:
@@ -239,19 +245,20 @@ cdef class NORMANoveltyLearner(NORMAMachine):
 
 
 class NORMANovelty(OneKernel, Detector):
-    """NORMA for novelty detection: f(x) is large where there is much data, and what lies below rho is new.
+    """NORMA for novelty detection: f(x) is large where rows are dense. A row with f(x) < rho is new.
 
-    f <- (1 - eta_t lambda) f, and where f(x) < rho before that, f += eta_t k(x, .); then rho += eta_t (nu - sigma),
-    sigma being 1 where f(x) < rho, else 0, so that in the long run a share of about nu of the rows is found new. The
-    loss is [rho - f(x)]+ - nu rho + lambda/2 |f|^2; the score is f(x) - rho. The rest is as for `NORMA`.
+    f <- (1 - eta_t lambda) f. If f(x) < rho before that, f += eta_t k(x, .). Then rho += eta_t (nu - sigma), where
+    sigma is 1 if f(x) < rho, else 0. In the long run a fraction of about nu of the rows is new. The loss is
+    [rho - f(x)]+ - nu rho + lambda/2 |f|^2; the score is f(x) - rho. `truncate`, rows with k(x, x) = 0 and sample
+    weights are as for `NORMA`.
 
     Parameters
     ----------
-    eta : the step, above 0.
+    eta : step size, above 0.
     lam : lambda of the penalty, at least 0; eta lambda must be below 1.
-    rho : the threshold to begin with, at least 0.
-    nu : the share of rows that are taken for new, above 0 and at most 1.
-    truncate : terms to keep, at least 1; None for all.
+    rho : the initial threshold, at least 0.
+    nu : the fraction of new rows, above 0 and at most 1.
+    truncate : the largest number of terms, at least 1; None for no limit.
     schedule : constant, sqrt (eta / sqrt(t)) or inverse (eta / t).
     kernel, sigma, degree, c : as for `KernelPerceptron`.
 
@@ -279,9 +286,9 @@ class NORMANovelty(OneKernel, Detector):
 
     @property
     def offset_(self):
-        """rho, which decision_function has taken from score_samples."""
+        """The current threshold rho. `decision_function` is `score_samples` minus `offset_`."""
         return self._fitted().level_now()
 
     def score_samples(self, X):
-        """f of each row."""
+        """f(x) of each row."""
         return self.decision_function(X) + self.offset_

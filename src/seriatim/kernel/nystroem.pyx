@@ -1,4 +1,4 @@
-"""Online gradient descent on Nystroem features: those of the first support vectors."""
+"""Online gradient descent on Nystroem features, which are made from the first support vectors."""
 
 import numpy as np
 
@@ -18,13 +18,13 @@ from seriatim.parameters import Number, powers
 cdef class NOGDLearner(Machine):
     """Gradient descent until there are B support vectors; then w += eta y z(x), z(x) = M k.
 
-    As f(x) = w.z(x) = (M'w).k, what is kept is alpha = M'w, and a step adds eta y M'M k to it.
+    Because f(x) = w.z(x) = (M'w).k, the machine stores alpha = M'w, and an update adds eta y M'M k to alpha.
     """
 
     cdef double eta
     cdef Py_ssize_t budget, rank
-    cdef double* M               # rows of B numbers; NULL until there are B support vectors
-    cdef Py_ssize_t found        # such rows: at most the rank
+    cdef double* M               # `found` rows of B numbers; NULL until there are B support vectors
+    cdef Py_ssize_t found        # at most the rank
     cdef double* step            # M'M k
 
     def __init__(self, kernel, Py_ssize_t budget, Py_ssize_t rank, double eta):
@@ -44,7 +44,7 @@ cdef class NOGDLearner(Machine):
             if self.add(x, eta) >= 0 and self.support.n == self.budget:
                 self.settle()
             return
-        if self.M == NULL:    # it was interrupted
+        if self.M == NULL:    # an interrupt came during settle
             self.settle()
         if self.M == NULL:
             self.failed = True
@@ -56,6 +56,7 @@ cdef class NOGDLearner(Machine):
         self.updates += 1
 
     cdef void project(self) noexcept nogil:
+        """step = M'M k."""
         cdef Py_ssize_t i
         cdef double z
         memset(self.step, 0, self.budget * sizeof(double))
@@ -64,7 +65,7 @@ cdef class NOGDLearner(Machine):
             add_multiple(self.budget, z, self.M + i * self.budget, self.step)
 
     cdef void settle(self) noexcept with gil:
-        """M = D^-1/2 V' of the kernel matrix's largest eigenvalues, and alpha projected onto what they span."""
+        """M = D^-1/2 V' for the largest eigenvalues of the kernel matrix, and alpha projected onto their span."""
         cdef Py_ssize_t s, i, n = self.budget
         cdef double[:, ::1] out
         try:
@@ -85,9 +86,9 @@ cdef class NOGDLearner(Machine):
             self.set_alphas(alphas)
         except MemoryError:
             self.failed = True
-        except Exception as error:    # nobody above could take it; check_memory raises it
+        except Exception as error:    # no caller could handle it here; check_memory raises it
             self.support.error, self.support.broken = error, True
-        except BaseException as interrupt:    # the next row begins with this
+        except BaseException as interrupt:    # the next row calls settle again
             self.support.interrupt, self.support.interrupts = interrupt, 1
 
     def set_features(self, const double[:, ::1] M):
@@ -116,28 +117,30 @@ cdef class NOGDLearner(Machine):
         settled = self.support.n == self.budget
         rows, columns = state["M"].shape
         if self.support.n > self.budget or rows > self.rank or columns not in (0, self.budget):
-            raise ModelError("the features are not those of so many support vectors")
+            raise ModelError(f"M is {rows} x {columns} for {self.support.n} support vectors and rank {self.rank}")
         if settled and columns:
             self.set_features(np.ascontiguousarray(state["M"], dtype=np.float64))
         elif rows or columns:
-            raise ModelError("there are features before there are all support vectors")
+            raise ModelError(f"M exists, but there are only {self.support.n} of {self.budget} support vectors")
 
 
 class NOGD(BudgetClassifier):
-    """Nystroem online gradient descent: the first B support vectors, then a linear model of the features they span.
+    """Nystroem online gradient descent: the first B support vectors define the features of a linear model.
 
-    Where the margin is below 1, f += eta y k(x, .), until there are B support vectors. From then on, with K = V D V'
-    their kernel matrix and only its `rank` largest eigenvalues, z(x) = D^-1/2 V' k and w += eta y z(x); w begins with
-    what is nearest to f. With several classes w_y += eta z(x) and w_s -= eta z(x), s being the strongest wrong class.
-    An example costs B kernels, one with a loss B times the rank more. The importance of an example multiplies its step.
-    V is found by NumPy: where B is large its last bits may change with the number of threads of NumPy's library.
+    If the margin is below 1, f += eta y k(x, .), until there are B support vectors. From then on let K = V D V' be
+    their kernel matrix, reduced to its `rank` largest eigenvalues, and z(x) = D^-1/2 V' k. If the margin is below 1,
+    w += eta y z(x). The first w is the best approximation of f. Multiclass: w_y += eta z(x) and w_s -= eta z(x), where
+    s is the wrong class with the highest score.
+
+    An example costs B kernels; one with a loss costs B times the rank more. A sample weight multiplies the step. NumPy
+    computes V. For a large B its last bits may depend on the number of threads of NumPy's library.
 
     Parameters
     ----------
     kernel, sigma, degree, c : as for `KernelPerceptron`.
     budget : B, the number of support vectors, at least 1.
-    rank : eigenvalues that are kept, of those above 1e-10 of the largest; None: a fifth of the budget.
-    eta : the step, above 0.
+    rank : the largest number of eigenvalues; those below 1e-10 of the largest are dropped. None: a fifth of the budget.
+    eta : step size, above 0.
 
     >>> from seriatim import NOGD, data, evaluate
     >>> run = evaluate.progressive(NOGD("gaussian", 200, sigma=20, rank=100), *data.load("digits"))

@@ -33,14 +33,14 @@ cdef class KernelPALearner(Machine):
 class KernelPA(KernelClassifier):
     """Passive-aggressive with a kernel: f += tau y k(x, .), the smallest step that gives x a margin of 1.
 
-    With l = [1 - m]+, tau is l / k(x, x) ("hard"), at most C ("I"), or l / (k(x, x) + 1 / (2 C)) ("II"). With several
-    classes m = f_y(x) - f_s(x), s being the strongest wrong class, f_y += tau k(x, .), f_s -= tau k(x, .), and k(x, x)
-    counts twice. Every example with a loss becomes a support vector; `BudgetPA` bounds them. The importance of an
-    example multiplies C; "hard" defines none.
+    With l = [1 - m]+, tau is l / k(x, x) ("hard"), min(C, l / k(x, x)) ("I"), or l / (k(x, x) + 1 / (2 C)) ("II").
+    Multiclass: m = f_y(x) - f_s(x), where s is the wrong class with the highest score; f_y += tau k(x, .),
+    f_s -= tau k(x, .), and k(x, x) counts twice. Each example with a loss becomes a support vector; `BudgetPA` bounds
+    their number. A sample weight multiplies C; "hard" defines no weights.
 
     Parameters
     ----------
-    C : aggressiveness, above 0; "hard" does without.
+    C : aggressiveness, above 0; "hard" ignores it.
     variant : hard, I or II.
     kernel, sigma, degree, c : as for `KernelPerceptron`.
 

@@ -13,9 +13,9 @@ from seriatim.kernel.base import KernelClassifier
 
 
 cdef class KernelPerceptronLearner(Machine):
-    """f += y k(x, .) on a mistake; by request the mean of f_1..f_T predicts.
+    """f += y k(x, .) on a mistake. If `average`, the mean of f_1..f_T predicts.
 
-    An update of f by g in round t adds t g to u, and f_1 + ... + f_T = T f - u.
+    An update of f by g in round t adds t g to u, which has columns of its own. Then f_1 + ... + f_T = T f - u.
     """
 
     def __init__(self, kernel, bint average=False):
@@ -47,19 +47,19 @@ cdef class KernelPerceptronLearner(Machine):
 class KernelPerceptron(KernelClassifier):
     """The kernel perceptron: on a mistake, f += y k(x, .).
 
-    With several classes, on a mistake f_y += k(x, .) and f_s -= k(x, .), s being the strongest wrong class. Every
-    mistake makes a support vector, so memory and the cost of an example grow with the mistakes. Where a function of
-    unit norm separates the data with margin gamma, at most max k(x, x) / gamma^2 mistakes are made. An example of
-    importance g counts g times.
+    Multiclass: on a mistake f_y += k(x, .) and f_s -= k(x, .), where s is the wrong class with the highest score. Each
+    mistake adds a support vector, so memory and the cost of an example grow with the mistakes. If a function of norm 1
+    separates the data with margin gamma, the mistakes are at most max k(x, x) / gamma^2. A sample weight g multiplies
+    the update.
 
     Parameters
     ----------
-    kernel : linear, polynomial, gaussian, laplacian, chi_square or cosine, with the numbers below; a kernel such as
-        `seriatim.kernel.kernels.Gaussian(2.0)`, with its own; or a function of two rows (NumPy vectors), which is slow.
-    sigma : width of the gaussian, exp(-|x - z|^2 / (2 sigma^2)), and of the laplacian, exp(-|x - z|_1 / sigma); the
-        chi_square has gamma = 1 / sigma. "median" takes the median distance between the first 500 rows: those of the
-        first block, or of the stream in a run by `evaluate`; `sigma_` is what it found.
-    degree, c : of the polynomial, (x.z + c)^degree.
+    kernel : linear, polynomial, gaussian, laplacian, chi_square or cosine, which use the parameters below. Or a kernel
+        object such as `seriatim.kernel.Gaussian(2.0)`. Or a function of two rows (NumPy vectors), which is slow.
+    sigma : width of the gaussian, exp(-|x - z|^2 / (2 sigma^2)), and of the laplacian, exp(-|x - z|_1 / sigma). The
+        chi_square kernel has gamma = 1 / sigma. "median" takes the median distance between the first 500 rows of the
+        first block, or of the stream in a run by `evaluate`. `sigma_` shows the width in use.
+    degree, c : degree and offset of the polynomial, (x.z + c)^degree.
 
     >>> from seriatim import KernelPerceptron, data, evaluate
     >>> run = evaluate.progressive(KernelPerceptron(kernel="polynomial", degree=2), *data.load("digits"))
@@ -80,8 +80,8 @@ class KernelPerceptron(KernelClassifier):
 class AveragedKernelPerceptron(KernelClassifier):
     """The kernel perceptron that predicts with the average of its past functions.
 
-    It learns as `KernelPerceptron` does; its prediction is that of (f_1 + ... + f_T) / T, where f_t is the function
-    that met example t, so f_1 = 0. Memory and the cost of an example grow with the mistakes.
+    It learns as `KernelPerceptron` does. It predicts with (f_1 + ... + f_T) / T, where f_t is the function before
+    example t, so f_1 = 0. Memory and the cost of an example grow with the mistakes.
 
     Parameters
     ----------
@@ -104,11 +104,11 @@ class AveragedKernelPerceptron(KernelClassifier):
 
 
 cdef class VotedKernelPerceptronLearner(Machine):
-    """A perceptron that keeps for every f it had how long it lived; each is the sum of the first support vectors."""
+    """A perceptron that counts the rounds of its past functions. f_k is the sum over the first k support vectors."""
 
-    cdef double* votes           # of the f that a support vector made
+    cdef double* votes           # votes[k - 1] are the votes of f_k
     cdef Py_ssize_t votes_room
-    cdef double* running         # the scores of f_k as k grows
+    cdef double* running         # the scores of f_k for growing k
 
     def __init__(self, kernel):
         Machine.__init__(self, **kernel)
@@ -120,7 +120,7 @@ cdef class VotedKernelPerceptronLearner(Machine):
         free(self.running)
 
     cdef void update(self, const Row* x, double margin, double own) noexcept nogil:
-        """A new function after a mistake, with one vote."""
+        """A mistake makes a new function."""
         cdef Py_ssize_t slot
         if margin <= 0:
             if self.support.n == self.votes_room:
@@ -142,12 +142,12 @@ cdef class VotedKernelPerceptronLearner(Machine):
         self.count()
 
     cdef void count(self) noexcept nogil:
-        """One more vote for the last function; the zero function has none."""
+        """Give the last function one more vote. The zero function has none."""
         if self.support.n and not self.failed:
             self.votes[self.support.n - 1] += 1
 
     cdef void all_scores(self, double* out) noexcept nogil:
-        """The votes of each class, or those for the higher label less those for the lower."""
+        """The votes of each class. Binary: the votes for the positive class minus those for the negative class."""
         cdef Py_ssize_t c, s, best
         for c in range(self.classes):
             out[c] = self.running[c] = 0
@@ -168,7 +168,7 @@ cdef class VotedKernelPerceptronLearner(Machine):
         Machine.reclass(self, source, factor)
 
     def coefficients(self):
-        raise AttributeError("the functions vote: what predicts is no sum over the support vectors")
+        raise AttributeError("VotedKernelPerceptron has no dual_coef_: it predicts with the votes of many functions")
 
     def state(self):
         votes = np.array([self.votes[s] for s in range(self.support.n)])
@@ -180,7 +180,7 @@ cdef class VotedKernelPerceptronLearner(Machine):
         cdef Py_ssize_t s, n = self.support.n
         whole = np.asarray(votes) == np.floor(votes)
         if len(votes) != n or not (whole & (np.asarray(votes) >= 1)).all() or np.sum(votes) > self.t:
-            raise ModelError("the votes are not those that this model can have")
+            raise ModelError(f"the votes of {n} functions must be {n} whole numbers from 1 on, at most {self.t} in sum")
         if resize(<void**> &self.votes, n + 1, sizeof(double)) < 0:
             raise MemoryError(f"no memory for {n} votes")
         self.votes_room = n + 1
@@ -189,12 +189,12 @@ cdef class VotedKernelPerceptronLearner(Machine):
 
 
 class VotedKernelPerceptron(KernelClassifier):
-    """The kernel perceptron whose past functions all vote, each as often as it survived.
+    """The kernel perceptron whose past functions vote. The votes of a function are the rounds that it survived.
 
-    It learns as `KernelPerceptron` does; its score is the sum over k of c_k sgn(f_k(x)), where c_k is 1 when f_k is
-    made and grows by 1 with each example that f_k gets right. The first function, zero, has no vote. With several
-    classes each function votes for the class that it scores highest. Importance weights are not defined. Memory and the
-    cost of an example grow with the mistakes.
+    It learns as `KernelPerceptron` does. Its score is the sum over k of c_k sgn(f_k(x)), where c_k starts at 1 and
+    grows by 1 with each example that f_k classifies correctly. The first function, zero, has no vote. Multiclass: each
+    function votes for the class with its highest score. Sample weights are not defined. Memory and the cost of an
+    example grow with the mistakes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The Projectron: a mistake that the support vectors nearly span changes their coefficients, and adds none."""
+"""The Projectron: project a mistake onto the span of the support vectors if it is close to the span."""
 
 import numpy as np
 
@@ -17,24 +17,24 @@ from seriatim.parameters import Number, powers
 
 cdef Py_ssize_t MAX_BYTES = 1 << 32
 
-cdef double IN_THE_SPAN = 1e-10      # of k(x, x): what is nearer to the span than that is in it
+cdef double IN_THE_SPAN = 1e-10      # a squared distance of at most this fraction of k(x, x) counts as 0
 
 
 cdef class ProjectronLearner(Machine):
-    """d = K^-1 k are the coefficients of what is nearest to k(x, .) among the functions of the support vectors.
+    """P k(x, .) = sum_s d_s k(x_s, .), d = K^-1 k, is the projection of k(x, .) onto the span of the support vectors.
 
-    K is kept as its Cholesky factor, K = L L'. An inverse would lose what counts where support vectors lie close to one
-    another: with 1,000 of them in eight dimensions it takes one that comes again for a new one.
+    K is stored as its Cholesky factor, K = L L'. An inverse would be too inaccurate for support vectors that are close
+    to each other: with 1,000 of them in eight dimensions, it does not recognise a support vector that it has.
     """
 
     cdef double eta
-    cdef Py_ssize_t budget           # 0: there is none, and eta decides
+    cdef Py_ssize_t budget           # 0: no budget, eta decides
     cdef bint plus_plus
-    cdef double* factor              # L, row after row, each up to the diagonal
-    cdef Py_ssize_t factor_room      # rows
+    cdef double* factor              # the lower triangle of L, row by row
+    cdef Py_ssize_t factor_room      # allocated rows of L
     cdef double* d
     cdef double* z                   # L^-1 k
-    cdef bint crowded                # the factor would be too large
+    cdef bint crowded                # whether L would exceed the memory limit
 
     def __init__(self, kernel, double eta, Py_ssize_t budget, bint plus_plus):
         Machine.__init__(self, **kernel, room=min(budget, 1 << 10))
@@ -46,7 +46,7 @@ cdef class ProjectronLearner(Machine):
         free(self.z)
 
     cdef void update(self, const Row* x, double margin, double own) noexcept nogil:
-        cdef double times = 1 if self.classes == 1 else 2    # what k(x, x) counts
+        cdef double times = 1 if self.classes == 1 else 2    # |k(x, .)|^2 counts twice if multiclass
         cdef double nearest2, delta2, delta, tau
         if margin >= 1 or (margin > 0 and not self.plus_plus):
             return
@@ -73,17 +73,18 @@ cdef class ProjectronLearner(Machine):
             self.border(sqrt(delta2))
 
     cdef double* row(self, Py_ssize_t s) noexcept nogil:
+        """Row s of L."""
         return self.factor + s * (s + 1) // 2
 
     cdef double project(self) noexcept nogil:
-        """z = L^-1 k, and |P k|^2 = z.z."""
+        """Solve L z = k, and return |P k(x, .)|^2 = z.z."""
         cdef Py_ssize_t s, n = self.support.n
         for s in range(n):
             self.z[s] = (self.k[s] - weighted_sum(s, self.row(s), self.z)) / self.row(s)[s]
         return weighted_sum(n, self.z, self.z)
 
     cdef void solve(self) noexcept nogil:
-        """d = L'^-1 z."""
+        """Solve L' d = z."""
         cdef Py_ssize_t s, n = self.support.n
         memcpy(self.d, self.z, n * sizeof(double))
         for s in range(n - 1, -1, -1):
@@ -91,7 +92,7 @@ cdef class ProjectronLearner(Machine):
             add_multiple(s, -self.d[s], self.row(s), self.d)
 
     cdef double progress(self, double loss, double delta, double nearest2) noexcept nogil:
-        """The step of the Projectron++ for a margin between 0 and 1."""
+        """The step size of the Projectron++ for a margin between 0 and 1."""
         cdef double tau, far, U
         if nearest2 <= 0:
             return 0
@@ -111,7 +112,7 @@ cdef class ProjectronLearner(Machine):
             add_multiple(self.support.n, -tau, self.d, self.alpha + self.down * self.slots)
         self.updates += 1
 
-    # ---- the factor
+    # ---- the Cholesky factor
 
     cdef int make_room(self, Py_ssize_t n) noexcept nogil:
         if (Machine.make_room(self, n) < 0 or resize(<void**> &self.d, self.slots, sizeof(double)) < 0
@@ -134,7 +135,7 @@ cdef class ProjectronLearner(Machine):
         return 0
 
     cdef void border(self, double delta) noexcept nogil:
-        """The factor with the support vector that has just been added: one row more, [z, |delta|]."""
+        """Append the row [z, |delta|] to L for the support vector that was just added."""
         cdef double* last = self.row(self.support.n - 1)
         memcpy(last, self.z, (self.support.n - 1) * sizeof(double))
         last[self.support.n - 1] = delta
@@ -151,7 +152,7 @@ cdef class ProjectronLearner(Machine):
         try:
             half = np.linalg.inv(self.factor_matrix())
         except np.linalg.LinAlgError:
-            raise ModelError("the kernel matrix of the support vectors has no inverse, but for rounding") from None
+            raise ModelError("the kernel matrix of the support vectors is singular up to rounding") from None
         return half.T @ half
 
     def check_memory(self):
@@ -159,7 +160,7 @@ cdef class ProjectronLearner(Machine):
             self.failed = self.crowded = False
             raise LimitError(
                 f"{self.support.n + 1} support vectors need a matrix of more than {MAX_BYTES >> 30} GiB, which is the "
-                f"limit; a budget, or a larger eta, bounds them"
+                f"limit; give a budget or a larger eta"
             )
         Machine.check_memory(self)
 
@@ -172,9 +173,9 @@ cdef class ProjectronLearner(Machine):
         Machine.restore(self, state)
         cdef Py_ssize_t n = self.support.n
         if factor.shape[0] != n or factor.shape[1] != n or (self.budget and n > self.budget):
-            raise ModelError("the factor and the support vectors differ in number")
+            raise ModelError(f"a factor of {factor.shape[0]} x {factor.shape[1]} does not fit {n} support vectors")
         if n and not np.diagonal(factor).min() > 0:
-            raise ModelError("the factor of the kernel matrix has a diagonal that is not above 0")
+            raise ModelError("the diagonal of the factor of the kernel matrix must be above 0")
         if self.reserve_factor(n) < 0:
             raise MemoryError(f"no memory for a matrix of {n} support vectors")
         for s in range(n):
@@ -182,20 +183,20 @@ cdef class ProjectronLearner(Machine):
 
 
 class Projectron(KernelClassifier):
-    """The Projectron: a mistake whose k(x, .) lies near the span of the support vectors is projected onto it.
+    """The Projectron: the perceptron that projects a mistake close to the span of the support vectors onto this span.
 
-    With k the kernels of x with the support vectors and K those among them, d = K^-1 k and
-    |delta|^2 = k(x, x) - k.d. On a mistake, if |delta| <= eta the coefficients become alpha + y d; else x becomes a
-    support vector with coefficient y. With a budget eta is not used: a mistake is projected where there are B support
-    vectors, or where it lies in their span. With several classes y d goes to f_y and -y d to f_s, s being the
-    strongest wrong class, and |delta|^2 counts twice. With eta = 0 it is the perceptron. An example costs as many
-    kernels as there are support vectors, a mistake the square of that.
+    Let k be the kernels of x with the support vectors, K their kernel matrix, d = K^-1 k and
+    |delta|^2 = k(x, x) - k.d. On a mistake with |delta| <= eta the coefficients become alpha + y d. On another mistake
+    x becomes a support vector with the coefficient y. A budget replaces eta: a mistake is projected if there are B
+    support vectors, or if it lies in their span. Multiclass: d is added to the coefficients of f_y and subtracted from
+    those of f_s, where s is the wrong class with the highest score, and |delta|^2 counts twice. With eta = 0 this is
+    the perceptron. With n support vectors an example costs n kernels, and a mistake O(n^2).
 
     Parameters
     ----------
     kernel, sigma, degree, c : as for `KernelPerceptron`.
-    eta : the distance, at least 0, compared with |delta| and not with its square.
-    budget : B, the most support vectors there can be; None: eta bounds them.
+    eta : the largest |delta| (not squared) that is projected, at least 0.
+    budget : B, the largest number of support vectors; None: eta bounds them.
 
     >>> from seriatim import Projectron, data, evaluate
     >>> run = evaluate.progressive(Projectron("gaussian", sigma=20, budget=50), *data.load("digits"))
@@ -218,24 +219,24 @@ class Projectron(KernelClassifier):
 
     @property
     def inverse_(self):
-        """The inverse of the kernel matrix of the support vectors."""
+        """The inverse of the kernel matrix K of the support vectors."""
         with self._lock:
             return self._fitted().inverse_matrix()
 
 
 class ProjectronPP(Projectron):
-    """The Projectron++, which learns from small margins as well, where a projection is progress.
+    """The Projectron++: the Projectron that also learns from margins below 1 if a projection improves f.
 
-    On a mistake it is the `Projectron`. With a margin m between 0 and 1, l = 1 - m and P = k.d: if l > |delta| / eta,
-    alpha += tau y d with tau = min(l / P, 2 (l - |delta| / eta) / P, 1). With a budget eta is not used:
-    tau = min(l / P, 1), if tau (2 l - tau P - 2 U |delta|) >= 0, where U = sqrt((B+1) / log(B+1)) / 4. An example costs
-    as many kernels as there are support vectors, one with a loss the square of that.
+    A mistake is learned as by the `Projectron`. For a margin m between 0 and 1 let l = 1 - m and P = k.d. If
+    l > |delta| / eta, alpha += tau y d with tau = min(l / P, 2 (l - |delta| / eta) / P, 1). A budget replaces eta: then
+    tau = min(l / P, 1), if tau (2 l - tau P - 2 U |delta|) >= 0, where U = sqrt((B+1) / log(B+1)) / 4. With n support
+    vectors an example costs n kernels, and one with a loss O(n^2).
 
     Parameters
     ----------
     kernel, sigma, degree, c : as for `KernelPerceptron`.
-    eta : the distance, at least 0.
-    budget : B, the most support vectors there can be; None: eta bounds them.
+    eta : the largest |delta| that is projected, at least 0.
+    budget : B, the largest number of support vectors; None: eta bounds them.
 
     >>> from seriatim import ProjectronPP, data, evaluate
     >>> run = evaluate.progressive(ProjectronPP("gaussian", sigma=20, budget=50), *data.load("digits"))

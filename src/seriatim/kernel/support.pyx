@@ -1,8 +1,8 @@
 """The support vectors, and every kernel of one row with all of them.
 
-A row meets the support vectors feature by feature: for each of its values the column of that feature is added, times
-the value, to one sum a support vector. So sparse rows cost what they have in common with the support vectors, and dense
-ones a product of a matrix with a vector. The kernels are functions of those sums.
+The values of the support vectors are stored by feature. For each value of a row x, the column of that feature times the
+value is added to the sums, of which each support vector z has one: x.z, or a distance. A sparse row so costs only the
+features that it shares with the support vectors. Each kernel is a function of such a sum.
 """
 
 import numpy as np
@@ -22,8 +22,10 @@ cdef extern from "vector.h":
     void scale_all(Py_ssize_t n, double factor, double* x) noexcept nogil
     void add_norms(Py_ssize_t n, double norm, const double* norms, double* out) noexcept nogil
     void add_column(Py_ssize_t n, double a, const double* x, double* out) noexcept nogil
-    void add_eight_columns(Py_ssize_t n, double norm, const double* norms, const double* a, const double** x,
-                           double* out) noexcept nogil
+    ctypedef struct Columns:
+        int count
+    void add_later(Columns* waiting, Py_ssize_t n, double a, const double* x, double* out) noexcept nogil
+    void add_waiting(Columns* waiting, double* out) noexcept nogil
     void add_apart(Py_ssize_t n, double a, const double* x, double* out) noexcept nogil
     void add_chi_apart(Py_ssize_t n, double a, const double* x, double* out) noexcept nogil
     double apart(double x, double z) noexcept nogil
@@ -32,10 +34,10 @@ cdef extern from "vector.h":
     void polynomial(Py_ssize_t n, double c, int degree, double* x) noexcept nogil
     void cosine(Py_ssize_t n, double norm2, const double* norms, double* x) noexcept nogil
 
-cdef double INEXACT = 1e4    # times the distance from the origin, from which on the rounding of a sum shows
+cdef double INEXACT = 1e4    # if g |x|^2 is larger, the rounding of a distance shows in the kernel
 
 MAX_BYTES = 1 << 32
-PATIENCE = 3    # interrupts of one row after which it is given up
+PATIENCE = 3    # interrupts during one row before the row is abandoned
 KINDS = ("linear", "polynomial", "gaussian", "cosine", "laplacian", "chi_square", "callable")
 
 cdef enum Kind:
@@ -49,9 +51,9 @@ cdef enum Kind:
 
 cdef enum Pairing:
     PRODUCT      # x.z
-    SQUARED      # distances: |x - z|^2
+    SQUARED      # |x - z|^2
     APART        # |x - z|_1
-    CHI_APART    # chi-square's
+    CHI_APART    # the chi-square distance
 
 
 cdef double weighted_sum(Py_ssize_t n, const double* a, const double* x) noexcept nogil:
@@ -76,7 +78,7 @@ cdef inline int pairing_of(int kind) noexcept nogil:
 
 
 cdef inline double part(int kind, double x, double z) noexcept nogil:
-    """What two values add to a distance."""
+    """The distance of two values, as one term of a distance of rows."""
     if kind == GAUSSIAN:
         return (x - z) * (x - z)
     if kind == LAPLACIAN:
@@ -94,7 +96,10 @@ cdef inline double size(const Row* x) noexcept nogil:
 
 
 cdef class Support:
-    """Rows in slots 0 .. n - 1, and kernels: each (kind, number, degree), one of them or their sum; or a callable."""
+    """The support vectors in slots 0 .. n - 1, and the kernels.
+
+    A kernel is (kind, number, degree), or ("callable", function, 1). If `summed`, the kernel is the sum of all.
+    """
 
     def __cinit__(self, kernels, bint summed=False):
         self.rows = Reservoir()
@@ -119,7 +124,7 @@ cdef class Support:
             free(self.column[j].value)
             free(self.column[j].slot)
         free(self.column)
-        free(self.spread)
+        free(self.dense)
         free(self.norm2)
         free(self.norm1)
         free(self.pairs)
@@ -127,7 +132,7 @@ cdef class Support:
         free(self.forms)
 
     def set_width(self, double g):
-        """exp(-g distance) in the kernels that have one."""
+        """Set g of the kernels exp(-g distance)."""
         cdef Py_ssize_t i
         for i in range(self.terms):
             if self.forms[i].kind in (GAUSSIAN, LAPLACIAN, CHI_SQUARE):
@@ -136,9 +141,9 @@ cdef class Support:
     # ---- room
 
     def expect_idle(self):
-        """An error while a kernel in Python is at work: memory that it is to write to would move, or be written to."""
+        """Raise DataError while a kernel in Python is running, because the arrays in use must not move or change."""
         if self.asking:
-            raise DataError("a kernel cannot use the model that it is the kernel of")
+            raise DataError("a kernel function called its own model; a kernel may use only its two arguments")
 
     cdef int grow(self, Py_ssize_t columns) except -1:
         cdef Py_ssize_t room
@@ -149,21 +154,21 @@ cdef class Support:
         if columns > self.columns_room:
             if columns > MAX_BYTES // <Py_ssize_t> sizeof(Column):
                 raise LimitError(
-                    f"feature {columns} would need {columns * sizeof(Column) / 2**30:.1f} GiB beside the support "
-                    f"vectors; the limit is {MAX_BYTES >> 30} GiB"
+                    f"feature {columns} would need {columns * sizeof(Column) / 2**30:.1f} GiB for the columns of the "
+                    f"support vectors; the limit is {MAX_BYTES >> 30} GiB; hash them with features={{'bits': 20}}"
                 )
             room = max(columns, min(2 * self.columns_room, MAX_BYTES // <Py_ssize_t> sizeof(Column)), 16)
             if (resize(<void**> &self.column, room, sizeof(Column)) < 0
-                    or resize(<void**> &self.spread, room, sizeof(double)) < 0):
+                    or resize(<void**> &self.dense, room, sizeof(double)) < 0):
                 raise MemoryError(f"no memory for {room} features")
             self.columns_room = room
-        memset(self.spread + self.columns, 0, (columns - self.columns) * sizeof(double))
+        memset(self.dense + self.columns, 0, (columns - self.columns) * sizeof(double))
         memset(self.column + self.columns, 0, (columns - self.columns) * sizeof(Column))
         self.columns = columns
         return 0
 
     cdef int reserve(self, Py_ssize_t room) noexcept nogil:
-        """Make room for so many support vectors; -1 if there is none."""
+        """Allocate memory for `room` support vectors. Returns -1 if that fails."""
         if room > self.room:
             room = max(room, 2 * self.room)
             if (resize_aligned(<void**> &self.norm2, self.n, room, sizeof(double)) < 0
@@ -177,11 +182,11 @@ cdef class Support:
     # ---- rows
 
     cdef int append(self, const Row* x) noexcept nogil:
-        """Take in x as support vector n; -1 if there is no room, and nothing has changed."""
+        """Add x as support vector n. Returns -1 without a change if there is no memory."""
         return self.put(self.n, x)
 
     cdef int put(self, Py_ssize_t slot, const Row* x) noexcept nogil:
-        """Support vector `slot` becomes x; -1 if there is no room, and it is then a row of zeros if it was there."""
+        """Store x in `slot`. Returns -1 if there is no memory; a replaced support vector is then a row of zeros."""
         cdef Kept* z
         cdef Py_ssize_t i, k
         if slot < self.n:
@@ -205,7 +210,7 @@ cdef class Support:
         return 0
 
     cdef void clear(self, Py_ssize_t slot) noexcept nogil:
-        """Make a row of zeros of it."""
+        """Replace a support vector by a row of zeros."""
         cdef Kept* z = self.rows.rows + slot
         cdef Py_ssize_t i
         for i in range(z.n):
@@ -213,14 +218,14 @@ cdef class Support:
         z.n, z.norm2, self.norm1[slot], self.norm2[slot] = 0, 0, 0, 0
 
     cdef void remove(self, Py_ssize_t slot) noexcept nogil:
-        """Take a support vector out; the last one moves to its slot."""
+        """Remove a support vector. The last one moves to its slot."""
         cdef Py_ssize_t i, last = self.n - 1
         cdef Kept moved = self.rows.rows[last]
         self.clear(slot)
         if slot < last:
             for i in range(moved.n):
                 self._clear(moved.index[i], last)
-                self._set(moved.index[i], slot, moved.value[i])    # there is room: a value has just been taken out
+                self._set(moved.index[i], slot, moved.value[i])    # cannot fail: this column has just lost a value
             self.rows.rows[last] = self.rows.rows[slot]
             self.rows.rows[slot] = moved
             self.norm1[slot], self.norm2[slot] = self.norm1[last], self.norm2[last]
@@ -229,18 +234,18 @@ cdef class Support:
     # ---- columns
 
     cdef int _set(self, Py_ssize_t j, Py_ssize_t slot, double value) noexcept nogil:
-        """Value j of a support vector, 0 until now. A column is a list where less than an eighth of it is filled."""
+        """Set value j of a support vector, which was 0. A column with less than 1/8 non-zeros becomes sparse."""
         cdef Column* column = self.column + j
         cdef Py_ssize_t wide = max(column.n if column.slot == NULL else 0, slot + 1)
         if column.slot == NULL and wide > 8 * (column.filled + 1):
-            if self._list(column) < 0:
+            if self._make_sparse(column) < 0:
                 return -1
         elif column.slot != NULL and self.n < 4 * (column.filled + 1):
-            if self._spread(column, max(self.n, slot + 1)) < 0:
+            if self._make_dense(column, max(self.n, slot + 1)) < 0:
                 return -1
         if column.slot == NULL:
             return self._set_dense(column, slot, value)
-        return self._set_listed(column, slot, value)
+        return self._set_sparse(column, slot, value)
 
     cdef int _set_dense(self, Column* column, Py_ssize_t slot, double value) noexcept nogil:
         cdef Py_ssize_t room
@@ -256,7 +261,7 @@ cdef class Support:
         column.filled += 1
         return 0
 
-    cdef int _set_listed(self, Column* column, Py_ssize_t slot, double value) noexcept nogil:
+    cdef int _set_sparse(self, Column* column, Py_ssize_t slot, double value) noexcept nogil:
         cdef Py_ssize_t room
         if column.n == column.room:
             room = 2 * column.room + 2
@@ -269,8 +274,8 @@ cdef class Support:
         column.filled += 1
         return 0
 
-    cdef int _list(self, Column* column) noexcept nogil:
-        """Keep only what is not zero."""
+    cdef int _make_sparse(self, Column* column) noexcept nogil:
+        """Store only the non-zeros of a column, with their slots."""
         cdef Py_ssize_t s, n = 0, room = column.filled + 2
         cdef int* slot = NULL
         if resize(<void**> &slot, max(room, column.room), sizeof(int)) < 0:
@@ -286,8 +291,8 @@ cdef class Support:
             column.room = <int> room
         return 0
 
-    cdef int _spread(self, Column* column, Py_ssize_t room) noexcept nogil:
-        """Keep a value for every slot."""
+    cdef int _make_dense(self, Column* column, Py_ssize_t room) noexcept nogil:
+        """Store a value for each slot of a column."""
         cdef Py_ssize_t i, n = 0
         cdef double* value = NULL
         for i in range(column.n):
@@ -304,7 +309,7 @@ cdef class Support:
         return 0
 
     cdef void _clear(self, Py_ssize_t j, Py_ssize_t slot) noexcept nogil:
-        """Value j of a support vector becomes 0."""
+        """Set value j of a support vector to 0."""
         cdef Column* column = self.column + j
         cdef Py_ssize_t i
         if column.slot == NULL:
@@ -320,7 +325,7 @@ cdef class Support:
     # ---- kernels
 
     cdef void evaluate(self, const Row* x, double* out, Py_ssize_t stride) noexcept nogil:
-        """k(x, z) of each support vector z; those of the next kernel follow at a distance of `stride`."""
+        """Compute k(x, z) for each support vector z. The values of kernel i begin at out + i * stride."""
         cdef Py_ssize_t i
         cdef int pairing, paired = -1
         cdef double* kernel = out
@@ -335,7 +340,7 @@ cdef class Support:
             if self.terms == 1:
                 self._pair(x, pairing, kernel)
             else:
-                if pairing != paired:    # kernels of the same sums share them
+                if pairing != paired:    # several kernels use the same sums
                     self._pair(x, pairing, self.pairs)
                     paired = pairing
                 memcpy(kernel, self.pairs, self.n * sizeof(double))
@@ -344,7 +349,7 @@ cdef class Support:
                 add_column(self.n, 1, kernel, out)
 
     cdef void against(self, Py_ssize_t slot, double* out, Py_ssize_t stride) noexcept nogil:
-        """The kernels of a support vector with each of them."""
+        """Compute the kernels of one support vector with all of them."""
         cdef Row x = self.row(slot)
         self.evaluate(&x, out, stride)
 
@@ -355,121 +360,104 @@ cdef class Support:
         return x
 
     cdef void _pair(self, const Row* x, int pairing, double* sums) noexcept nogil:
-        """The product of x with each support vector, or the distance, feature by feature."""
-        cdef Py_ssize_t i, j, k, shortest, waiting = 0
+        """Compute x.z, or a distance, for each support vector z."""
+        cdef Py_ssize_t i, j
         cdef const Column* column
-        cdef const Column* dense[8]
-        cdef const double* columns[8]
-        cdef double values[8]
-        cdef double v, taken, norm = self._norm(x, pairing)
-        cdef const double* norms = self._norms(pairing)
-        cdef bint begun = pairing == PRODUCT
-        if begun:
+        cdef double v
+        cdef Columns waiting
+        waiting.count = 0
+        if pairing == PRODUCT:
             memset(sums, 0, self.n * sizeof(double))
+        else:
+            add_norms(self.n, self._norm(x, pairing), self._norms(pairing), sums)
         for i in range(x.n):
             j = i if x.index == NULL else x.index[i]
             v = x.value[i]
             if v == 0 or j >= self.columns:
                 continue
             column = self.column + j
-            if pairing == SQUARED:
+            if pairing == SQUARED:    # |x - z|^2 = |x|^2 + |z|^2 - 2 x.z
                 v *= -2
             if column.slot == NULL and pairing <= SQUARED:
-                dense[waiting], values[waiting] = column, v
-                waiting += 1
-                if waiting == 8:
-                    shortest = self.n
-                    for k in range(8):
-                        shortest = min(shortest, dense[k].n)
-                        columns[k] = dense[k].value
-                    if begun:
-                        add_eight_columns(shortest, 0, sums, values, columns, sums)
-                    else:
-                        add_eight_columns(shortest, norm, norms, values, columns, sums)
-                        add_norms(self.n - shortest, norm, norms + shortest, sums + shortest)
-                        begun = True
-                    for k in range(8):
-                        add_column(min(dense[k].n, self.n) - shortest, values[k], dense[k].value + shortest,
-                                   sums + shortest)
-                    waiting = 0
-                continue
-            if not begun:
-                add_norms(self.n, norm, norms, sums)
-                begun = True
-            for k in range(waiting):    # sums run in the order of the features
-                add_column(min(dense[k].n, self.n), values[k], dense[k].value, sums)
-            waiting = 0
-            if column.slot == NULL:
-                if pairing == APART:
-                    add_apart(min(column.n, self.n), v, column.value, sums)
-                else:
-                    add_chi_apart(min(column.n, self.n), v, column.value, sums)
-            elif pairing <= SQUARED:
-                for k in range(column.n):
-                    sums[column.slot[k]] += v * column.value[k]
+                add_later(&waiting, min(column.n, self.n), v, column.value, sums)
             else:
-                for k in range(column.n):
-                    taken = apart(v, column.value[k]) if pairing == APART else chi_apart(v, column.value[k])
-                    sums[column.slot[k]] += taken
-        if not begun:
-            add_norms(self.n, norm, norms, sums)
-        for k in range(waiting):
-            add_column(min(dense[k].n, self.n), values[k], dense[k].value, sums)
+                add_waiting(&waiting, sums)    # each sum adds the features in their order
+                self._add(column, pairing, v, sums)
+        add_waiting(&waiting, sums)
+
+    cdef void _add(self, const Column* column, int pairing, double v, double* sums) noexcept nogil:
+        """Add one feature to the sums."""
+        cdef Py_ssize_t k, n = min(column.n, self.n)
+        if pairing == APART and column.slot == NULL:
+            add_apart(n, v, column.value, sums)
+        elif pairing == CHI_APART and column.slot == NULL:
+            add_chi_apart(n, v, column.value, sums)
+        elif pairing == APART:
+            for k in range(n):
+                sums[column.slot[k]] += apart(v, column.value[k])
+        elif pairing == CHI_APART:
+            for k in range(n):
+                sums[column.slot[k]] += chi_apart(v, column.value[k])
+        else:
+            for k in range(n):
+                sums[column.slot[k]] += v * column.value[k]
 
     cdef double _norm(self, const Row* x, int pairing) noexcept nogil:
-        """The norm of x of which a distance is made."""
+        """The norm of x that this distance starts from."""
         return x.norm2 if pairing <= SQUARED else size(x)
 
     cdef const double* _norms(self, int pairing) noexcept nogil:
         return self.norm2 if pairing <= SQUARED else self.norm1
 
     cdef void _map(self, const Form* form, const Row* x, double* sums) noexcept nogil:
-        """The kernel from those sums, in their place."""
+        """Replace the sums by the values of the kernel."""
         if form.kind == POLYNOMIAL:
             polynomial(self.n, form.g, form.degree, sums)
         elif form.kind == COSINE:
             cosine(self.n, x.norm2, self.norm2, sums)
         elif form.kind != LINEAR:
-            self._sharpen(form, x, sums)
+            self._recompute(form, x, sums)
             decaying(self.n, form.g, sums)
 
-    cdef void _sharpen(self, const Form* form, const Row* x, double* distances) noexcept nogil:
-        """Where two rows are much nearer to one another than to the origin, the sums have lost what counts: these
-        distances are taken again, difference by difference."""
+    cdef void _recompute(self, const Form* form, const Row* x, double* distances) noexcept nogil:
+        """Compute some distances again, as sums of differences.
+
+        |x|^2 + |z|^2 - 2 x.z loses all digits if x and z are much closer to each other than to the origin.
+        """
         cdef int pairing = pairing_of(form.kind)
         cdef double distance, norm = self._norm(x, pairing)
         cdef const double* norms = self._norms(pairing)
         cdef Py_ssize_t i, j, s
         cdef Row z
-        cdef bint spread = False
+        cdef bint filled = False
         if not form.g * norm > INEXACT:
             return
         for s in range(self.n):
             if distances[s] > 1e-9 * (norm + norms[s]) and form.g * distances[s] > 50:
                 continue
-            if not spread:
-                self._spread_row(x, 1)
-                spread = True
+            if not filled:
+                self._fill(x, 1)
+                filled = True
             z = self.row(s)
             distance = 0
             for i in range(z.n):
-                distance += part(form.kind, self.spread[z.index[i]], z.value[i])
-                self.spread[z.index[i]] = 0
+                distance += part(form.kind, self.dense[z.index[i]], z.value[i])
+                self.dense[z.index[i]] = 0
             for i in range(x.n):
                 j = i if x.index == NULL else x.index[i]
-                distance += part(form.kind, self.spread[j] if j < self.columns else x.value[i], 0)
+                distance += part(form.kind, self.dense[j] if j < self.columns else x.value[i], 0)
             distances[s] = distance
-            self._spread_row(x, 1)
-        if spread:
-            self._spread_row(x, 0)
+            self._fill(x, 1)
+        if filled:
+            self._fill(x, 0)
 
-    cdef void _spread_row(self, const Row* x, double factor) noexcept nogil:
-        """The values of x in a place each, or zeros there."""
+    cdef void _fill(self, const Row* x, double factor) noexcept nogil:
+        """Write factor x into the dense array. Factor 0 clears it again."""
         cdef Py_ssize_t i, j
         for i in range(x.n):
             j = i if x.index == NULL else x.index[i]
             if j < self.columns:
-                self.spread[j] = factor * x.value[i]
+                self.dense[j] = factor * x.value[i]
 
     cdef double itself(self, const Row* x, Py_ssize_t kernel) noexcept nogil:
         """k(x, x)."""
@@ -517,7 +505,7 @@ cdef class Support:
                 try:
                     value = function(x, z)
                     break
-                except BaseException as interrupt:    # while a row is learned Ctrl-C waits for its end
+                except BaseException as interrupt:    # while a row is learned, Ctrl-C waits until its end
                     if not self.learning or isinstance(interrupt, Exception):
                         raise
                     self.interrupt = interrupt
@@ -527,11 +515,11 @@ cdef class Support:
         finally:
             self.asking = False
         if not fabs(value) <= 1e200:
-            raise DataError(f"the kernel gave {value!r} for two rows; it must be a finite number")
+            raise DataError(f"the kernel returned {value!r} for two rows; return a number of at most 1e200 in size")
         return value
 
     cdef object _array(self, const Row* x):
-        """A row as a kernel in Python sees it; it is not to write there."""
+        """A row as a read-only array, for a kernel in Python."""
         cdef double[::1] values = np.zeros(self.columns)
         cdef Py_ssize_t i, j
         for i in range(x.n):
@@ -543,7 +531,7 @@ cdef class Support:
         return array
 
     def mended(self):
-        """The error of the callable, or what interrupted it; it is forgotten."""
+        """Return and clear the exception or the interrupt of a kernel in Python."""
         error = self.interrupt if self.error is None else self.error
         self.error, self.interrupt, self.interrupts, self.broken = None, None, 0, False
         return error
@@ -554,7 +542,7 @@ cdef class Support:
         return self.rows.state()
 
     def restore(self, state):
-        """Put back the rows of a state, on a new support set with room for their columns."""
+        """Append the rows of a saved state. The object must be new, and must have their columns."""
         cdef Reservoir rows = Reservoir()
         cdef Py_ssize_t s
         cdef Row x
@@ -577,7 +565,7 @@ cdef double itself(const Form* form, double norm2) noexcept nogil:
 
 
 def median_distance(blocks, str kind, Py_ssize_t most=500):
-    """The median of the distances between two of the first rows, as the kernel measures them; 1 where it is 0."""
+    """The median distance between the first rows, in the metric of the kernel; 1 if the median is 0."""
     cdef Rows rows
     cdef Support support = Support([(kind, 1.0, 0)])
     cdef Py_ssize_t i
