@@ -4,7 +4,7 @@ from libc.math cimport fabs, sqrt
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-cdef extern from "matrix.h":
+cdef extern from "simd.h":
     void add_lines(Py_ssize_t n, Py_ssize_t lines, const double* a, const int* which, const double* X, Py_ssize_t width,
                    double* out) noexcept nogil
 

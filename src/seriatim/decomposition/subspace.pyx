@@ -26,7 +26,7 @@ from seriatim.core.rows import LIMIT
 from seriatim.decomposition.orthogonal import crooked, numbers, orthogonal, orthonormal, probes, straightened
 from seriatim.errors import ModelError
 
-cdef extern from "matrix.h":
+cdef extern from "simd.h":
     void add_lines(Py_ssize_t n, Py_ssize_t lines, const double* a, const int* which, const double* X, Py_ssize_t width,
                    double* out) noexcept nogil
 

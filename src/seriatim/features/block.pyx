@@ -10,7 +10,7 @@ from seriatim.core.memory cimport resize
 
 from seriatim.core.rows import LIMIT
 
-cdef extern from "transpose.h":
+cdef extern from "simd.h":
     bint rows_of_columns(Py_ssize_t n, Py_ssize_t m, const double** column, double* out, double* norm2,
                          double limit) noexcept nogil
 

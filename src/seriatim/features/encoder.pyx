@@ -55,7 +55,7 @@ cdef enum:
     LONGEST_PAUSE = 1024               # rows taken one by one where that has failed
     MOST_MET = 1 << 16                 # columns that are remembered without having been told
 
-cdef extern from "transpose.h":
+cdef extern from "simd.h":
     bint rows_of_columns(Py_ssize_t n, Py_ssize_t m, const double** column, double* out, double* norm2,
                          double limit) noexcept nogil
 

@@ -1,6 +1,6 @@
 /* Loops over the support vectors. WIDEST compiles each for AVX-512, AVX2 and SSE2. All three give the same bits. */
 #include "exponential.h"
-#include "wide.h"
+#include "simd.h"
 #include <math.h>
 
 /* out = norm + norms. Distances start from these sums. */

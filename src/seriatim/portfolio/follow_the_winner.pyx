@@ -19,7 +19,7 @@ from seriatim.portfolio.base import Strategy
 MOST = 1 << 26    # numbers of the portfolios that are drawn
 
 
-cdef extern from "matrix.h":
+cdef extern from "simd.h":
     void sums_of_products(Py_ssize_t n, Py_ssize_t rows, Py_ssize_t columns, const double* P, Py_ssize_t p,
                           const double* Q, Py_ssize_t q, double* out, Py_ssize_t o) noexcept nogil
 

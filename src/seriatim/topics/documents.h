@@ -3,8 +3,7 @@
 #ifndef SERIATIM_DOCUMENTS_H
 #define SERIATIM_DOCUMENTS_H
 #include "digamma.h"
-#include "four.h"
-#include "wide.h"
+#include "simd.h"
 #include <math.h>
 
 /* From here on n_w / norm_w is too inexact: `study_logs` takes the document. */
