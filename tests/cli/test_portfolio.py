@@ -151,7 +151,7 @@ def test_where_a_file_is_wrong(tmp_path, market):
     lines = path.read_text().splitlines()
     lines[3] = lines[3].rpartition(",")[0] + ",x"
     path.write_text("\n".join(lines))
-    with pytest.raises(ParseError, match=r"line 4, column 5: 'x' is no number"):
+    with pytest.raises(ParseError, match=r"line 4, column 5: 'x' is not a number"):
         raise run(path, "-a", "ucrp").exception
     for bad in (-1, 0, np.inf):
         market[7, 2] = bad
@@ -204,9 +204,9 @@ def test_comments_with_commas(tmp_path, market):
 
 UNREADABLE = {
     "nothing": ("", "no rows"),
-    "only a heading": ("date,a,b\n", "no rows below the heading"),
-    "currency": ("date,a\n2020-01-01,$5\n", r"line 2, column 2: '\$5' is no number, nor is any other cell"),
-    "commas for points": ("date;a\n2020-01-01;5,1\n", r"line 2, column 2: '5,1' is no number"),
+    "only a heading": ("date,a,b\n", "no rows below the header"),
+    "currency": ("date,a\n2020-01-01,$5\n", r"line 2, column 2: '\$5' is not a number, nor is any other cell"),
+    "commas for points": ("date;a\n2020-01-01;5,1\n", r"line 2, column 2: '5,1' is not a number"),
     "too short a line": ("date,a,b\n2020-01-01,5,6\n2020-01-02,5\n", "line 3, column 3: 2 columns; the first line"),
 }  # fmt: skip
 
@@ -267,7 +267,7 @@ def test_days_that_are_no_numbers():
 
 @pytest.mark.parametrize("date", [lambda t: f"2020-02-{40 - t:02}", lambda t: 20200240 - t], ids=["words", "numbers"])
 def test_days_that_run_backwards(tmp_path, market, date):
-    with pytest.raises(DataError, match=r"column date runs backwards, from .*40 to .*01; the first day is first"):
+    with pytest.raises(DataError, match=r"column date runs backwards, from .*40 to .*01; sort the rows"):
         made(tmp_path / "r.csv", market, "date,a,b,c,d", date)
 
 

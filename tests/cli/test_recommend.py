@@ -239,7 +239,7 @@ def test_mistakes_of_users(seriatim_, table, good, folder):  # noqa: F811
         ((table, "-a", "pmf", "-p", "eta=-1"), "must be a number above 0"),
         ((table, "-p", "nonsense=1"), "parameter of SVDRecommender"),
         ((table, "-p", "high=4"), "expected a rating from 1 to 4"),
-        ((table, "--item", "999"), "no rating has named the item 999"),
+        ((table, "--item", "999"), "the item 999 has no rating"),
         ((table, "--columns", "1,2"), "must be those of the user"),
         ((table, "--metric", "accuracy"), "figure of classification"),
         (("empty.csv",), "no examples"),

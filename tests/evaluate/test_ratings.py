@@ -122,7 +122,7 @@ def test_what_is_refused():
             progressive(model, bad, told)
     with pytest.raises(DataError, match="range"):
         progressive(model, (users, items), [*told[:-1], 9.0])
-    with pytest.raises(DataError, match="whole numbers or names"):
+    with pytest.raises(DataError, match="integers or strings"):
         progressive(model, (users, [*items[:-1], None]), told)
     with pytest.raises(DataError, match="users, items"):
         progressive(model, [(users, items)])

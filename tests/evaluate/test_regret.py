@@ -359,7 +359,7 @@ def test_experts_have_no_radius():
     X, y = noisy()
     with pytest.raises(ParameterError, match="compared with its best expert"):
         regret(EXPERTS["hedge"], X, y, radius=1.0)
-    with pytest.raises(ParameterError, match="learners as experts"):
+    with pytest.raises(ParameterError, match="models as experts"):
         bounds(Hedge(), X, y)
 
 

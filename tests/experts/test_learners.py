@@ -185,7 +185,7 @@ def test_without_learners_rows_are_refused():
         lambda: model.experts_,
         lambda: model.predict(X),
     ):
-        with pytest.raises(ParameterError, match="learners as experts"):
+        with pytest.raises(ParameterError, match="models as experts"):
             call()
 
 

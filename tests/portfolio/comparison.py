@@ -1,4 +1,4 @@
-"""Strategies beside their transcriptions: the same questions of both, and markets."""
+"""One interface for strategies and their transcriptions, and generated markets."""
 
 from functools import cache
 
@@ -11,8 +11,8 @@ from tests.reference import portfolio as papers
 
 CASES = [(name, case) for name, cls in papers.ONLINE.items() for case in cls.CASES]
 PATTERNS = ("CORN", "KernelPortfolio", "NearestNeighbour")
-# A log-optimal portfolio is known to the root of its gap over the variance of the market; Weiszfeld's method ends
-# when it is near.
+# A gap determines the log-optimal portfolio up to the root of gap / market variance. Weiszfeld's method stops near
+# the median.
 TOLERANCE = dict.fromkeys(PATTERNS, 3e-5) | {"RMR": 1e-6, "ONS": 1e-8}
 
 
@@ -26,7 +26,7 @@ def the_package():
 
 
 class Paper:
-    """A transcription, and what is seen of it."""
+    """A transcription behind the common interface."""
 
     @staticmethod
     def held(name, X, **parameters):
@@ -39,7 +39,7 @@ class Paper:
 
 
 class Ours:
-    """The same of a strategy of the library."""
+    """A strategy of the library behind the common interface."""
 
     @staticmethod
     def held(name, X, **parameters):

@@ -1,4 +1,4 @@
-"""Back-tests: costs against a slow loop, the figures of a report, prices and relatives, what is refused."""
+"""Back-tests: costs against a slow loop, the metrics of a report, prices and relatives, errors."""
 
 import warnings
 
@@ -55,7 +55,7 @@ def test_the_t_test(spec):
 
 
 def test_the_error_of_the_constant():
-    """That of an ordinary regression, which counts both coefficients and how far the market's mean is from 0."""
+    """The test is that of a linear regression with two coefficients."""
     X = 1.03 * generated(3, days=12, m=3, volatility=0.01)
     result, market = backtest("olmar", X), backtest("buy-and-hold", X)
     found = stats.linregress(market.daily - 1.000156, result.daily - 1.000156)
@@ -67,7 +67,7 @@ def test_the_error_of_the_constant():
 
 @both
 def test_costs_of_who_does_not_trade(make):
-    """Buying once costs half of the rate; whoever holds on pays nothing more, and who trades pays more."""
+    """The first purchase costs half of the rate. Holding costs nothing more; trading does."""
     X = generated(2, days=50)
     free, _ = make.account("BuyAndHold", X)
     assert free[-1] == pytest.approx(X.prod(axis=0).mean(), rel=1e-12)
@@ -124,7 +124,7 @@ def test_a_table_of_pandas():
 
 
 def test_tables_with_missing_values():
-    """However they are written, of pandas, polars and Arrow."""
+    """Missing values of pandas, polars and Arrow."""
     pandas, polars, arrow = map(pytest.importorskip, ("pandas", "polars", "pyarrow"))
     X = generated(5, m=3)
     X[7, 1] = np.nan
@@ -149,7 +149,7 @@ def test_tables_that_are_none_of_numbers():
         backtest("pamr", X + 0j)
     twice = pandas.DataFrame(X, columns=["a", "a"])
     for call in (lambda: backtest("pamr", twice), lambda: learner("PAMR")().partial_fit(twice)):
-        with pytest.raises(DataError, match="two assets have one name: a"):
+        with pytest.raises(DataError, match="two assets have the same name: a"):
             call()
 
 
@@ -195,7 +195,7 @@ def test_prices_for_relatives_and_relatives_for_prices():
 
 
 def test_prices_day_by_day_are_found_out():
-    """Of a few assets on one day, too: no market has multiplied everything by ten in a day."""
+    """Prices of a few assets on one day are refused, too: no market multiplies everything by ten in a day."""
     P = priced(generated(7, m=3, volatility=0.02))
     model = learner("PAMR")()
     with Unchanged(model), pytest.raises(DataError, match="look like prices"):
@@ -204,7 +204,7 @@ def test_prices_day_by_day_are_found_out():
 
 
 def test_prices_about_one_are_found_out():
-    """They wander, whatever is missing; relatives jump, and an interest that hardly changes may wander."""
+    """Prices wander, with or without missing ones. Relatives do not, except an interest rate that hardly changes."""
     days = the_package().load("nyse")
     rates = np.cumprod(generated(9, days=300, m=3, volatility=0.005), axis=0)
     gaps = rates.copy()
@@ -226,7 +226,7 @@ def test_prices_about_one_are_found_out():
 
 
 def test_missing_prices():
-    """The last known price stands for a missing one; an asset without a price yet does not move."""
+    """The last known price replaces a missing one. An asset without a price so far has the relative 1."""
     learner("UCRP")
     P = priced(generated(8, days=20, m=3, volatility=0.02))
     Z, filled = P.copy(), P.copy()
@@ -287,7 +287,7 @@ def test_input_is_not_changed():
 
 
 def test_one_day_and_one_asset():
-    """No warnings where a figure has no value: one day has no deviation."""
+    """A metric without a value gives no warning: one day has no standard deviation."""
     learner("UCRP")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -301,7 +301,7 @@ def test_one_day_and_one_asset():
 
 
 def test_paper_accounts_for_costs_as_the_formula_says():
-    """Two days by hand."""
+    """Two days computed by hand."""
     X, held = np.array([[1.2, 0.8], [1.0, 1.0]]), np.array([[0.5, 0.5], [0.5, 0.5]])
     account = papers.Account(X, held, 0.1)
     assert account.wealth == pytest.approx([0.95, 0.95 * (1 - 0.05 * (0.1 + 0.1))])

@@ -1,4 +1,4 @@
-"""Whatever days led to is saved and loaded; a state that no days lead to is refused, above all one without an end."""
+"""Saved states load; states that no days lead to are refused, above all those on which a solver would not end."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from tests.test_contract import assert_same_state
 STRATEGIES = {name: cls for name, cls in seriatim.algorithms().items() if cls.family == "portfolio"}
 SMALL = {"UniversalPortfolio": {"samples": 20}, "NearestNeighbour": {"k": 2, "l": 3}, "KernelPortfolio": {"k": 2}}
 SMALL |= {"CORN": {"window": 2}, "Anticor": {"window": 3, "nested": True}}
-# Beyond what days lead to, or what no day may be; an array that may hold such numbers is no test.
+# Numbers that no days lead to. Arrays that may have such numbers are not tested.
 WRONG = (-1e250, 1e308)
 
 every = pytest.mark.parametrize("name", STRATEGIES)

@@ -1,4 +1,4 @@
-"""Projections, and the best rebalanced portfolio: against solvers that go another way, and by their conditions."""
+"""Projections and the best rebalanced portfolio: against other solvers, and by the conditions of optimality."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from tests.reference import portfolio as papers
 
 
 def exposed(make, name):
-    """One of the projections; the test is skipped where the library does not show its own."""
+    """One of the projections; skips the test if the library does not export its own."""
     if make is Paper:
         return getattr(papers, name)
     function = getattr(the_package(), name, None)
@@ -60,7 +60,7 @@ def test_simplex_does_not_cut_first(make):
 
 
 def test_the_solver_itself():
-    """Beside SciPy's general one, whose answers are good to six digits."""
+    """Agrees with SciPy's general solver, which has six digits."""
     rng = np.random.default_rng(1)
     for _ in range(40):
         v = rng.standard_normal(6)
@@ -76,7 +76,7 @@ def test_the_solver_itself():
 
 
 def conditions(b, q, A):
-    """How far from optimal: (A(b - q))_i is the same for all that are held, and no less for the others."""
+    """The violation of the KKT conditions: (A(b - q))_i is equal where b_i > 0 and not smaller elsewhere."""
     slope = A @ (b - q)
     level = slope[b > 1e-9].min()
     return max(np.abs(slope[b > 1e-9] - level).max(), (level - slope).max(initial=0)) / np.abs(A @ q).max()
@@ -84,7 +84,7 @@ def conditions(b, q, A):
 
 @both
 def test_norm_of_a(make):
-    """10,000 vectors against the QP solver, here up to 8e-12 apart; the transcription's with a few."""
+    """10,000 vectors against the QP solver, up to 8e-12 apart; a few for the transcription."""
     rng, project = np.random.default_rng(2), exposed(make, "project_norm")
     for _ in range(10_000 if make is Ours else 300):
         m = int(rng.integers(2, 15))
@@ -99,7 +99,7 @@ def test_norm_of_a(make):
 
 @both
 def test_norm_of_a_in_a_real_market(make):
-    """The steps of ONS: each portfolio is the projection it should be."""
+    """Each portfolio of ONS is the projection of its paper."""
     X = market("djia", 80)
     held = make.held("ONS", X)
     A, c = np.eye(30), np.zeros(30)
@@ -154,7 +154,7 @@ def test_bcrp_of_few_days(make):
 
 
 def test_log_optimal_against_a_long_iteration():
-    """Cover's multiplicative iteration, which only ever rises."""
+    """Cover's multiplicative iteration, which increases the wealth in each step."""
     X = generated(5, days=40, m=4, volatility=0.3)
     b = np.full(4, 0.25)
     for _ in range(20_000):

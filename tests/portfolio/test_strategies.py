@@ -66,7 +66,7 @@ QUICK = ("BuyAndHold", "UCRP", "ExponentiatedGradient", "PAMR", "CWMR", "OLMAR",
 @settings(max_examples=40)
 @given(st.data())
 def test_equals_the_paper_on_any_market(data):
-    """Days on which nothing moves, assets that are the same, one asset only."""
+    """Days without movement, equal assets, a single asset."""
     spec = data.draw(st.sampled_from([spec for spec in CASES if spec[0] in QUICK]))
     learner(spec[0])
     m = data.draw(st.integers(1, 4))
@@ -80,7 +80,7 @@ def test_equals_the_paper_on_any_market(data):
 @both
 @pytest.mark.parametrize("spec", CASES, ids=name_of)
 def test_days_on_which_nothing_moves(make, spec):
-    """All relatives are 1.1: whoever goes by differences between assets stays; 1.1 is no round number in binary."""
+    """All relatives are 1.1: a strategy that uses differences of assets does not move, despite rounding."""
     X = generated(2, days=14, m=4)
     X[4:] = 1.1
     held = make.held(spec[0], X, **spec[1])
@@ -163,7 +163,7 @@ def test_what_cannot_be_a_relative_is_refused(name, value):
 
 @pytest.mark.parametrize("name", sorted(papers.ONLINE))
 def test_a_day_without_trade(name):
-    """NaN is a relative of 1."""
+    """NaN counts as a relative of 1."""
     X = generated(8, days=12)
     Z, filled = X.copy(), X.copy()
     Z[4, 1] = Z[9:, 3] = np.nan
@@ -175,7 +175,7 @@ def test_a_day_without_trade(name):
 
 
 def never_nearer(b, before, allowed, rng, norm=lambda d: d @ d):
-    """No allowed portfolio is nearer to the one before."""
+    """No portfolio that satisfies the constraint is nearer to the one before."""
     least = norm(b - before) - 1e-10
     for other in rng.dirichlet(np.ones(len(b)), 200):
         for share in (1.0, 0.1, 0.01):
@@ -247,7 +247,7 @@ def test_cwmr_makes_its_constraint_tight(variant):
 
 
 def test_universal_portfolio_is_the_integral():
-    """Two assets: the mean of all b by their wealth, by quadrature; the samples are drawn, so nearly."""
+    """Two assets: the wealth-weighted mean of all b by quadrature. A sample is close to it."""
     X = generated(12, days=40, m=2, volatility=0.3)
     grid = np.linspace(0, 1, 2001)
     wealth = np.prod(X @ np.array([grid, 1 - grid]), axis=0)
@@ -261,7 +261,7 @@ def test_universal_portfolio_is_the_integral():
 
 @pytest.mark.parametrize("m", range(1, 10))
 def test_universal_portfolio_of_any_number_of_assets(m):
-    """Fours of assets and what is left over; samples that fill no orbit of four; days of all sizes."""
+    """Numbers of assets and samples that are not multiples of four; days of all sizes."""
     X = generated(30 + m, days=40, m=m, volatility=0.2)
     X[20] **= 40
     for samples in (1, 6, 131):
@@ -275,7 +275,7 @@ def test_too_many_portfolios():
 
 
 def test_portfolios_drawn_in_fours_are_uniform():
-    """Each asset has the same share in the mean, and the same mean square: 1/m and 2/(m (m + 1))."""
+    """Each asset has the mean share 1/m and the mean square 2/(m (m + 1))."""
     for m in (2, 4, 7):
         points = papers.UniversalPortfolio(m, samples=20_000).points
         assert (points > 0).all()
@@ -287,7 +287,7 @@ def test_portfolios_drawn_in_fours_are_uniform():
 
 @both
 def test_anticor_conserves_and_follows(make):
-    """Two assets that take turns: Anticor(2) gains on the one that is to rise, and nothing leaks."""
+    """Two assets rise in turn: Anticor(2) moves to the one that rises next, and the sum of b stays 1."""
     rng = np.random.default_rng(13)
     swing = np.where(np.arange(80) % 2 == 0, 1.3, 1 / 1.3)
     X = np.column_stack([swing, 1 / swing]) * np.exp(0.02 * rng.standard_normal((80, 2)))
@@ -318,7 +318,7 @@ def test_universal_and_eg_stay_under_their_regret(make):
 @both
 @pytest.mark.parametrize("name", PATTERNS)
 def test_patterns_find_what_repeats(make, name):
-    """A market that goes round in threes, with some noise: after a few rounds the next winner is bought."""
+    """Three assets win in turn, with some noise: after a few rounds the strategy buys the next winner."""
     rng = np.random.default_rng(14)
     turn = np.array([[1.3, 0.9, 0.9], [0.9, 1.3, 0.9], [0.9, 0.9, 1.3]])
     X = np.tile(turn, (15, 1)) * np.exp(0.005 * rng.standard_normal((45, 3)))
@@ -331,7 +331,7 @@ def test_patterns_find_what_repeats(make, name):
 @both
 @pytest.mark.parametrize("ensemble", ["uniform", "top"])
 def test_corn_ensembles_are_made_of_its_experts(make, ensemble):
-    """What they hold lies between their experts: here all hold the same one."""
+    """The portfolio lies between those of the experts: here all hold the same asset."""
     X = np.exp(np.random.default_rng(15).standard_normal((30, 3)) * 0.05)
     X[:, 1] *= 1.5
     held = make.held("CORN", X, window=2, rho=-1.0, ensemble=ensemble, levels=1 if ensemble == "top" else 10)
@@ -345,7 +345,7 @@ def test_corn_ensembles_are_made_of_its_experts(make, ensemble):
 
 
 def test_l1_median():
-    """Vardi and Zhang's: no other point has a smaller sum of distances; also if it is one of the points."""
+    """No point has a smaller sum of distances than the median, even if the median is one of the points."""
     rng = np.random.default_rng(16)
     for n in (3, 5, 8):
         for P in (rng.random((n, 4)), np.vstack([rng.random((n - 1, 4)), np.full((1, 4), 0.5)])):

@@ -1,4 +1,4 @@
-"""The published wealth: of the OLPS toolbox on NYSE(O) and DJIA, of its manual on MSCI; to the digits printed.
+"""The published wealth, to the printed digits: of the OLPS toolbox on NYSE(O) and DJIA, of its manual on MSCI.
 
 Where it does not hold, and why:
 - CWMR of standard deviations: the toolbox adds 2.2e-16 to each variance before it scales them, whatever they are (its
@@ -57,7 +57,7 @@ def published(table):
 
 
 def figure(name, where):
-    """The value, and half a unit of the last of its digits."""
+    """The published value, and half a unit of its last digit."""
     value = next(r["value"] for r in published("olps-toolbox-run") if (r["algorithm"], r["dataset"]) == (name, where))
     digits = len(f"{value:.10g}".split("e")[0].replace(".", "").lstrip("0").rstrip("0"))
     return value, 0.5 * 10.0 ** (np.floor(np.log10(value)) + 1 - digits)
@@ -110,7 +110,7 @@ METRICS = {
 @both
 @pytest.mark.parametrize("algorithm", MANUAL)
 def test_manual(make, algorithm):
-    """Its Calmar ratio leaves out the first day's return, and is not compared."""
+    """The Calmar ratio of the manual leaves out the return of the first day, and is not compared."""
     name, case = MANUAL[algorithm]
     _, figures = make.account(name, market("msci"), **case)
     printed = {r["metric"]: r["value"] for r in published("olps-manual-msci") if r["algorithm"] == algorithm}
@@ -131,7 +131,7 @@ BNN = [1.002615, 0.973508, 0.994328, 1.000612, 1.010610, 1.009665, 0.990100, 1.0
 @both
 @pytest.mark.parametrize(("name", "logged"), [("KernelPortfolio", BK), ("NearestNeighbour", BNN)])
 def test_logs(make, name, logged):
-    """BNN of the toolbox may also take days without a past, among so few: 1e-4 apart."""
+    """BNN of the toolbox may also use days without a past: 1e-4 apart."""
     X = market("djia", len(logged))
     daily = (make.held(name, X) * X).sum(axis=1)
     assert np.abs(daily - logged).max() < (1e-5 if name == "KernelPortfolio" else 1e-4)
@@ -140,7 +140,7 @@ def test_logs(make, name, logged):
 @pytest.mark.parametrize("where", ["nyse-n", "tse", "sp500"])
 @pytest.mark.parametrize("name", sorted([*papers.HINDSIGHT, *papers.ONLINE]))
 def test_the_other_markets(where, name):
-    """The first days of each: it runs, and no rebalanced portfolio is better than the best one."""
+    """On the first days, every strategy runs, and no constant rebalanced portfolio is better than BCRP."""
     learner(name)
     X = market(where, 40)[:, : 20 if name in PATTERNS else None]
     wealth, figures = Ours.account(name, X, **({"window": 8} if name == "Anticor" else {}))

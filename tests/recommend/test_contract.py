@@ -249,7 +249,7 @@ def test_lists_that_do_not_fit(cls, name, value):
     for side in ("users", "items"):
         state = copy.deepcopy(model.__getstate__())
         state["lists"][side][1] = state["lists"][side][0]
-        with pytest.raises(ModelError, match="each once"):
+        with pytest.raises(ModelError, match="distinct"):
             cls.__new__(cls).__setstate__(state)
 
 
@@ -329,7 +329,7 @@ def test_bad_ratings_are_refused(cls):
             if model.__sklearn_is_fitted__():
                 with pytest.raises(DataError):
                     model.predict([1, 2], [1])
-                with pytest.raises(DataError, match="no rating has named"):
+                with pytest.raises(DataError, match="has no rating"):
                     model.nearest("never seen", 3)
                 for n in (-1, 1.5, None, True):
                     with pytest.raises(ParameterError):

@@ -1,4 +1,4 @@
-"""Prediction with expert advice: weights over experts, whose losses are told, who give advice, or who are learners."""
+"""Prediction with expert advice: weights over experts that are known by losses or advice, or that are models."""
 
 from seriatim.experts.fixed_share import FixedShare
 from seriatim.experts.hedge import AdaHedge, Hedge

@@ -1,4 +1,4 @@
-"""What the methods over experts share as Python objects: losses, advice, and learners as experts."""
+"""The Python face of the methods over experts: losses, advice, and models as experts."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ MISSING = object()
 
 @dataclass(frozen=True)
 class ExpertList(Parameter):
-    """Learners of one task, or None."""
+    """Models of one task, or None."""
 
     commas = True
-    parts = None  # any arrays: those of the parameters of each, by its place
+    parts = None  # any arrays: those of the parameters of each expert, by its index
 
     @property
     def range(self) -> str:
-        return f"a list of 1 to {MOST:,} classifiers, or of as many regressors, or None"
+        return f"a list of 1 to {MOST:,} classifiers, a list of 1 to {MOST:,} regressors, or None"
 
     @property
     def written(self) -> str:
         return "algorithms with their parameters, such as arow,pa:C=0.1,ogd"
 
     def parse(self, text: str) -> Any:
-        """`arow,pa:C=0.1:variant=II`: algorithms by name, each with parameters of its own."""
+        """Read `arow,pa:C=0.1:variant=II`: algorithms by name, each with its parameters."""
         return [expert_of(part) for part in text.split(",")]
 
     def problem(self, value: Any) -> str | None:
@@ -101,15 +101,15 @@ def expert_of(text: str) -> Any:
 
 
 def plain_expert(expert: Any) -> dict[str, Any]:
-    """The class and the parameters of a learner as what JSON has."""
+    """The class and the parameters of an expert, as JSON values."""
     parameters = {name: p.as_json(getattr(expert, name)) for name, p in expert.parameters.items()}
     return {"class": type(expert).__name__, "parameters": parameters}
 
 
 def restored_expert(plain: Any, arrays: dict[str, np.ndarray], own: str) -> Any:
-    """The reverse; its arrays are taken from those of all."""
+    """The reverse of `plain_expert`. Removes the arrays of the expert from `arrays`."""
     if not isinstance(plain, dict) or set(plain) != {"class", "parameters"}:
-        raise ModelError("an expert is not an algorithm with its parameters")
+        raise ModelError("an expert must be an algorithm with its parameters")
     cls, given = catalogue.named(plain["class"]), plain["parameters"]
     if cls is None:
         raise ModelError(f"no algorithm is called {plain['class']!r}")
@@ -126,33 +126,33 @@ def restored_expert(plain: Any, arrays: dict[str, np.ndarray], own: str) -> Any:
 
 
 def unfit(expert: Any) -> str | None:
-    """Why a learner cannot be one of several that are told of rows in the same way; None if it can."""
+    """The reason why a model cannot be an expert; None if it can."""
     cls, name = type(expert), type(expert).__name__
     if not issubclass(cls, Experts) and reads_columns(cls):
-        return f"{name} reads the columns in a way of its own"
+        return f"{name} interprets columns in its own way"
     if expert.features is not None:
-        return f"{name} has features of its own: give them to the one around it"
+        return f"{name} has its own `features`: set them on the outer model"
     if getattr(expert, "classes", None) is not None and getattr(expert, "rho", None) is None:
-        return f"{name} has classes of its own: give them to the one around it"
+        return f"{name} has its own `classes`: set them on the outer model"
     waits = getattr(expert, "sigma", None) == "median" or getattr(getattr(expert, "kernel", None), "waits", False)
-    return f"the width of {name} is to come from the data" if waits else None
+    return f"{name} takes the width of its kernel from the data: set a number" if waits else None
 
 
 class Shared:
-    """What the experts of a model have in common; of the class, what it is without any."""
+    """An attribute that the experts have in common. A class, or a model without experts, has a default."""
 
     def __init__(self, alone: Any, of: Callable[[Any], Any]) -> None:
         self.alone, self.of = alone, of
 
     def __get__(self, model: Any, cls: type) -> Any:
-        """Parameters are checked before the first example, and until then may be anything."""
+        """Parameters are checked before the first example. Until then `experts` may be anything."""
         experts = None if model is None else model.experts
         good = isinstance(experts, list | tuple) and experts and all(isinstance(one, Estimator) for one in experts)
         return self.of(model) if good else self.alone
 
 
 def only(values: Any, otherwise: Any) -> Any:
-    """The value that all are, if they are."""
+    """The value that all have; `otherwise` if they differ."""
     found = {*values}
     return found.pop() if len(found) == 1 else otherwise
 
@@ -165,7 +165,7 @@ def shared_loss(experts: list[Any]) -> str:
 
 
 class Experts(Classifier):
-    """Weights over experts. With learners as experts it is a model of rows; without it takes losses or advice."""
+    """Weights over experts. With models as experts it is a model of rows; otherwise it learns losses or advice."""
 
     task = Shared("experts", lambda model: model.experts[0].task)  # type: ignore[assignment]
     loss = Shared("hinge", lambda model: shared_loss(model.experts))
@@ -191,51 +191,51 @@ class Experts(Classifier):
         loss = self.loss if self.task == "regression" else None
         return Committee(self.rule(), self._members.learners, loss, self.epsilon)
 
-    # ---- what has been learned of the experts
+    # ---- the mixture
 
     def _mixture(self) -> Any:
         return self._fitted().mixture
 
     @property
     def weights_(self) -> np.ndarray:
-        """The weights of the next round, one an expert."""
+        """The weights of the next round, one for each expert."""
         with self._lock:
             return self._mixture().weights()
 
     @property
     def loss_(self) -> float:
-        """What the mixture has lost so far: the mean by weight of what the experts have, not the mistakes of a vote.
+        """The loss of the mixture: the sum over the rounds of the weighted mean loss of the experts.
 
-        Only `WeightedMajority` without draws counts these.
+        Only `WeightedMajority` without draws counts the mistakes of the vote instead.
         """
         return self._mixture().loss
 
     @property
     def losses_(self) -> np.ndarray:
-        """What each expert has lost so far."""
+        """The sum of the losses of each expert."""
         with self._lock:
             return self._mixture().losses()
 
     @property
     def best_(self) -> int:
-        """The place of the expert that has lost least, the first of several."""
+        """The index of the expert with the least loss; on a tie the first."""
         return int(np.argmin(self.losses_))
 
     @property
     def regret_(self) -> float:
-        """How much more the mixture has lost than the best expert."""
+        """The loss of the mixture less the loss of the best expert."""
         with self._lock:
             return self._mixture().loss - float(self.losses_.min())
 
     @property
     def bound_(self) -> float:
-        """The most that `regret_` can be by now; where `loss_` is not that of a vote, the vote may err more."""
+        """The upper bound on `regret_`. Where `loss_` is not that of the vote, the vote may err more."""
         with self._lock:
             return float(self._mixture().bound())
 
     @property
     def experts_(self) -> list[Any]:
-        """The learners as they are now, each a model that can be asked, saved and taught by itself."""
+        """The experts as they are now. Each is a copy and a full model: it can predict, learn and be saved."""
         self._expect_learners("experts_")
         with self._lock:
             self._fitted()
@@ -247,31 +247,31 @@ class Experts(Classifier):
     def _expect_learners(self, what: str) -> None:
         if self.experts is None:
             raise ParameterError(
-                f"{type(self).__name__}: {what} is for learners as experts, as in {type(self).__name__}([AROW(), PA()])"
-                ", or -p experts=arow,pa on the command line; without, it takes losses or advice"
+                f"{type(self).__name__}: {what} needs models as experts, as in {type(self).__name__}([AROW(), PA()]) "
+                "or -p experts=arow,pa on the command line; without models it takes losses or advice"
             )
 
     def _learn_losses(self, losses: np.ndarray, lost: float = -1.0) -> None:
-        """Rounds of losses; the first call says how many experts there are."""
+        """Learn rounds of losses. The first call sets the number of experts."""
         bad = np.argwhere(~((losses >= 0) & (losses <= 1)))
         if len(bad):
             i, k = bad[0].tolist()
             where = f"round {i}, " if len(losses) > 1 else ""
-            raise DataError(f"{where}expert {k}: the loss {losses[i, k]:g} is not a number from 0 to 1")
+            raise DataError(f"{where}expert {k}: the loss is {losses[i, k]:g}; expected a number from 0 to 1")
         self._learner.learn_losses(losses, lost)
 
     def _expect_experts(self, n: int) -> None:
         known = 0 if self._learner is None else self._learner.mixture.n
         if known and n != known:
             odd = min(n, known)
-            problem = "is one more than there were" if n > known else "is missing"
-            raise DataError(f"{n} experts, but there were {known} so far: expert {odd} {problem}")
+            problem = "is new" if n > known else "is missing"
+            raise DataError(f"{n} experts; the rounds before had {known}: expert {odd} {problem}")
         if not n:
-            raise DataError("there are no experts: a round has a loss, or a piece of advice, of each")
+            raise DataError("the round is empty: give one loss, or one piece of advice, for each expert")
 
     def _learn_advice(self, advice: list[Any], outcome: Any) -> None:
         if outcome is None:
-            raise DataError("the outcome is None; it is a label or a number, as the advice")
+            raise DataError("the outcome is None; expected a label or a number, like the advice")
         told, truth, numbers = told_by(advice, outcome)
         self._expect_experts(len(told))
         losses = np.array([abs(one - truth) if numbers else float(one != truth) for one in told])
@@ -282,7 +282,7 @@ class Experts(Classifier):
         self._learn_losses(losses[None, :], lost)
 
     def _advised(self, told: list[Any], numbers: bool) -> Any:
-        """What advice comes to."""
+        """The combined prediction for some advice."""
         mixture = None if self._learner is None else self._learner.mixture
         if mixture is None or not mixture.n:  # before the first round
             mixture = self.rule()
@@ -308,13 +308,13 @@ class Experts(Classifier):
         return self
 
     def learn_one(self, x: Any, y: Any = MISSING, weight: float = ONE) -> Self:  # type: ignore[override]
-        """Learn one round: the losses of the experts; their advice and the outcome; or an example for learners."""
+        """Learn one round: the losses of the experts, their advice and the outcome, or an example for models."""
         if self.experts is None and isinstance(x, Mapping):
             self._expect_learners("a dict of features")
         if self.experts is not None:
             if y is MISSING:
                 self.check()
-                raise DataError("learners as experts learn from an example and its label: learn_one(x, y)")
+                raise DataError("models as experts learn an example and its label: call learn_one(x, y)")
             with self._lock, self._careful():
                 return self._kind().learn_one(self, x, y, weight)
         if weight is not ONE and plain_weight(weight) != 1:
@@ -327,7 +327,7 @@ class Experts(Classifier):
         return self._without_trace(lambda: self._learn_losses(losses))
 
     def predict_one(self, x: Any) -> Any:
-        """What the advice of the experts comes to; or the prediction for one example."""
+        """The combined prediction for the advice of the experts, or for one example."""
         if self.experts is not None:
             return self._kind().predict_one(self, x)
         if isinstance(x, Mapping):
@@ -339,29 +339,28 @@ class Experts(Classifier):
             return self._advised(told, numbers)
 
     def score_one(self, x: Any) -> Any:
-        """The score of one example for learners: the votes, or the mean."""
+        """The score of one example, with models as experts: the votes, or the mean."""
         self._expect_learners("score_one")
         return self._kind().score_one(self, x)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Forget all and learn from these rounds, or rows."""
+        """Forget everything, then learn these rounds or rows."""
         with self._lock:
             return self._become(self.fresh().partial_fit(X, y, sample_weight=sample_weight))
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn rounds, one after another: losses, a row a round and a column an expert; or advice, and the outcomes.
+        """Learn rounds in order: losses, a row for each round and a column for each expert; or advice and outcomes.
 
-        With learners as experts: rows and their labels or targets, as of any model; the arguments are those of the
-        learners. All of the rows are learned or, if one is bad, none.
+        With models as experts: rows and their labels or targets, as for any model. If one row is bad, none is learned.
         """
         if self.experts is not None:
             if classes is not None and self.task == "regression":
-                raise ParameterError(f"{type(self).__name__}: classes are of no use to regressors")
+                raise ParameterError(f"{type(self).__name__}: regressors take no classes")
             return self._learn_array(X, y, sample_weight, **({} if classes is None else {"classes": classes}))
         if hasattr(X, "tocsr"):
             self._expect_learners("a sparse matrix")
         if sample_weight is not None or classes is not None:
-            raise ParameterError(f"{type(self).__name__}: without learners there are neither classes nor weights")
+            raise ParameterError(f"{type(self).__name__}: classes and sample_weight need models as experts")
         if y is None:
             losses = losses_of(X, 2)
             if not len(losses):
@@ -371,7 +370,7 @@ class Experts(Classifier):
         rounds = [advice_of(one) for one in advice_of(X)]
         outcomes = advice_of(y)
         if len(rounds) != len(outcomes):
-            raise DataError(f"the advice of {len(rounds)} rounds, and {len(outcomes)} outcomes")
+            raise DataError(f"advice for {len(rounds)} rounds, but {len(outcomes)} outcomes")
         with self._lock:
             fresh = copy.deepcopy(self)
             for number, (advice, outcome) in enumerate(zip(rounds, outcomes, strict=True)):
@@ -382,14 +381,14 @@ class Experts(Classifier):
             return self._become(fresh)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The prediction for each row, of learners as experts."""
+        """The prediction for each row, with models as experts."""
         self._expect_learners("predict")
         return super().predict(X)
 
-    # ---- learners as experts
+    # ---- models as experts
 
     def _kind(self) -> Any:
-        """What a model of this task is."""
+        """The base class whose methods this task needs."""
         return Regressor if self.task == "regression" else Classifier
 
     def check(self) -> None:
@@ -398,9 +397,9 @@ class Experts(Classifier):
             one.check()
 
     def _asks_python(self) -> bool:
-        """Whether an expert has a function of the user's, which may fail at any time."""
+        """Whether an expert calls a function of the user, which may raise an error at any time."""
         if self._learner is None:
-            self.check()  # until then they may be anything
+            self.check()  # before this check, `experts` may be anything
         return any(map(asks_python, self.experts or ()))
 
     def _careful(self) -> Any:
@@ -445,7 +444,7 @@ class Experts(Classifier):
         return self._kind().decide(self, scores)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of right predictions, or R^2."""
+        """The fraction of right predictions, or R^2."""
         return self._kind().score(self, X, y, sample_weight)
 
     # ---- labels
@@ -467,7 +466,7 @@ class Experts(Classifier):
         signs = are_signs({*labels})
         return Told(
             alone=len(labels) == 1 and not signs,
-            # Then 1 was a label like others, and nobody erred while it was alone.
+            # Until now 1 was an ordinary label, and no expert erred while it was the only one.
             restart=bool(self._labels) and are_signs({*self._labels}) and not signs,
             members=self._members.told(labels, codes),
         )
@@ -483,47 +482,49 @@ class Experts(Classifier):
 
 
 class Told(NamedTuple):
-    """What a committee must know of its labels."""
+    """What a committee must know about its labels."""
 
-    alone: bool  # there is one, which everybody predicts
-    restart: bool  # the weights of the experts begin anew
-    members: list[tuple[dict[str, Any], dict[str, Any], Any]]  # of each expert: its book, the entries, what it is told
+    alone: bool  # there is only one label, and every expert predicts it
+    restart: bool  # the weights of the experts restart
+    members: list[tuple[dict[str, Any], dict[str, Any], Any]]  # for each expert: see `Members.told`
 
 
 def are_signs(labels: set[Any]) -> bool:
-    """The labels -1 and 1 can be predicted from the first example on."""
+    """Whether the labels are signs, which can be predicted from the first example on."""
     return labels <= {-1, 1}
 
 
 def losses_of(losses: Any, dimensions: int) -> np.ndarray:
-    """Losses as an array of rounds."""
+    """Losses as an array with a row for each round."""
     try:
         given = plain_array([*losses] if dimensions == 1 else losses, "the losses")
         if given.dtype.kind not in "fiubO":
             raise TypeError
         array = np.array(real_array(given), order="C")
     except (TypeError, ValueError, OverflowError):
-        raise DataError("the losses must be numbers, one an expert") from None
+        raise DataError("the losses must be numbers, one for each expert") from None
     if array.ndim != dimensions:
-        raise DataError(f"the losses have {array.ndim} dimensions, not {dimensions}: one number an expert")
+        raise DataError(
+            f"the losses have {array.ndim} dimensions; expected {dimensions}, with one number for each expert"
+        )
     return array.reshape(1, -1) if dimensions == 1 else array
 
 
 def advice_of(advice: Any) -> list[Any]:
-    """A piece of advice of each expert, or that of rounds."""
+    """The advice of each expert, or of each round, as a list."""
     if hasattr(advice, "to_numpy"):  # a frame, whose rows are rounds
         advice = advice.to_numpy()
     if isinstance(advice, str | bytes):
-        raise DataError("advice is a list, a piece of each expert")
+        raise DataError("advice must be a list with one prediction for each expert")
     try:
         found = [*advice.tolist()] if isinstance(advice, np.ndarray) else [*advice]
     except TypeError:
-        raise DataError("advice is a list, a piece of each expert") from None
+        raise DataError("advice must be a list with one prediction for each expert") from None
     return found
 
 
 def told_by(advice: list[Any], outcome: Any) -> tuple[list[Any], Any, bool]:
-    """Advice and outcome as plain labels or, if one of them is a float, as numbers; and which of these."""
+    """Advice and outcome as plain labels or, if any of them is a float, as numbers. Also whether they are numbers."""
     told = [plain_scalar(one) for one in advice]
     truth = plain_scalar(outcome)
     if not any(isinstance(one, float) for one in [*told, truth]):
@@ -537,7 +538,7 @@ def told_by(advice: list[Any], outcome: Any) -> tuple[list[Any], Any, bool]:
 
 
 def plain_scalar(value: Any) -> Any:
-    """What NumPy's scalars are in Python; its times stay times, of which `item` makes numbers."""
+    """A NumPy scalar as a Python value. Times are left alone, because `item` would turn them into numbers."""
     return value.item() if isinstance(value, np.generic) and not isinstance(value, TIMES) else value
 
 
@@ -552,4 +553,4 @@ def number(value: Any) -> float:
     with suppress(OverflowError):
         if isinstance(value, bool | int | float) and math.isfinite(value):
             return float(value)
-    raise DataError(f"{shown(value)} is not a finite number")
+    raise DataError(f"found {shown(value)}; expected a finite number")

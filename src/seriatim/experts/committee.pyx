@@ -1,4 +1,4 @@
-"""Learners as experts: each learns every example, and their predictions are weighed."""
+"""Models as experts: each learner learns every example, and the mixture weighs their predictions."""
 
 cimport cython
 from libc.float cimport DBL_MIN
@@ -14,17 +14,17 @@ from seriatim.experts.mixture cimport Mixture
 from seriatim.core.loss import LOSSES
 from seriatim.errors import ModelError
 
-cdef double LARGEST = 1e300    # of losses, which are divided by one another
+cdef double LARGEST = 1e300    # largest loss: losses are divided by one another
 
 
 cdef class Member:
-    """One of the learners, and the next one: a chain, since a list cannot be gone through without the interpreter."""
+    """A learner and the next one. This is a linked list, because a Python list cannot be read without the GIL."""
 
     cdef Learner learner
     cdef Member next
 
     cdef Row own(self, const Row* x) noexcept nogil:
-        """The row with this learner's constant."""
+        """The row with the constant of this learner."""
         cdef Row row = x[0]
         row.constant = self.learner.constant
         row.norm2 = x.norm2 + self.learner.constant
@@ -57,23 +57,23 @@ cdef class Member:
 @cython.boundscheck(False)
 @cython.wraparound(False)
 cdef class Committee(Learner):
-    """Learners, none of which knows of the others, and the weights of their predictions.
+    """Independent learners, and a mixture that weighs their predictions.
 
-    Of labels the loss of a learner is 1 where it is mistaken, else 0. Of numbers it is its share of the largest loss of
-    the round, since nobody knows how large losses will be. With no learners there are only weights.
+    With labels, the loss of a learner is 1 for a mistake, else 0. With numbers, it is a fraction of the largest loss of
+    the round, because the range of losses is unknown. Without learners, there is only the mixture.
     """
 
     cdef readonly Mixture mixture
     cdef readonly list learners
     cdef Member first
-    cdef bint numbers                # are predicted, not labels
-    cdef int kind                    # the loss of numbers
+    cdef bint numbers                # the learners predict numbers, not labels
+    cdef int kind                    # the loss for numbers
     cdef double epsilon
-    cdef double[::1] f               # scores of a round, the first learner's first
+    cdef double[::1] f               # scores of a round, learner by learner
     cdef double[::1] lost            # losses of a round
     cdef Py_ssize_t updated          # updates of all learners
-    cdef public bint fresh           # the next example has a label that nobody could have predicted
-    cdef public bint alone           # there is only one label, which everybody predicts
+    cdef public bint fresh           # the next example has a new label, which no learner could predict
+    cdef public bint alone           # there is only one label, and every learner predicts it
 
     def __init__(self, Mixture mixture, list learners, str kind=None, double epsilon=0):
         cdef Member member
@@ -103,10 +103,10 @@ cdef class Committee(Learner):
                 learner.expect(x, where)
         return 0
 
-    # ---- what the predictions of all come to
+    # ---- the combined prediction
 
     cdef Py_ssize_t guess(self, const double* f) noexcept nogil:
-        """The class that one learner predicts: the highest score of those seen, the lowest class on a tie."""
+        """The class that one learner predicts: of the classes seen the highest score, on a tie the lowest class."""
         cdef Py_ssize_t k, best = -1
         for k in range(self.classes):
             if self.seen[k] and (best < 0 or f[k] > f[best]):
@@ -114,7 +114,7 @@ cdef class Committee(Learner):
         return max(best, 0)
 
     cdef void combine(self, const double* f, double* out) noexcept nogil:
-        """The mean of numbers by weight, or the votes of each label, or those of one learner that is drawn."""
+        """The weighted mean of numbers, or the votes for each label; or the prediction of one learner that is drawn."""
         cdef Py_ssize_t i, k, n = self.mixture.n
         cdef Py_ssize_t begin = self.mixture.drawn() if self.mixture.draws_one else 0
         cdef double w
@@ -129,7 +129,7 @@ cdef class Committee(Learner):
             else:
                 out[self.guess(f + i * self.classes)] += w
         if out[0] == 0 and self.classes == 1 and not self.numbers:
-            out[0] = -DBL_MIN    # a tie is the lower label's, as among many
+            out[0] = -DBL_MIN    # a tie goes to the lower label, as with several labels
 
     cdef double score(self, const Row* x) noexcept nogil:
         cdef double out = 0
@@ -144,7 +144,7 @@ cdef class Committee(Learner):
     # ---- a round
 
     cdef void reveal(self, const Row* x, double y, double* out) noexcept nogil:
-        """All learn; `out` receives what was predicted together, and the weights change."""
+        """All learners learn, and the weights change. `out` receives the combined prediction from before."""
         cdef Py_ssize_t i, n = self.mixture.n
         cdef double largest = 0, vote = 0
         if self.first is None:
@@ -191,7 +191,7 @@ cdef class Committee(Learner):
         self.reveal(x, y, out)
 
     def learn_losses(self, losses, double lost=-1):
-        """Rounds without learners."""
+        """Learn rounds of losses without learners."""
         if self.mixture.n == 0:
             self.mixture.start(losses.shape[1])
         try:
@@ -243,14 +243,14 @@ cdef class Committee(Learner):
         self.f = f
 
     def introduce(self, told):
-        """What follows from the labels, here and for each expert, whose models note them in their books."""
+        """Pass on new labels to each learner, and to the attributes of its model."""
         self.alone = told.alone
         if told.restart:
             self.mixture.start(len(self.learners))
-        for learner, (book, entries, its) in zip(self.learners, told.members):
-            if its is not None:
-                learner.introduce(its)
-            book.update(entries)
+        for learner, (attributes, entries, own) in zip(self.learners, told.members):
+            if own is not None:
+                learner.introduce(own)
+            attributes.update(entries)
 
     def compete(self, list classes):
         for learner in self.learners:
@@ -272,5 +272,5 @@ cdef class Committee(Learner):
             own = f"{i}."
             learner.restore({name.removeprefix(own): value for name, value in state.items() if name.startswith(own)})
             if learner.t > self.t:
-                raise ModelError(f"a learner has had {learner.t} rounds of {self.t}")
+                raise ModelError(f"expert {i} has learned {learner.t} rounds; the model has {self.t}")
         self.updated = 0 if self.first is None else self.first.updates()

@@ -1,4 +1,4 @@
-"""Fixed share: experts of which now one and now another is the best."""
+"""Fixed share: Hedge for a best expert that changes with time."""
 
 from libc.math cimport exp, log, log1p, sqrt
 
@@ -12,10 +12,10 @@ from seriatim.parameters import Number
 
 
 cdef class FixedShareLearner(Mixture):
-    """v = w exp(-eta l) / Z, w = (1 - alpha) v + alpha / N. No weight falls below alpha / N, so none underflows."""
+    """v = w exp(-eta l) / Z, w = (1 - alpha) v + alpha / N. No weight is below alpha / N, so none underflows."""
 
     cdef double alpha
-    cdef double eta    # 0: sqrt(8 (h(alpha) + alpha ln N))
+    cdef double eta    # 0 means sqrt(8 (h(alpha) + alpha ln N))
 
     ARRAYS = ("shares",)
 
@@ -24,13 +24,13 @@ cdef class FixedShareLearner(Mixture):
 
     @property
     def shares(self):
-        """w, of which the next one is made."""
+        """w: the state, because each w is computed from the one before."""
         return np.array(self.w)
 
     @shares.setter
     def shares(self, shares):
         if len(shares) and not (np.min(shares) >= 0 and abs(np.sum(shares) - 1) < 1e-6):
-            raise ModelError("the weights of the experts are not shares of 1")
+            raise ModelError("the weights of the experts must be at least 0 and sum to 1")
         self.w = shares
 
     cdef double rate(self) noexcept nogil:
@@ -53,20 +53,21 @@ cdef class FixedShareLearner(Mixture):
 
 
 class FixedShare(Experts):
-    """Hedge for experts of which now one and now another is the best: each round gives all of them a share again.
+    """Hedge for a best expert that changes with time: each round gives every expert a fixed share of the weight.
 
-    v = w exp(-eta l) / Z is the step of Hedge, and w = (1 - alpha) v + alpha / N. So an expert that has been bad for
-    long has its weight back after a few good rounds. The loss of the mixture is at most
-    (ln N + (T - 1) ln(1 / (1 - alpha))) / eta + eta T / 8 more than that of the best single expert, which is `bound_`;
-    against the best sequence of experts that changes k times it is k ln(N (1 - alpha) / alpha) / eta more than that.
-    All else is as for `Hedge`.
+    v = w exp(-eta l) / Z is the step of Hedge, and w = (1 - alpha) v + alpha / N. An expert that was bad for a long
+    time regains its weight after a few good rounds. The loss of the mixture exceeds the loss of the best single expert
+    by at most (ln N + (T - 1) ln(1 / (1 - alpha))) / eta + eta T / 8, which is `bound_`. For the best sequence of
+    experts with k changes, the bound is larger by k ln(N (1 - alpha) / alpha) / eta. Experts, attributes and methods
+    are as for `Hedge`.
 
     Parameters
     ----------
     experts : as for `Hedge`.
-    eta : rate, above 0; None for sqrt(8 (h(alpha) + alpha ln N)), h(alpha) = -alpha ln alpha
-        - (1 - alpha) ln(1 - alpha), which is best for experts that change in a share alpha of the rounds.
-    alpha : what is shared out, above 0 and below 1: in what share of the rounds the best expert changes.
+    eta : rate, above 0. None means sqrt(8 (h(alpha) + alpha ln N)), h(alpha) = -alpha ln alpha
+        - (1 - alpha) ln(1 - alpha), the best rate if the best expert changes in a fraction alpha of the rounds.
+    alpha : the fraction of the weight that all experts share, above 0 and below 1. A good value is the fraction of
+        the rounds in which the best expert changes.
 
     >>> from seriatim import FixedShare, Hedge
     >>> losses = [[0.0, 1.0]] * 50 + [[1.0, 0.0]] * 50
@@ -78,7 +79,7 @@ class FixedShare(Experts):
 
     family = "experts"
     paper = "Herbster and Warmuth (1998)"
-    fixed = (*Experts.fixed, "eta", "alpha")    # of which the bound is
+    fixed = (*Experts.fixed, "eta", "alpha")    # the bound depends on them
     eta = Number(None, above=0, optional=True)
     alpha = Number(0.01, above=0, below=1)
 

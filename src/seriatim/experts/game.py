@@ -12,7 +12,7 @@ from seriatim.experts.hedge import Hedge
 MOVES = ("rock", "paper", "scissors")
 
 Round = tuple[int, int]  # the player's move, and ours
-Guess = Callable[[list[Round]], int | None]  # of the player's next move; None before anything is known of it
+Guess = Callable[[list[Round]], int | None]  # the next move of the player, or None without a prediction
 
 
 def beaten_by(move: int) -> int:
@@ -21,7 +21,7 @@ def beaten_by(move: int) -> int:
 
 
 def cost(ours: int, theirs: int) -> float:
-    """What a round costs us: 0 if we win, 1 if we lose, 1/2 for a tie.
+    """Our loss in a round: 0 for a win, 1/2 for a tie, 1 for a defeat.
 
     >>> cost(1, 0), cost(0, 0), cost(0, 1)
     (0.0, 0.5, 1.0)
@@ -30,7 +30,7 @@ def cost(ours: int, theirs: int) -> float:
 
 
 class Repeated:
-    """What mostly followed when the last rounds were as they were just now."""
+    """Predicts the most frequent move after rounds like the last ones."""
 
     def __init__(self, length: int, both: bool) -> None:
         self.length, self.both = length, both
@@ -53,7 +53,7 @@ class Repeated:
 
 
 def after_a_result(stay: int, tie: int, shift: int) -> Guess:
-    """A player who changes the last move by so much after a win, a tie and a loss."""
+    """A player who shifts the last move by `stay` after a win, by `tie` after a tie, by `shift` after a defeat."""
 
     def guess(history: list[Round]) -> int | None:
         if not history:
@@ -65,7 +65,7 @@ def after_a_result(stay: int, tie: int, shift: int) -> Guess:
 
 
 def from_last(own: bool, shift: int) -> Guess:
-    """A player who goes on from the last move, of his own or of ours, by so much."""
+    """A player who shifts the last move, their own or ours, by `shift`."""
     return lambda history: (history[-1][0 if own else 1] + shift) % 3 if history else None
 
 
@@ -74,7 +74,7 @@ def always(move: int) -> Guess:
 
 
 def habits() -> dict[str, Repeated | Guess]:
-    """What people do who think that they do nothing in particular."""
+    """Habits of people who try to play at random."""
     return {
         **{f"always {name}": always(move) for move, name in enumerate(MOVES)},
         "your most frequent move": Repeated(0, both=False),
@@ -97,9 +97,9 @@ def habits() -> dict[str, Repeated | Guess]:
 
 
 class Opponent:
-    """Plays against what one expert believes of the player, drawn by the weights that Hedge has given them.
+    """Draws one expert by the weights of Hedge, and plays the move that beats the prediction of this expert.
 
-    There is one expert a habit, and one without any, who plays at random. A win costs nothing, a tie 1/2, a defeat 1.
+    There is one expert for each habit, and one that plays at random. A win costs 0, a tie 1/2, a defeat 1.
 
     >>> opponent = Opponent(seed=1)
     >>> for turn in range(60):
@@ -126,13 +126,13 @@ class Opponent:
         return self.hedge.weights_ if self.history else np.full(len(self.names), 1 / len(self.names))
 
     def move(self) -> int:
-        """Our move of this round, settled before the player's is known; asked again it stays."""
+        """Our move in this round. It is fixed before the player moves; further calls return the same move."""
         if self.choice is None:
             guesses = [
                 habit.guess(self.history) if isinstance(habit, Repeated) else habit(self.history)
                 for habit in self.habits.values()
             ]
-            # Were it the same move that stands for no guess, most games would begin with what beats it.
+            # A random move for each missing guess: a fixed one would decide the first rounds of most games.
             drawn = self.random.integers(3, size=len(self.names)).tolist()
             self.answers = [
                 by_chance if guess is None else beaten_by(guess)
@@ -142,7 +142,7 @@ class Opponent:
         return self.answers[self.choice]
 
     def learn(self, theirs: int) -> None:
-        """The player's move of this round."""
+        """Learn the move of the player in this round."""
         ours = self.move()
         self.hedge.learn_one([cost(answer, theirs) for answer in self.answers])
         for habit in self.habits.values():
@@ -155,10 +155,10 @@ class Opponent:
 
     @property
     def paid(self) -> float:
-        """What the rounds have cost us."""
+        """The sum of our losses."""
         return self.lost + self.tied / 2
 
     @property
     def best(self) -> str:
-        """The habit whose expert would have done best."""
+        """The habit whose expert has the least loss."""
         return self.names[self.hedge.best_]

@@ -1,4 +1,4 @@
-"""Hedge: weights that fall exponentially with the losses, at a rate that is given, falls, or adapts itself."""
+"""Hedge: weights that fall exponentially with the losses. The rate is given, decreases, or adapts itself."""
 
 from libc.math cimport INFINITY, exp, fmax, log, sqrt
 
@@ -12,7 +12,7 @@ from seriatim.parameters import Number
 cdef class HedgeLearner(Mixture):
     """w_i proportional to exp(-eta_t L_i)."""
 
-    cdef double eta    # 0: sqrt(8 ln N / t)
+    cdef double eta    # 0 means sqrt(8 ln N / t)
 
     def __init__(self, eta):
         self.eta = eta or 0
@@ -29,32 +29,33 @@ cdef class HedgeLearner(Mixture):
 class Hedge(Experts):
     """Weights over experts that fall exponentially with their losses.
 
-    w_i is proportional to exp(-eta L_i), L_i being the losses of expert i so far, each from 0 to 1. The loss of the
-    mixture is w.l, what one would lose on average by following expert i with chance w_i. After T rounds with N experts
-    that is at most ln N / eta + eta T / 8 more than the loss of the best expert. With `eta=None` the rate of round t is
-    sqrt(8 ln N / t), and the bound 2 sqrt(T ln N / 2) + sqrt(ln N / 8), whatever T will be.
+    w_i is proportional to exp(-eta L_i), where L_i is the sum of the losses of expert i, each from 0 to 1. The loss of
+    the mixture is w.l, the expected loss of following expert i with probability w_i. After T rounds with N experts, it
+    exceeds the loss of the best expert by at most ln N / eta + eta T / 8. With `eta=None` the rate of round t is
+    sqrt(8 ln N / t), and the bound is 2 sqrt(T ln N / 2) + sqrt(ln N / 8) for every T.
 
-    Three kinds of experts:
+    There are three kinds of experts:
 
-    - whose losses are told: `learn_one(losses)`, or `partial_fit` with a row a round;
-    - who give advice: `predict_one(advice)`, then `learn_one(advice, outcome)`; or `partial_fit(advice, outcomes)`. If
-      one of these is a float all are numbers, the prediction is their mean by weight, and the loss |a - o|. Else they
-      are labels, the prediction is the label with most weight, the lowest on a tie, and the loss is 0 or 1;
-    - who are learners: `Hedge([AROW(), PA(), OGD()])` is itself a classifier, or a regressor, of rows and dicts. Each
-      learns every example; the prediction is that of labels or numbers as above. The loss of a classifier is 1 for a
-      mistake; that of a regressor its share of the largest loss of the round. The bound is of the mixture; the vote of
-      classifiers errs at most twice as often, for half of the weight must err with it. Learners begin anew, whatever
-      they have learned before. An example of importance g counts g times in the losses, for which the bound is not.
+    - Losses. Call `learn_one(losses)`, or `partial_fit` with one row for each round.
+    - Advice. Call `predict_one(advice)`, then `learn_one(advice, outcome)`; or `partial_fit(advice, outcomes)`. If any
+      of the values is a float, all are numbers: the prediction is the weighted mean, and the loss is |a - o|. Otherwise
+      they are labels: the prediction is the label with the largest weight, on a tie the lowest, and the loss is 0 or 1.
+    - Models. `Hedge([AROW(), PA(), OGD()])` is itself a classifier, or a regressor, of rows and dicts. Each model
+      starts untrained and learns every example. The prediction is that of advice. The loss of a classifier is 1 for a
+      mistake. The loss of a regressor is a fraction of the largest loss of the round. The bound holds for the mixture.
+      The vote of classifiers errs at most twice as often, because half of the weight must err with it. A sample weight
+      g multiplies the losses by g; the bound does not cover this.
 
-    `weights_` are those of the next round, `loss_` is that of the mixture so far, `losses_` those of the experts,
-    `best_` the place of the best, `regret_` how much more the mixture lost than the best expert, `bound_` the most that
-    can be; `experts_` are the learners as they are now. A round costs what the learners cost, and O(N).
+    `weights_` are the weights of the next round. `loss_` is the loss of the mixture, `losses_` are the losses of the
+    experts, and `best_` is the index of the best expert. `regret_` is `loss_` less the loss of the best expert, and
+    `bound_` is the bound on it. `experts_` are the models as they are now. A round costs O(N) and the updates of the
+    models.
 
     Parameters
     ----------
-    experts : a list of classifiers or of regressors; None if there are only losses or advice. On the command line
+    experts : a list of classifiers or of regressors, or None for losses and advice. On the command line
         `experts=arow,pa:C=0.1`.
-    eta : rate, above 0; None for the one that falls.
+    eta : rate, above 0, or None for the decreasing rate.
 
     >>> from seriatim import AROW, OGD, PA, Hedge, data, evaluate
     >>> run = evaluate.progressive(Hedge([AROW(), PA(), OGD()]), *data.load("digits"))
@@ -71,7 +72,7 @@ class Hedge(Experts):
 
     family = "experts"
     paper = "Freund and Schapire (1997)"
-    fixed = (*Experts.fixed, "eta")    # of which the bound is
+    fixed = (*Experts.fixed, "eta")    # the bound depends on eta
     eta = Number(None, above=0, optional=True)
 
     def rule(self):
@@ -82,7 +83,7 @@ class Hedge(Experts):
 
 
 cdef class AdaHedgeLearner(Mixture):
-    """w_i proportional to exp(-eta L_i) with eta = ln N / Delta, Delta the mixability gaps so far."""
+    """w_i proportional to exp(-eta L_i) with eta = ln N / Delta, where Delta is the sum of the mixability gaps."""
 
     cdef public double gaps    # Delta
 
@@ -97,7 +98,7 @@ cdef class AdaHedgeLearner(Mixture):
         if self.gaps > 0:
             self.softmax(&self.total[0], -self.rate())
             return
-        for i in range(1, self.n):    # eta is infinite: all who lead have the same weight
+        for i in range(1, self.n):    # eta is infinite: the experts with the least loss share the weight
             least = min(least, self.total[i])
         for i in range(self.n):
             self.w[i] = self.total[i] == least
@@ -106,7 +107,7 @@ cdef class AdaHedgeLearner(Mixture):
             self.w[i] /= leaders
 
     cdef void note(self, const double* losses, double mean) noexcept nogil:
-        """delta = w.l - m, m = -(1/eta) ln sum_i w_i exp(-eta l_i); for an infinite rate the least l with weight."""
+        """delta = w.l - m, m = -(1/eta) ln sum_i w_i exp(-eta l_i); for infinite eta, m = the least l with weight."""
         cdef Py_ssize_t i
         cdef double least = INFINITY, total = 0, eta = self.rate()
         for i in range(self.n):
@@ -124,16 +125,17 @@ cdef class AdaHedgeLearner(Mixture):
 
     def restore(self, state, Py_ssize_t t):
         if state["gaps"] < 0:
-            raise ModelError(f"gaps of {state['gaps']}; they are at least 0")
+            raise ModelError(f"the sum of mixability gaps is {state['gaps']}; it must be at least 0")
         Mixture.restore(self, state, t)
 
 
 class AdaHedge(Experts):
-    """Hedge whose rate adapts itself: high as long as one expert is clearly the best, low where they are alike.
+    """Hedge with an adaptive rate: high while one expert is clearly the best, low while experts are alike.
 
-    w_i is proportional to exp(-eta_t L_i) with eta_t = ln N / Delta_{t-1}. Delta sums the mixability gaps
-    w.l - m, m = -(1/eta_t) ln sum_i w_i exp(-eta_t l_i); while it is 0 all experts that lead have the same weight. The
-    regret is at most sqrt(T ln N) + 4/3 ln N + 2, and on most data far less. All else is as for `Hedge`.
+    w_i is proportional to exp(-eta_t L_i) with eta_t = ln N / Delta_{t-1}. Delta is the sum of the mixability gaps
+    w.l - m, m = -(1/eta_t) ln sum_i w_i exp(-eta_t l_i). While Delta is 0, the experts with the least loss share the
+    weight. The regret is at most sqrt(T ln N) + 4/3 ln N + 2, and on most data far less. Experts, attributes and
+    methods are as for `Hedge`.
 
     Parameters
     ----------

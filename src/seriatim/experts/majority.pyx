@@ -1,4 +1,4 @@
-"""Weighted majority: a vote, in which a mistake costs a share of the weight."""
+"""Weighted majority: a vote of experts; each mistake multiplies the weight of an expert by beta."""
 
 from libc.math cimport log
 
@@ -38,21 +38,22 @@ cdef class WeightedMajorityLearner(Mixture):
 
 
 class WeightedMajority(Experts):
-    """A vote of experts, in which each mistake costs an expert a share of its weight.
+    """A vote of experts. Each mistake multiplies the weight of an expert by beta.
 
-    w_i *= beta where expert i is wrong, and beta^l for a loss l between 0 and 1. The label with most weight is
-    predicted. With N experts, of which the best made m mistakes, the vote makes at most
-    (m ln(1 / beta) + ln N) / ln(2 / (1 + beta)). Where `randomised`, an expert drawn by weight predicts alone, and the
-    expected mistakes are at most (m ln(1 / beta) + ln N) / (1 - beta): nearly half as many. `loss_` counts the mistakes
-    of the vote, or those expected. Where only losses are told, the vote errs if half of the weight or more does; of
-    numbers the loss is that of their mean. `bound_` is of the regret: those less m. All else is as for `Hedge`.
+    w_i *= beta where expert i is wrong, or beta^l for a loss l between 0 and 1. The prediction is the label with the
+    largest weight. If the best of N experts makes m mistakes, the vote makes at most
+    (m ln(1 / beta) + ln N) / ln(2 / (1 + beta)). With `randomised`, an expert drawn by weight predicts alone, and the
+    expected number of mistakes is at most (m ln(1 / beta) + ln N) / (1 - beta): nearly half of it. `loss_` counts the
+    mistakes of the vote, or the expected mistakes. With losses alone, the vote errs if at least half of the weight
+    does. With numbers, the loss is that of their mean. `bound_` is the bound less m. Experts, attributes and methods
+    are as for `Hedge`.
 
     Parameters
     ----------
     experts : as for `Hedge`.
-    beta : what a mistake leaves of a weight, above 0 and below 1.
-    randomised : draw an expert, or take the vote.
-    seed : of the draws, a whole number from 0 on.
+    beta : the factor of a mistake, above 0 and below 1.
+    randomised : draw one expert instead of taking the vote.
+    seed : seed of the draws, an integer of at least 0.
 
     >>> from seriatim import WeightedMajority
     >>> model = WeightedMajority().learn_one(["rain", "sun", "rain"], "sun")
@@ -64,7 +65,7 @@ class WeightedMajority(Experts):
 
     family = "experts"
     paper = "Littlestone and Warmuth (1994)"
-    fixed = (*Experts.fixed, "beta", "randomised")    # of which the bound is
+    fixed = (*Experts.fixed, "beta", "randomised")    # the bound depends on them
     beta = Number(0.5, above=0, below=1)
     randomised = Flag(False)
     seed = Number(0, least=0, integer=True)

@@ -1,10 +1,10 @@
 cdef class Mixture:
-    cdef readonly Py_ssize_t n           # experts; 0 until their number is known
+    cdef readonly Py_ssize_t n           # experts; 0 until the first round
     cdef public Py_ssize_t t             # rounds
-    cdef public double loss              # of the mixture, so far
-    cdef readonly bint votes             # what counts is the loss of the vote, not the mean loss
-    cdef readonly bint draws_one         # an expert is drawn by weight, and predicts alone
-    cdef double[::1] total               # the losses of each expert so far
+    cdef public double loss              # of the mixture: the sum over the rounds
+    cdef readonly bint votes             # the loss of the mixture is that of the vote, not the weighted mean
+    cdef readonly bint draws_one         # an expert is drawn by weight and predicts alone
+    cdef double[::1] total               # the sum of the losses of each expert
     cdef double[::1] w                   # the weights of the next round
 
     cdef void weigh(self) noexcept nogil
@@ -12,4 +12,3 @@ cdef class Mixture:
     cdef void suffer(self, const double* losses, double lost) noexcept nogil
     cdef void softmax(self, const double* values, double factor) noexcept nogil
     cdef Py_ssize_t drawn(self) noexcept nogil
-    cdef void spend(self) noexcept nogil

@@ -1,4 +1,4 @@
-"""Weights over experts, and what every rule for them keeps: the losses of each, and of the mixture."""
+"""Weights over experts, and the sums of losses that every rule for the weights needs."""
 
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
@@ -15,19 +15,19 @@ cdef Py_ssize_t BETWEEN_SIGNALS = 1 << 16
 @cython.boundscheck(False)
 @cython.wraparound(False)
 cdef class Mixture:
-    """A rule says by `weigh` what the weights of the next round are, and keeps by `note` what it needs for that.
+    """Weights over experts. A rule writes `weigh`, which computes the weights, and `note`, which updates its state.
 
-    The weights of the next round are always at hand in w. They are a function of the state, of which they are no part.
+    w has the weights of the next round. It is computed from the state and is not stored.
     """
 
-    NUMBERS = ("loss",)    # beside the round
-    ARRAYS = ()            # beside the losses, one number an expert
+    NUMBERS = ("loss",)    # of the state, besides t
+    ARRAYS = ()            # of the state, besides the losses: one number for each expert
 
     def __cinit__(self):
         self.start(0)
 
     def start(self, Py_ssize_t n):
-        """The number of experts is known, and no losses yet; the rounds go on."""
+        """Start with n experts and no losses. The number of rounds stays."""
         w = np.zeros(n)
         w += 1.0 / max(n, 1)
         total = np.zeros(n)
@@ -40,26 +40,23 @@ cdef class Mixture:
     # ---- what a rule writes
 
     cdef void weigh(self) noexcept nogil:
-        """w of the next round from the state."""
+        """Compute w of the next round from the state."""
 
     cdef void note(self, const double* losses, double mean) noexcept nogil:
-        """The losses of this round and w.losses; w and the sums are still those before it."""
+        """Update the state of the rule by the losses of this round and w.losses. w and the sums are those before it."""
 
     cdef Py_ssize_t drawn(self) noexcept nogil:
-        """The expert that predicts alone in the next round."""
+        """The index of the expert that predicts alone in the next round."""
         return 0
 
-    cdef void spend(self) noexcept nogil:
-        """It has done so."""
-
     def bound(self):
-        """The most by which the theorem lets the loss of the mixture exceed that of the best expert by now."""
+        """The bound of the theorem on the loss of the mixture less the loss of the best expert."""
         raise NotImplementedError
 
     # ---- a round
 
     cdef void suffer(self, const double* losses, double lost) noexcept nogil:
-        """A round: the losses of the experts and, where a vote counts, of the vote; if that is not known, below 0."""
+        """One round: the losses of the experts, and the loss of the vote or, if that is unknown, -1."""
         cdef Py_ssize_t i
         cdef double mean = 0
         for i in range(self.n):
@@ -67,18 +64,16 @@ cdef class Mixture:
         self.note(losses, mean)
         if not self.votes:
             lost = mean
-        elif lost < 0:    # at least half of the weight was wrong
+        elif lost < 0:    # a vote errs if at least half of the weight does
             lost = mean >= 0.5
         self.loss += lost
         for i in range(self.n):
             self.total[i] += losses[i]
         self.t += 1
-        self.spend()
         self.weigh()
 
     cdef void softmax(self, const double* values, double factor) noexcept nogil:
-        """w_i proportional to exp(factor values_i), factor <= 0; only differences count, so nothing over- or underflows
-        that has weight."""
+        """w_i proportional to exp(factor values_i), factor <= 0. Subtracting the least value prevents overflow."""
         cdef Py_ssize_t i
         cdef double least = values[0], total = 0
         for i in range(1, self.n):
@@ -90,10 +85,10 @@ cdef class Mixture:
             self.w[i] /= total
 
     def learn_losses(self, const double[:, ::1] losses, double lost=-1):
-        """Rounds of losses, all between 0 and 1."""
+        """Learn rounds of losses, all between 0 and 1."""
         cdef Py_ssize_t i = 0, stop, rounds = losses.shape[0]
         if losses.shape[1] != self.n or self.n == 0:
-            raise ValueError(f"losses of {losses.shape[1]} experts, not {self.n}")
+            raise ValueError(f"losses of {losses.shape[1]} experts; expected {self.n}")
         while i < rounds:
             PyErr_CheckSignals()
             stop = min(rounds, i + BETWEEN_SIGNALS)
@@ -105,14 +100,14 @@ cdef class Mixture:
     # ---- what users see
 
     def weights(self):
-        """Those of the next round."""
+        """The weights of the next round."""
         return np.array(self.w)
 
     def losses(self):
         return np.array(self.total)
 
     def choice(self):
-        """The expert that is drawn for the next round."""
+        """The index of the expert that is drawn for the next round."""
         return self.drawn() if self.n else 0
 
     # ---- state
@@ -125,9 +120,9 @@ cdef class Mixture:
         arrays = {name: np.array(state[name], dtype=np.float64) for name in ("losses", *self.ARRAYS)}
         n = len(arrays["losses"])
         if self.n and n != self.n:
-            raise ModelError(f"the losses of {n} experts for {self.n}")
+            raise ModelError(f"losses of {n} experts; the model has {self.n}")
         if any(array.shape != (n,) for array in arrays.values()) or (t and not n):
-            raise ModelError("the numbers of the experts differ in length")
+            raise ModelError("the arrays of the experts differ in length")
         self.start(n)
         self.t = t
         for name in self.NUMBERS:
@@ -137,8 +132,8 @@ cdef class Mixture:
             setattr(self, name, arrays[name])
         if n and not (np.min(self.total) >= 0 and self.loss >= 0):
             raise ModelError("a sum of losses is below 0")
-        # None is above 1, times an importance; the rest is for rounding.
+        # A loss is at most 1 times a sample weight; 1.001 allows for rounding.
         if n and max(np.max(self.total), self.loss) > 1.001 * LIMIT * t:
-            raise ModelError(f"a sum of losses is more than {t} rounds can have")
+            raise ModelError(f"a sum of losses is larger than {t} rounds allow")
         if n:
             self.weigh()

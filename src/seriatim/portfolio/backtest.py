@@ -1,4 +1,4 @@
-"""How a strategy would have fared: wealth day by day, and the figures of a portfolio report."""
+"""Back-tests: the wealth of a strategy after each day of a market, and the metrics of a portfolio report."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ RISK_FREE_DAY = 0.000156
 
 @dataclass(frozen=True)
 class MarketTest:
-    """The daily returns beyond a safe one, regressed on the market's: Student's test whether the constant is above 0.
+    """Regression of the daily excess returns on those of the market, and Student's test of alpha > 0.
 
-    The market is all assets in equal parts, bought on the first day and held. `p` is one-sided: the chance of such a
-    t, or a larger one, if alpha were 0, with two degrees of freedom fewer than days.
+    The market is all assets in equal parts, bought on the first day and held. `p` is one-sided: the probability of
+    this t or a larger one if alpha is 0, with days - 2 degrees of freedom.
     """
 
     alpha: float
     beta: float
     t: float
     p: float
-    winning_ratio: float  # of days on which the strategy did not earn less than the market
+    winning_ratio: float  # the fraction of days on which the strategy earned at least as much as the market
 
 
 @dataclass(frozen=True)
 class Backtest:
-    """What became of 1 that was put into a strategy on the first day."""
+    """The wealth of a strategy that starts with 1, and its metrics."""
 
     strategy: Strategy
     relatives: np.ndarray = field(repr=False)
-    weights: np.ndarray = field(repr=False)  # what was held on each day
+    weights: np.ndarray = field(repr=False)  # the portfolio of each day
     cost: float = 0.0
 
     @cached_property
@@ -53,7 +53,7 @@ class Backtest:
 
     @property
     def daily(self) -> np.ndarray:
-        """The wealth after each day, costs taken off, as a multiple of that before."""
+        """The wealth after each day, less costs, as a multiple of that before."""
         return self._settled[0]
 
     @property
@@ -62,7 +62,7 @@ class Backtest:
 
     @cached_property
     def wealth(self) -> np.ndarray:
-        """After each day; 1 before the first."""
+        """The wealth after each day; 1 before the first."""
         with np.errstate(over="ignore", under="ignore"):
             return np.cumprod(self.daily)
 
@@ -72,7 +72,7 @@ class Backtest:
 
     @cached_property
     def annual_return(self) -> float:
-        """A year of 252 days."""
+        """The return of a year of 252 days at the mean growth of all days."""
         return yearly(self.daily)
 
     @cached_property
@@ -82,27 +82,27 @@ class Backtest:
 
     @property
     def sharpe(self) -> float:
-        """What the annual return is above 4%, in volatilities."""
+        """The annual return less 4%, divided by the volatility."""
         return quotient(self.annual_return - RISK_FREE, self.volatility)
 
     @cached_property
     def max_drawdown(self) -> float:
-        """The largest loss since a peak, as a share of that; the 1 at the beginning counts as a peak."""
+        """The largest loss since a peak, as a fraction of the peak. The initial 1 counts as a peak."""
         peaks = np.maximum(np.maximum.accumulate(self.wealth), 1.0)
         return float((1 - self.wealth / peaks).max())
 
     @property
     def turnover(self) -> float:
-        """The share of the wealth that is moved from asset to asset on a day, in the mean; the first is not counted."""
+        """The mean fraction of the wealth that is traded on a day, without the first day."""
         return float(self._settled[1][1:].mean()) if self.days > 1 else 0.0
 
     @cached_property
     def t_test(self) -> MarketTest:
-        """Against the market: is there a return that this does not explain?"""
+        """Test whether the strategy has a return that the market does not explain."""
         return against(self.daily, market_returns(self.relatives))
 
     def as_dict(self) -> dict[str, Any]:
-        """The figures, as what JSON has."""
+        """The metrics as JSON values."""
         figures = {
             "final_wealth": self.final_wealth,
             "annual_return": self.annual_return,
@@ -123,13 +123,13 @@ def backtest(
     prices: bool = False,
     watch: Callable[[float], None] | None = None,
 ) -> Backtest:
-    """Go through a market day by day with a strategy, or the name of one.
+    """Run a strategy, or the strategy of this name, over the days of a market.
 
-    The strategy is not changed: a new one with its parameters starts on the first day. Those of hindsight (`BestStock`,
-    `BCRP`) are told the whole market before. Relatives are as `partial_fit` takes them; with `prices=True` they are
-    prices. On each day wealth is multiplied by (b.x)(1 - cost/2 sum |b - b'|), where b' is what became of the portfolio
-    of the day before; on the first day it is nothing, so that the first purchase is paid for. `watch` is called with
-    the share of the days that are done.
+    The strategy is not changed: an untrained one with its parameters starts on the first day. `BestStock` and `BCRP`
+    know the whole market beforehand. `relatives` are as in `partial_fit`; with `prices=True` they are prices. Each day
+    multiplies the wealth by (b.x)(1 - cost/2 sum |b - b'|). Here b' is the portfolio of the day before after its
+    returns; on the first day it is 0, so that the first purchase has a cost. `watch` is called with the fraction of
+    the days that are done.
 
     >>> from seriatim.portfolio import OLMAR, load
     >>> run = backtest(OLMAR(), load("djia"))
@@ -142,7 +142,7 @@ def backtest(
     X, names = market.table(relatives)
     X = market.relatives_of(X, names) if prices else market.check(X, names, whole=True)
     if not (isinstance(cost, Real) and 0 <= cost < 1):
-        raise ParameterError(f"cost={cost!r}: must be a share of what is traded, at least 0 and below 1")
+        raise ParameterError(f"cost={cost!r}: must be a fraction of what is traded, at least 0 and below 1")
     if model.hindsight:
         model.fit(X)
         held = np.repeat(model.weights_[None], len(X), axis=0)
@@ -153,11 +153,11 @@ def backtest(
 
 
 def build(strategy: Strategy | type[Strategy] | str) -> Strategy:
-    """A new strategy like that."""
+    """A new strategy from a strategy, a class or a name."""
     found: Any = catalogue.find(strategy) if isinstance(strategy, str) else strategy
     cls = found if isinstance(found, type) else type(found)
     if not issubclass(cls, Strategy):
-        raise ParameterError(f"{cls.__name__} is no strategy of portfolios, nor the name of one")
+        raise ParameterError(f"{cls.__name__} is not a portfolio strategy")
     model = cls() if found is cls else cls(**found.get_params())
     model.check()
     return model
@@ -183,11 +183,11 @@ def against(daily: np.ndarray, theirs: np.ndarray) -> MarketTest:
     x, y = theirs - 1 - RISK_FREE_DAY, daily - 1 - RISK_FREE_DAY
     around = x - x.mean()
     spread = float(around @ around)
-    moves = spread > 1e-24 * n  # a market that does not explains nothing
+    moves = spread > 1e-24 * n  # a market that does not move explains nothing
     beta = float(around @ (y - y.mean())) / spread if moves else 0.0
     alpha = float(y.mean() - beta * x.mean())
     rest = y - alpha - beta * x
-    # The constant is known less well where the market's mean is far from 0.
+    # The further the mean of the market is from 0, the larger is the standard error of alpha.
     share = 1 / n + (float(x.mean()) ** 2 / spread if moves else 0.0)
     error = math.sqrt(float(rest @ rest) / (n - 2) * share) if n > 2 else math.nan
     if abs(alpha) < 1e-13 and error < 1e-13:  # the market itself, up to rounding
@@ -197,7 +197,7 @@ def against(daily: np.ndarray, theirs: np.ndarray) -> MarketTest:
 
 
 def student_tail(t: float, freedom: int) -> float:
-    """The chance that Student's t is larger.
+    """The probability of a larger t in Student's distribution.
 
     >>> round(student_tail(2.015, 5), 4)
     0.05
@@ -211,7 +211,7 @@ def student_tail(t: float, freedom: int) -> float:
 
 
 def incomplete_beta(x: float, a: float, b: float) -> float:
-    """The regularised one, by its continued fraction (modified Lentz)."""
+    """The regularised incomplete beta function, by its continued fraction (modified Lentz)."""
     if x <= 0 or x >= 1:
         return float(x >= 1)
     if x > (a + 1) / (a + b + 2):

@@ -1,4 +1,4 @@
-"""What every strategy is to its user: days in, the portfolio for the next day out."""
+"""The Python face of a strategy: it learns days and gives the portfolio for the next day."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ BLOCK = 50  # days between two calls of `watch`
 
 
 class Strategy(Model):
-    """A portfolio for each day, of which only the days before it are known.
+    """Chooses a portfolio for each day from the days before it.
 
-    `learn_one` takes the price relatives of a day, x = close/close before, as a sequence or as a dict of names;
-    `partial_fit` takes a table of them, a row a day. `weights_` is then the portfolio for the next day: shares of the
-    money, none negative, of sum 1. The first day is met with equal parts. A relative that is missing (NaN) is one of 1:
-    the asset was not traded, and what is in it stays; so it is with an asset that is no longer listed, which is cash
-    from then on.
+    `learn_one` takes the price relatives of a day, x = close/close before, as a sequence or as a dict with names.
+    `partial_fit` takes a table of them, with a row for each day. `weights_` is then the portfolio for the next day:
+    fractions of the wealth, at least 0, with the sum 1. The portfolio of the first day has equal parts. A missing
+    relative (NaN) counts as 1: the asset was not traded. An asset that is no longer listed is cash from then on.
     """
 
     family = "portfolio"
     task = "portfolio selection"
-    # Whether it is a yardstick that must know the days it is judged by; its portfolio is then the same on all of them.
+    # A benchmark that must know all days beforehand. Its portfolio is the same on each of them.
     hindsight: ClassVar[bool] = False
 
     def learn_one(self, relatives: Any) -> Self:
@@ -34,7 +33,7 @@ class Strategy(Model):
         return self._learn(*market.day(relatives))
 
     def partial_fit(self, relatives: Any, y: Any = None) -> Self:
-        """Learn days, one after another: an array or a frame with a row a day and a column an asset."""
+        """Learn days in order: an array or a frame with a row for each day and a column for each asset."""
         return self._learn(*market.table(relatives))
 
     def fit(self, relatives: Any, y: Any = None) -> Self:
@@ -82,12 +81,12 @@ class Strategy(Model):
     def _arranged(self, X: np.ndarray, names: list[str] | None) -> np.ndarray:
         """The columns in the order of the first day."""
         if X.shape[1] != self._learner.m:
-            raise DataError(f"{X.shape[1]} assets; on the days before there were {self._learner.m}")
+            raise DataError(f"{X.shape[1]} assets; the days before had {self._learner.m}")
         known = self._lists.get("assets")
         if names is None or known is None or names == known:
             return X
         if new := sorted(set(names) - set(known)):
-            raise DataError(f"asset {new[0]} was not there on the days before; these had {', '.join(known[:20])}")
+            raise DataError(f"asset {new[0]} is new; the days before had {', '.join(known[:20])}")
         return np.ascontiguousarray(X[:, [names.index(name) for name in known]])
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -103,6 +102,6 @@ class Strategy(Model):
 
     @property
     def assets_(self) -> list[str]:
-        """The names of the assets, in the order of the weights; their numbers if they came without names."""
+        """The names of the assets in the order of the weights, or their numbers if they have no names."""
         learner = self._fitted()
         return list(self._lists.get("assets") or map(str, range(learner.m)))

@@ -1,4 +1,4 @@
-"""What strategies are measured by: holding, rebalancing, and the best that could have been done in hindsight."""
+"""Benchmarks: buy and hold, constant rebalancing, and the best asset and rebalanced portfolio in hindsight."""
 
 from libc.math cimport log
 
@@ -24,7 +24,7 @@ cdef class BuyAndHoldLearner(StrategyLearner):
 
 
 class BuyAndHold(Strategy):
-    """Equal parts of all assets on the first day, and no trade after that: the market.
+    """Buys equal parts of all assets on the first day and never trades again: the market.
 
         b_i <- b_i x_i / (b.x)
 
@@ -42,7 +42,7 @@ class BuyAndHold(Strategy):
 
 
 class UCRP(Strategy):
-    """Equal parts of all assets, every day anew: the uniform constant rebalanced portfolio.
+    """Uniform constant rebalanced portfolio: restores equal parts of all assets every day.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("ucrp", load("djia")).final_wealth, 4)
@@ -58,7 +58,7 @@ class UCRP(Strategy):
 
 
 cdef class BestStockLearner(StrategyLearner):
-    """All in the asset that has grown most."""
+    """All wealth in the asset that has grown most."""
 
     cdef double* grown
 
@@ -86,9 +86,9 @@ cdef class BestStockLearner(StrategyLearner):
 
 
 class BestStock(Strategy):
-    """All money in the asset that does best, in hindsight.
+    """All wealth in the best asset in hindsight.
 
-    `backtest` tells it the whole market beforehand; `weights_` is the best of the days learned so far.
+    `backtest` shows it the whole market beforehand. `weights_` is the best asset of the days learned so far.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("best-stock", load("djia")).final_wealth, 4)
@@ -105,7 +105,7 @@ class BestStock(Strategy):
 
 
 cdef class BCRPLearner(History):
-    cdef Py_ssize_t seen    # days that b is the best for
+    cdef Py_ssize_t seen    # b is the best portfolio for the first `seen` days
 
     def start(self, Py_ssize_t m):
         self.seen = 0
@@ -131,13 +131,13 @@ cdef class BCRPLearner(History):
 
 
 class BCRP(Strategy):
-    """The best constant rebalanced portfolio, in hindsight.
+    """Best constant rebalanced portfolio in hindsight.
 
-        b = argmax sum log b.x over the simplex, by Newton's method on the assets that it holds
+        b = argmax sum log b.x over the simplex, by Newton's method on the assets that b holds
 
-    The optimum is certified: no portfolio has grown by more than max_j mean x_j/(b.x) - 1 a day beyond b, and that is
-    below 1e-13. `backtest` tells it the whole market beforehand; `weights_` is the best for the days learned so far,
-    all of which it keeps.
+    No portfolio grows by more than max_j mean x_j/(b.x) - 1 a day beyond b, and this gap is below 1e-13. `backtest`
+    shows it the whole market beforehand. `weights_` is the best portfolio for the days learned so far. The model
+    stores all days.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("bcrp", load("djia")).final_wealth, 4)

@@ -1,4 +1,4 @@
-"""What all strategies do with a day, and what a day of a portfolio comes to."""
+"""The learner of trading days that all strategies extend, and the returns of portfolios."""
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport fabs
@@ -12,12 +12,12 @@ from seriatim.core.allowance import take
 from seriatim.errors import ModelError
 
 
-# Of a relative that a market accepts, and of its logarithm.
+# The range of price relatives that a market accepts, and of their logarithms.
 LEAST, MOST, LOG_MOST = 1e-50, 1e50, 116.0
 
 
 cdef double* pointer(array) except? NULL:
-    """Where the numbers of an array are."""
+    """The address of the numbers of an array."""
     cdef double[::1] flat = array.reshape(-1)
     return &flat[0] if flat.shape[0] else NULL
 
@@ -29,17 +29,17 @@ cdef void uniform(double* b, Py_ssize_t m) noexcept nogil:
 
 
 cdef class StrategyLearner:
-    """The portfolio `b` for the next day. The state is the arrays, by name, and the number of days."""
+    """A portfolio b for the next day. The state is the named arrays and the number of days."""
 
     def __init__(self):
         self.start(0)
 
     def shapes(self, Py_ssize_t m):
-        """The arrays for m assets."""
+        """The shape of each array of the state, for m assets."""
         return {"b": (m,)}
 
     def start(self, Py_ssize_t m):
-        """Be as before the first day of m assets."""
+        """Reset to the state before the first day, with m assets."""
         self.t, self.m = 0, m
         shapes = self.shapes(m)
         take(sum([8 * math.prod(shape) for shape in shapes.values()]))
@@ -50,15 +50,15 @@ cdef class StrategyLearner:
             self.bind()
 
     def begin(self):
-        """What is not zero at the beginning."""
+        """Set the arrays that do not start at zero."""
 
     cdef int bind(self) except -1:
-        """Find the arrays, which are new or have moved."""
+        """Set the pointers to the arrays, which are new or have moved."""
         self.b = pointer(self.arrays["b"])
         return 0
 
     def reserve(self, Py_ssize_t days):
-        """There will be so many days more."""
+        """Make room for more days."""
 
     def weights(self):
         """The portfolio for the next day."""
@@ -78,7 +78,7 @@ cdef class StrategyLearner:
         return 0
 
     def run(self, const double[:, ::1] X, double[:, ::1] B=None):
-        """Learn some days; B becomes what was held on each."""
+        """Learn days. B receives the portfolio of each day."""
         if X.shape[0]:
             self.reserve(X.shape[0])
             self.learn_days(X.shape[0], &X[0, 0], NULL if B is None else &B[0, 0])
@@ -100,12 +100,12 @@ cdef class StrategyLearner:
             self.check()
 
     def check(self):
-        """A state that came from elsewhere is one that days could have led to: solvers rely on it to come to an end."""
+        """Raise ModelError unless days could have led to this state. The solvers rely on it to terminate."""
         expect_portfolios("b", self.arrays["b"])
 
 
 cdef class History(StrategyLearner):
-    """All days, in an array with room for more."""
+    """A strategy that stores all days. The array has room for more."""
 
     def shapes(self, m):
         return {"b": (m,), "history": (0, m)}
@@ -145,13 +145,13 @@ cdef class History(StrategyLearner):
 
 def expect_portfolios(str name, array):
     if array.size and ((array < 0).any() or abs(array.sum(axis=-1) - 1).max() > 1e-6):
-        raise ModelError(f"{name} is no portfolio")
+        raise ModelError(f"{name} is not a portfolio: expected numbers of at least 0 with the sum 1")
 
 
 def expect_range(str name, array, double least, double most):
-    """A ModelError for numbers that days within the limits could not have led to."""
+    """Raise ModelError for numbers outside of the range that days within the limits can reach."""
     if array.size and not least <= array.min() <= array.max() <= most:
-        raise ModelError(f"{name} goes from {array.min():g} to {array.max():g}; expected {least:g} to {most:g}")
+        raise ModelError(f"{name}: from {array.min():g} to {array.max():g}; expected {least:g} to {most:g}")
 
 
 def settle(const double[:, ::1] X, const double[:, ::1] B, double cost):

@@ -1,4 +1,4 @@
-"""More of what did badly, which may come back: anti-correlation and mean reversion."""
+"""Follow the loser: strategies that buy what has fallen, by mean reversion and anti-correlation."""
 
 from libc.math cimport fabs, fmax, fmin, log, sqrt
 from libc.string cimport memcpy, memmove, memset
@@ -20,7 +20,7 @@ cdef extern from "simd.h":
 
 
 cdef class Reverting(StrategyLearner):
-    """A step from b, and the projection of it."""
+    """A step from b, projected onto the simplex."""
 
     cdef object scratch
     cdef double* work
@@ -55,7 +55,7 @@ cdef class Reverting(StrategyLearner):
         return sum
 
     cdef void rise(self, const double* x, double epsilon) noexcept nogil:
-        """OLMAR's step: b.x is to be epsilon at least."""
+        """The step of OLMAR: the smallest one after which b.x is at least epsilon."""
         cdef double spread = self.spread(x), short = epsilon - dot(self.m, self.b, x)
         if spread > 0 and short > 0:
             self.go(x, fmin(short / spread, 1e100))
@@ -82,17 +82,16 @@ cdef class PAMRLearner(Reverting):
 
 
 class PAMR(Strategy):
-    """Passive-aggressive mean reversion: what has just risen is sold, so that the day's return, were it to come
-    again, would be epsilon at most.
+    """Passive-aggressive mean reversion: the smallest change of b for which the last day would return at most epsilon.
 
         l = max(0, b.x - epsilon),  b <- projection of b - tau (x - mean x)
-        tau = l/|x - mean x|^2 ("hard"),  min(C, that) ("I"),  l/(|x - mean x|^2 + 1/(2C)) ("II")
+        tau = l/|x - mean x|^2 ("hard"),  min(C, l/|x - mean x|^2) ("I"),  l/(|x - mean x|^2 + 1/(2C)) ("II")
 
     Parameters
     ----------
     variant : "hard", "I" or "II".
-    epsilon : the return that is tolerated, at least 0.
-    C : how aggressive I and II are, above 0.
+    epsilon : the tolerated return, at least 0.
+    C : aggressiveness of I and II, above 0.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("pamr", load("djia")).final_wealth, 4)
@@ -114,7 +113,7 @@ class PAMR(Strategy):
 # ---- confidence-weighted mean reversion
 
 cdef class CWMRLearner(Reverting):
-    """The covariance begins as a multiple of the identity and stays diagonal."""
+    """A Gaussian over portfolios. Its covariance starts as a multiple of the identity and stays diagonal."""
 
     cdef bint stdev
     cdef double phi, epsilon
@@ -149,7 +148,7 @@ cdef class CWMRLearner(Reverting):
             total += self.S[j]
         xbar = W / total
         D = V - xbar * W
-        if D <= 1e-12 * V:    # a flat day: the quadratic would have a root that rounding made
+        if D <= 1e-12 * V:    # a flat day: the root of the quadratic would be rounding
             D = 0
         if self.stdev:
             a = D * (D + phi * phi * V)
@@ -160,7 +159,7 @@ cdef class CWMRLearner(Reverting):
             b = 2 * phi * (self.epsilon - M) * V + D
             c = self.epsilon - M - phi * V
         lam = multiplier(a, b, c)
-        if self.stdev:    # phi lam/sqrt(u), where u is the variance after the step
+        if self.stdev:    # phi lam/sqrt(u), u the variance after the step
             more = 0.5 * lam * phi * (lam * phi * V + sqrt(lam * lam * phi * phi * V * V + 4 * V)) / V
         else:
             more = 2 * lam * phi
@@ -176,7 +175,7 @@ cdef class CWMRLearner(Reverting):
 
 
 cdef double multiplier(double a, double b, double c) noexcept nogil:
-    """The larger root of a l^2 + b l + c, if it is above 0; 0 if there is none."""
+    """The larger root of a l^2 + b l + c, or 0 if there is none above 0."""
     cdef double square = b * b - 4 * a * c, root
     if a == 0:
         return fmax(0.0, -c / b) if b != 0 else 0.0
@@ -187,20 +186,20 @@ cdef double multiplier(double a, double b, double c) noexcept nogil:
 
 
 class CWMR(Strategy):
-    """Confidence-weighted mean reversion: a normal distribution of portfolios, moved as little as makes returns below
-    epsilon probable.
+    """Confidence-weighted mean reversion: the smallest change of a Gaussian over portfolios after which the last day
+    would probably return at most epsilon.
 
         M = mu.x,  V = x'Sx,  W = x'S1,  xbar = W/1'S1,  lam the larger root of a quadratic that makes
         epsilon - M = phi V ("variance") or phi sqrt(V) ("stdev") hold,
         mu <- projection of mu - lam S (x - xbar),  1/S_j += 2 lam phi x_j^2, or lam phi/sqrt(u) x_j^2,  S /= m sum S
 
-    The covariance is diagonal, as it begins.
+    The covariance stays diagonal.
 
     Parameters
     ----------
     variant : "stdev" or "variance".
-    phi : how probable, in deviations, above 0.
-    epsilon : the return that is tolerated, at least 0.
+    phi : the confidence, in standard deviations, above 0.
+    epsilon : the tolerated return, at least 0.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("cwmr", load("djia")).final_wealth, 4)
@@ -222,7 +221,7 @@ class CWMR(Strategy):
 # ---- moving averages and medians
 
 cdef class OLMARLearner(Reverting):
-    """The last relatives, the newest first; or the average that is carried on."""
+    """Variant 1: the simple moving average, from the last relatives, the newest first."""
 
     cdef Py_ssize_t window
     cdef double epsilon
@@ -244,10 +243,10 @@ cdef class OLMARLearner(Reverting):
         Reverting.check(self)
         days = min(self.t, self.window)
         expect_range("the last days", self.arrays["last"][:days], *self.limits())
-        expect_range("days that have not been", self.arrays["last"][days:], 0, 0)
+        expect_range("days that have not come", self.arrays["last"][days:], 0, 0)
 
     def limits(self):
-        """Of the numbers that are kept of a day."""
+        """The range of the numbers in `last`."""
         return LEAST, MOST
 
     cdef void keep(self, const double* x) noexcept nogil:
@@ -274,6 +273,8 @@ cdef class OLMARLearner(Reverting):
 
 
 cdef class SmoothedOLMARLearner(Reverting):
+    """Variant 2: the exponential moving average."""
+
     cdef double alpha, epsilon
     cdef double* average
 
@@ -306,25 +307,25 @@ cdef class SmoothedOLMARLearner(Reverting):
 
 
 class OLMAR(Strategy):
-    """Moving-average reversion: prices will come back to their average, so that what is below it is bought.
+    """Moving-average reversion: predicts that each price returns to its moving average, and buys accordingly.
 
-        variant 1: xt = (1/W)(1 + 1/x_t + 1/(x_t x_(t-1)) + ...), W terms; in the first W days xt = x_t
+        variant 1: xt = (1/W)(1 + 1/x_t + 1/(x_t x_(t-1)) + ...), W terms; on the first W days xt = x_t
         variant 2: xt = alpha + (1 - alpha) xt/x_t
         b <- projection of b + lam (xt - mean xt),  lam = max(0, epsilon - b.xt)/|xt - mean xt|^2
 
     Parameters
     ----------
-    variant : 1, the simple average, or 2, the exponential one.
-    window : W of variant 1, from 2 on; so many days are kept, and no more.
-    alpha : of variant 2, 0 to 1.
-    epsilon : the return that is aimed at, at least 0.
+    variant : 1 for the simple average, 2 for the exponential average.
+    window : W of variant 1, at least 2. The model stores the last W days.
+    alpha : smoothing factor of variant 2, from 0 to 1.
+    epsilon : the target return, at least 0.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("olmar", load("djia")).final_wealth, 4)
     2.5372
 
-    Li and Hoi. On-line portfolio selection with moving average reversion. ICML 2012. The start is as in the authors'
-    toolbox: variant 1 does not move after the first day.
+    Li and Hoi. On-line portfolio selection with moving average reversion. ICML 2012. As in the toolbox of
+    the authors, variant 1 does not move after the first day.
     """
 
     paper = "Li and Hoi (2012)"
@@ -341,7 +342,7 @@ class OLMAR(Strategy):
 
 
 cdef class RMRLearner(OLMARLearner):
-    """The last prices, the newest first, in units of the first close; all are scaled alike if they grow too large."""
+    """The last prices, the newest first, in units of the first close. One factor scales all if they grow too large."""
 
     cdef object spare
     cdef double* y
@@ -358,7 +359,7 @@ cdef class RMRLearner(OLMARLearner):
         self.sorted = self.sum + self.m
 
     def limits(self):
-        return 1e-200, 1e150    # its squares are in range
+        return 1e-200, 1e150    # their squares are in range
 
     cdef int learn(self, const double* x) except -1:
         cdef Py_ssize_t i, j
@@ -382,7 +383,7 @@ cdef class RMRLearner(OLMARLearner):
         return 0
 
     cdef void median(self) noexcept nogil:
-        """y becomes the point with the least sum of distances to the prices (Vardi and Zhang, 2000)."""
+        """y = the L1 median: the point with the least sum of distances to the prices (Vardi and Zhang, 2000)."""
         cdef Py_ssize_t i, j, k, _turn, m = self.m, w = self.window
         cdef double value, distance, weights, pull, r, moved, size
         cdef const double* p
@@ -426,22 +427,22 @@ cdef class RMRLearner(OLMARLearner):
 
 
 class RMR(Strategy):
-    """Robust median reversion: prices will come back to their median over a window, which outliers hardly move.
+    """Robust median reversion: predicts that the prices return to their L1 median over a window.
 
-        xt = argmin_y sum |p - y| over the last W prices, divided by the last;  in the first W days xt = x_t;
-        then the step of `OLMAR`
+        xt = argmin_y sum |p - y| over the last W prices, divided by the last price;  on the first W days xt = x_t
+        b <- projection of b + lam (xt - mean xt),  lam = max(0, epsilon - b.xt)/|xt - mean xt|^2, as in `OLMAR`
 
     Parameters
     ----------
-    window : W, from 2 on; so many days are kept, and no more.
-    epsilon : the return that is aimed at, at least 0.
+    window : W, at least 2. The model stores the last W days.
+    epsilon : the target return, at least 0.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("rmr", load("djia")).final_wealth, 4)
     2.6682
 
     Huang, Zhou, Li, Hoi, Zhou. Robust median reversion strategy for on-line portfolio selection. IJCAI 2013. Prices are
-    in units of the first close, as in the authors' toolbox.
+    in units of the first close, as in the toolbox of the authors.
     """
 
     paper = "Huang et al. (2013)"
@@ -456,7 +457,7 @@ class RMR(Strategy):
 # ---- anti-correlation
 
 cdef class AnticorLayer:
-    """n experts, the last with window W, over the same assets; log-relatives of the last 2W days, the newest last."""
+    """n experts over the same assets, the last with window W. logs: log-relatives of the last 2W days, newest last."""
 
     cdef Py_ssize_t m, W, n, wide    # wide: m, filled up with zeros to a multiple of eight for `sums_of_products`
     cdef bint drifts
@@ -573,7 +574,7 @@ cdef class AnticorLayer:
             b[j] /= sum
 
     cdef void mix(self, double* out) noexcept nogil:
-        """The experts' portfolios by their wealth."""
+        """out = the mean of the portfolios of the experts, weighted by their wealth."""
         cdef Py_ssize_t k, j
         cdef double sum = 0
         memset(out, 0, self.m * sizeof(double))
@@ -665,27 +666,27 @@ cdef class AnticorLearner(StrategyLearner):
 
 
 class Anticor(Strategy):
-    """Anti-correlation: wealth goes from what did better to what will follow it, as the days before have shown.
+    """Anti-correlation: moves wealth from assets that did better to assets that tend to follow them.
 
-    Of two windows of w days, one after the other, with M_ij the correlation of the log-relatives of i in the first with
-    those of j in the second:
+    Take two consecutive windows of w days. Let M_ij be the correlation of the log-relatives of asset i in the first
+    window with those of asset j in the second.
 
         claim_ij = M_ij + max(0, -M_ii) + max(0, -M_jj)  if i did no worse than j in the second window and M_ij > 0
         b_i gives away b_i claim_ij / sum_j claim_ij to each j
 
-    Every window from `shortest` to `window` is an expert, and the portfolio is the mean of theirs, weighted by their
-    wealth; if the two are the same there is one expert, whose portfolio it is.
-    `nested=True` is Anticor(Anticor): experts over the returns of experts.
+    Every window from `shortest` to `window` is an expert. The portfolio is the mean of their portfolios, weighted by
+    their wealth. `nested=True` is Anticor(Anticor): Anticor over the returns of these experts.
 
     The cost of a day is proportional to window^2 assets^2.
 
     Parameters
     ----------
-    window : the longest, from 2 on; twice as many days are kept, and no more.
-    shortest : from 2 to `window`.
-    nested : whether it is Anticor(Anticor).
-    start : where an expert's step begins: at its last portfolio ("target"), or at what the day has made of it
-        ("drifted", as in the paper). None is as in the toolbox of the published figures: "drifted" only if nested.
+    window : the longest window, at least 2. The model stores twice as many days.
+    shortest : the shortest window, from 2 to `window`.
+    nested : use Anticor(Anticor).
+    start : the portfolio from which the step of an expert starts: its last one ("target"), or its last one after the
+        returns of the day ("drifted", as in the paper). None means "drifted" if nested, else "target", as in the
+        toolbox of the published figures.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("anticor", load("djia")).final_wealth, 4)

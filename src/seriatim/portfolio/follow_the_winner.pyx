@@ -1,4 +1,4 @@
-"""More of what did well: universal portfolios, exponentiated gradient, online Newton steps."""
+"""Follow the winner: universal portfolios, exponentiated gradient, online Newton steps."""
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, exp, fmax, fmin, log
@@ -16,7 +16,7 @@ from seriatim.parameters import Number, decades
 from seriatim.portfolio.days import expect_portfolios, expect_range
 from seriatim.portfolio.base import Strategy
 
-MOST = 1 << 26    # numbers of the portfolios that are drawn
+MOST = 1 << 26    # the most numbers that the sampled portfolios may have
 
 
 cdef extern from "simd.h":
@@ -101,7 +101,7 @@ cdef class UniversalPortfolioLearner(StrategyLearner):
         return -log(((random_bits(self.seed, &number) >> 11) + 1) * (1.0 / 9007199254740992.0))
 
     def draw(self):
-        """Parts that exponential variables have in their sum are uniform on the simplex."""
+        """Sample the portfolios: exponential variables divided by their sum are uniform on the simplex."""
         cdef Py_ssize_t i, j, g, m = self.m, each = m + 3 * self.rest, fours = self.fours, rest = self.rest
         cdef double sum, left
         cdef double* point
@@ -128,11 +128,11 @@ cdef class UniversalPortfolioLearner(StrategyLearner):
                     point[(4 * j + g) * LANES] = left * (parts[4 * fours + g * rest + j] / sum)
 
     cdef int fold(self) except -1:
-        """Put what has grown into the logarithms, so that no wealth is ever too large or too small."""
+        """Add log(grown) to the logarithms and set grown to 1, so that no wealth overflows or underflows."""
         cdef Py_ssize_t i, k
         for i in range(self.samples):
             k = self.place(i)
-            self.logs[k] += log(fmax(self.grown[k], 1e-60))    # on a wild day a difference may round to less
+            self.logs[k] += log(fmax(self.grown[k], 1e-60))    # on an extreme day rounding may give less
             self.grown[k] = 1
         self.rebase()
         return 0
@@ -153,8 +153,8 @@ cdef class UniversalPortfolioLearner(StrategyLearner):
         drawn[[self.place(i) for i in range(self.samples)]] = True
         grown, logs = self.arrays["grown"], self.arrays["logs"]
         if grown[~drawn].any() or logs[~drawn].any():
-            raise ModelError("a portfolio that was not drawn has wealth")
-        # Since the last fold each of up to FOLD days has been one of a growth by 10 at most.
+            raise ModelError("an unused place for a portfolio has wealth")
+        # Each of the up to FOLD days since the last fold multiplied the wealth by at most 10.
         expect_range("grown", grown[drawn], 5e-324, 1.01 * 10.0**min((self.t - 1) % FOLD + 1, 256))
         expect_range("logs", logs, -600.0 * (self.t + 1), 600.0 * (self.t + 1))
         self.rebase()
@@ -248,7 +248,7 @@ cdef class UniversalPortfolioLearner(StrategyLearner):
         return 0
 
     cdef bint wild(self, const double* x) noexcept nogil:
-        """Whether, on 256 such days, wealth could leave the range of the doubles."""
+        """Whether 256 such days could take the wealth out of the range of doubles."""
         cdef Py_ssize_t j
         for j in range(self.m):
             if not 0.1 < x[j] < 10:
@@ -257,19 +257,19 @@ cdef class UniversalPortfolioLearner(StrategyLearner):
 
 
 class UniversalPortfolio(Strategy):
-    """The mean of all rebalanced portfolios, each weighted by the wealth it has come to: here of a sample of them.
+    """Mean of all constant rebalanced portfolios, each weighted by its wealth; computed from a sample of them.
 
         b = sum S_i b_i / sum S_i,  S_i = product of b_i.x over the days so far,  b_i uniform on the simplex
 
-    They are drawn in fours: one, and the three in which the assets of each four exchange their shares in pairs. So a
-    day takes the products of a quarter of them, and all assets get more alike chances; how far the result is from the
-    integral differs little from that of as many drawn one by one. With many assets no sample that fits a computer comes
-    near the integral, and near the best portfolio; the result is close to that of `UCRP` then.
+    The sample consists of orbits of four: one portfolio, and the three in which the assets of each four exchange their
+    shares in pairs. A day then takes a quarter of the products. The error is about that of independent draws. With many
+    assets, no sample that fits a computer is near the integral or the best portfolio; the result is then close to that
+    of `UCRP`.
 
     Parameters
     ----------
-    samples : how many portfolios are drawn, from 1 on.
-    seed : of the random numbers.
+    samples : the number of portfolios, at least 1.
+    seed : seed of the random numbers, an integer from 0 to 2^53.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("universal-portfolio", load("djia")).final_wealth, 2)
@@ -288,7 +288,7 @@ class UniversalPortfolio(Strategy):
 
 
 cdef class ExponentiatedGradientLearner(StrategyLearner):
-    """The logarithms are kept, less the largest: a share may be too small for a number and yet come back."""
+    """log b, less the largest, is the state: a share may underflow and still come back."""
 
     cdef double eta
     cdef double* logs
@@ -306,7 +306,7 @@ cdef class ExponentiatedGradientLearner(StrategyLearner):
         expect_range("logs", logs, -1e300, 0)
         shares = np.exp(logs)
         if logs.max() != 0 or np.abs(shares / shares.sum() - self.arrays["b"]).max() > 1e-6:
-            raise ModelError("logs are not those of the portfolio, less the largest")
+            raise ModelError("logs must be the logarithms of the portfolio less the largest")
 
     cdef int bind(self) except -1:
         StrategyLearner.bind(self)
@@ -329,13 +329,13 @@ cdef class ExponentiatedGradientLearner(StrategyLearner):
 
 
 class ExponentiatedGradient(Strategy):
-    """A step along the gradient of the day's log-return, in the geometry of relative entropy.
+    """Gradient step on the log-return of the day, with relative entropy as the distance.
 
         b_i <- b_i exp(eta x_i/(b.x)) / Z
 
     Parameters
     ----------
-    eta : the step, above 0; towards 0 it is `UCRP`.
+    eta : step size, above 0. As it approaches 0, the strategy approaches `UCRP`.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("exponentiated-gradient", load("djia")).final_wealth, 4)
@@ -353,6 +353,8 @@ class ExponentiatedGradient(Strategy):
 
 
 cdef class ONSLearner(StrategyLearner):
+    """p = the projection of delta A^-1 c in the norm of A, b = (1 - eta) p + eta/m."""
+
     cdef double eta, beta, delta
     cdef double* A
     cdef double* c
@@ -388,7 +390,7 @@ cdef class ONSLearner(StrategyLearner):
         expect_range("c", self.arrays["c"], 0, 1.01e100 * self.t)
         expect_range("A", A, 0, 1.01e200 * self.t)
         if (A != A.T).any() or np.diagonal(A).min() < 1:
-            raise ModelError("A is not I and a sum of squares")
+            raise ModelError("A must be I plus a sum of squares g g'")
 
     cdef int learn(self, const double* x) except -1:
         cdef Py_ssize_t i, j, m = self.m
@@ -399,7 +401,7 @@ cdef class ONSLearner(StrategyLearner):
             self.c[i] += g
             for j in range(m):
                 self.A[i * m + j] += g * (x[j] / grown)
-        for j in range(m):    # A q = delta c, so that no system need be solved for q
+        for j in range(m):    # A q = delta c: no need to solve for q
             aim[j] = fmin(self.delta * (1 + 1 / self.beta) * self.c[j], 1e150)
         quadratic(self.A, aim, self.p, m, self.room, self.places)    # A >= I is definite
         for j in range(m):
@@ -408,19 +410,19 @@ cdef class ONSLearner(StrategyLearner):
 
 
 class ONS(Strategy):
-    """The online Newton step: follow the leader on a quadratic model of the log-returns.
+    """Online Newton step: follow the leader on a quadratic model of the log-returns.
 
         g = x/(b.x),  A = I + sum g g',  c = (1 + 1/beta) sum g,  b = projection of delta A^-1 c in the norm of A
-        and of that (1 - eta) b + eta/m
+        the portfolio is (1 - eta) b + eta/m
 
-    The projection is a quadratic program, which an active-set method solves exactly, from the portfolio of the day
-    before. The cost of a day is cubic in the number of assets that are held.
+    The projection is a quadratic program. An active-set method solves it exactly, starting from the portfolio of the
+    day before. The cost of a day is cubic in the number of assets that the portfolio holds.
 
     Parameters
     ----------
-    eta : the share that is always in equal parts, 0 to 1.
-    beta : above 0; small values follow the sum of the gradients further.
-    delta : above 0; how far the step goes.
+    eta : the fraction of the wealth that is always in equal parts, from 0 to 1.
+    beta : above 0. Small values follow the sum of the gradients further.
+    delta : length of the step, above 0.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("ons", load("djia")).final_wealth, 4)

@@ -1,4 +1,4 @@
-"""The rebalanced portfolio that would have grown most over given days: the maximum of mean log b.x over the simplex."""
+"""The constant rebalanced portfolio with the largest growth on given days: the maximum of mean log b.x."""
 
 from libc.math cimport INFINITY, fabs, fmax, fmin
 from libc.string cimport memcpy, memset

@@ -1,4 +1,4 @@
-"""Markets as tables of price relatives, close/close before, a row a day; and what may be wrong with them."""
+"""Markets as tables of price relatives (close/close before) with a row for each day, and checks of them."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ from seriatim.portfolio.days import survey
 
 FOLDER = Path(__file__).parent / "markets"
 
-# The bundled markets; markets/SOURCE.md says where they come from. Relatives are stored as whole numbers of this part.
+# The bundled markets; markets/SOURCE.md names their sources.
 MARKETS = {
     "djia": "30 stocks of the Dow Jones index, January 2001 to January 2003, 507 days",
     "nyse": "36 stocks of the New York exchange, July 1962 to December 1984, 5,651 days: NYSE(O) of the literature",
 }
 FAR = ", and between 1e-50 and 1e50 here"
-FEW = 10  # numbers of which it cannot be told whether they are prices, unless all of them are above
-DAYS = 30  # from which on numbers that wander differ from those that jump: their steps vary by under 1/4 as much, and
-STILL = 1e-4  # the variance of logarithms below which they may be an interest that hardly changes
+FEW = 10  # fewer numbers are taken for prices only if all of them are above 10
+DAYS = 30  # fewer days do not tell prices, which wander, from relatives
+STILL = 1e-4  # with a smaller variance of the logarithms, relatives may be an interest rate that hardly changes
 SAY_PRICES = "say that they are, by prices=True or --prices, or take seriatim.portfolio.from_prices(prices)"
 
 
 def load(name: str) -> np.ndarray:
-    """The price relatives of a bundled market, a row a day and a column an asset.
+    """The price relatives of a bundled market, with a row for each day and a column for each asset.
 
     >>> load("djia").shape
     (507, 30)
     """
     if name not in MARKETS:
-        raise ParameterError(f"no market is called {name!r}; there are {', '.join(MARKETS)}")
+        raise ParameterError(f"no market is called {name!r}; the bundled markets are {', '.join(MARKETS)}")
     with gzip.open(FOLDER / f"{name}.csv.gz", "rt") as file:
         return np.loadtxt(file, delimiter=",", comments="#")
 
 
 def table(data: Any) -> tuple[np.ndarray, list[str] | None]:
-    """Numbers in rows of doubles, and the names of the columns if they have some."""
+    """The numbers of a table as doubles in rows, and the names of the columns, or None."""
     names = getattr(data, "column_names", getattr(data, "columns", None))
     if names is not None and len({*names}) < len(names):
         raise DataError(
-            f"two assets have one name: {', '.join(sorted({str(n) for n in names if [*names].count(n) > 1}))}"
+            f"two assets have the same name: {', '.join(sorted({str(n) for n in names if [*names].count(n) > 1}))}"
         )
     columns = [data] if names is None else [data[name] for name in names]
     try:
@@ -60,18 +60,18 @@ def table(data: Any) -> tuple[np.ndarray, list[str] | None]:
         raise kind(f"a market is a table of numbers: {at}{error}") from None
     array = arrays[0] if names is None else np.ascontiguousarray(np.array(arrays).T)
     if array.ndim != 2 or 0 in array.shape:
-        raise DataError(f"expected a row a day and a column an asset; found an array of shape {array.shape}")
+        raise DataError(f"found an array of shape {array.shape}; expected a row for each day, a column for each asset")
     if names is not None and not all(isinstance(name, str) for name in names):
         names = None
     return array, None if names is None else list(names)
 
 
 def numbers(data: Any) -> np.ndarray:
-    """As doubles in rows; what is missing as NaN, however it is written."""
-    pandas = hasattr(data, "isna")  # has missing values that are no floats
+    """Numbers as doubles in rows. Missing values of every kind become NaN."""
+    pandas = hasattr(data, "isna")  # pandas has missing values that are not floats
     array: Any = data if pandas else plain_array(data, "a market")
-    if array.dtype.kind in "cMmUS":  # which NumPy would make numbers of
-        raise TypeError(f"{array.dtype} is no kind of number here")
+    if array.dtype.kind in "cMmUS":  # NumPy would convert them
+        raise TypeError(f"found {array.dtype}; expected real numbers")
     if pandas:
         array = array.to_numpy(dtype=np.float64, na_value=np.nan)
     if array.dtype == object:
@@ -81,7 +81,7 @@ def numbers(data: Any) -> np.ndarray:
 
 
 def first_bad(columns: list[Any]) -> int:
-    """The place of the first column that is none of numbers."""
+    """The index of the first column that has something other than numbers."""
     for place, column in enumerate(columns):
         try:
             numbers(column)
@@ -91,7 +91,7 @@ def first_bad(columns: list[Any]) -> int:
 
 
 def day(data: Any) -> tuple[np.ndarray, list[str] | None]:
-    """The same of one day: a sequence, or a dict of names."""
+    """One day as a table: from a sequence, or a dict with names. Also the names, or None."""
     names = None
     if hasattr(data, "to_dict"):  # a Series
         data = data.to_dict()
@@ -99,7 +99,7 @@ def day(data: Any) -> tuple[np.ndarray, list[str] | None]:
         names, data = [str(name) for name in data], list(data.values())
     array = plain_array(data, "a day")
     if array.ndim != 1 or not len(array):
-        raise DataError(f"a day has a number for each asset; found an array of shape {array.shape}")
+        raise DataError(f"expected one number for each asset of the day; found an array of shape {array.shape}")
     return table(array.reshape(1, -1))[0], names
 
 
@@ -108,7 +108,7 @@ def asset(names: Sequence[str] | None, j: int) -> str:
 
 
 def check(X: np.ndarray, names: Sequence[str] | None = None, whole: bool = False) -> np.ndarray:
-    """Relatives as they can be used: those that are missing are 1. `whole`: there is nothing before and after."""
+    """Checked relatives; missing ones become 1. `whole`: these are all days, so that every asset needs a number."""
     missing, low, high = surveyed(X, names, "a price relative")
     known = X.size - missing
     if 2 * max(low, high) >= known > 1:
@@ -120,8 +120,8 @@ def check(X: np.ndarray, names: Sequence[str] | None = None, whole: bool = False
             )
     if len(X) >= DAYS and wander(X):
         raise DataError(
-            "the numbers wander and do not jump about 1: these look like prices, not like price relatives (close/close "
-            "before); " + SAY_PRICES
+            "the numbers wander instead of varying around 1: these look like prices, not like price relatives "
+            "(close/close before); " + SAY_PRICES
         )
     if missing:
         if whole:
@@ -131,7 +131,7 @@ def check(X: np.ndarray, names: Sequence[str] | None = None, whole: bool = False
 
 
 def surveyed(X: np.ndarray, names: Sequence[str] | None, what: str) -> tuple[int, int, int]:
-    """How many are missing, below 1/2 and above 2, of numbers that are all above 0."""
+    """The counts of missing numbers, of those below 1/2 and above 2. DataError unless all are above 0."""
     bad, *counts = survey(X)
     if bad >= 0:
         t, j = divmod(bad, X.shape[1])
@@ -142,13 +142,13 @@ def surveyed(X: np.ndarray, names: Sequence[str] | None, what: str) -> tuple[int
 def check_columns(X: np.ndarray, names: Sequence[str] | None) -> None:
     empty = np.flatnonzero(np.isnan(X).all(axis=0))
     if len(empty):
-        raise DataError(f"asset {asset(names, empty[0])} has not a single number")
+        raise DataError(f"asset {asset(names, empty[0])} has no number at all; remove it")
 
 
 def from_prices(prices: Any) -> np.ndarray:
-    """The relatives of prices, one day fewer: p_t/p_(t-1), where a price that is missing is the last known one.
+    """The relatives of prices, p_t/p_(t-1), one day fewer. A missing price counts as the last known one.
 
-    Before the first price of an asset, and when it is no longer traded, the relative is 1: what is put into it is cash.
+    Before the first price of an asset, and after its last, the relative is 1: wealth in it is cash.
 
     >>> from_prices([[10.0, 5.0], [11.0, float("nan")], [11.0, 6.0]])
     array([[1.1, 1. ],
@@ -159,14 +159,14 @@ def from_prices(prices: Any) -> np.ndarray:
 
 def relatives_of(P: np.ndarray, names: Sequence[str] | None = None) -> np.ndarray:
     if len(P) < 2:
-        raise DataError("a single day of prices has no relatives; there must be two")
+        raise DataError("found a single day of prices; relatives need at least two")
     surveyed(P, names, "a price")
     check_columns(P, names)
     if np.isfinite(P).sum() >= FEW and 0.5 <= np.nanmedian(P) <= 2:
         logs = np.log(P)
         if variances(np.diff(logs, axis=0)).sum() > variances(logs).sum():
             raise DataError(
-                "these look like price relatives, not like prices: they jump about 1; say that they are, by "
+                "these look like price relatives, not like prices: they vary around 1; say that they are, by "
                 "prices=False or --relatives"
             )
     known = np.where(np.isnan(P), 0, np.arange(len(P))[:, None])
@@ -176,18 +176,18 @@ def relatives_of(P: np.ndarray, names: Sequence[str] | None = None) -> np.ndarra
 
 
 def wander(X: np.ndarray) -> bool:
-    """Whether the numbers of many days stay near those of the day before, as prices do.
+    """Whether the numbers stay near those of the day before, as prices do.
 
-    The steps of the logarithm vary about twice as much as itself where days are independent, and about 6/n times as
-    much on a random walk of n days.
+    The variance of the steps of the logarithm is about twice its own variance if days are independent, and about 6/n
+    times on a random walk of n days.
     """
-    logs = np.log(X[: 2 * DAYS])  # of all of them it would take longer than most strategies
+    logs = np.log(X[: 2 * DAYS])  # all days would take longer than most strategies
     spread = variances(logs)
     return bool(spread.mean() > STILL and variances(np.diff(logs, axis=0)).sum() < spread.sum() / 4)
 
 
 def variances(columns: np.ndarray) -> np.ndarray:
-    """Of each column; 0 where nothing is known."""
+    """The variance of each column; 0 for a column without numbers."""
     if np.isfinite(columns).all():
         return columns.var(axis=0)
     known = np.isfinite(columns).any(axis=0)
@@ -197,10 +197,10 @@ def variances(columns: np.ndarray) -> np.ndarray:
 
 
 def read(path: str | PathLike[str]) -> tuple[np.ndarray, list[str] | None]:
-    """The numbers of a file with a row a day, and the names in its first line if it has some.
+    """Read a file with a row for each day. Returns the numbers, and the names in its first line, or None.
 
-    Columns without numbers, such as dates, are left out, and so is a first column that counts the days. Commas,
-    semicolons or tabs; plain or gzip; or Parquet. What is empty, or NaN, is missing.
+    Columns without numbers, such as dates, are left out, and so is a first column that counts the days. Reads text with
+    commas, semicolons or tabs, plain or gzip, and Parquet. Empty cells and NaN are missing values.
     """
     if str(path).endswith((".parquet", ".pq")):
         whole, kept = read_parquet(path)
@@ -222,7 +222,7 @@ def read(path: str | PathLike[str]) -> tuple[np.ndarray, list[str] | None]:
 
 
 def read_parquet(path: str | PathLike[str]) -> tuple[Any, list[str]]:
-    """The table in a file, and which of its columns have numbers."""
+    """The table in a Parquet file, and the names of its columns of numbers."""
     try:
         from pyarrow import ArrowException, parquet, types
     except ImportError:
@@ -239,12 +239,12 @@ def read_parquet(path: str | PathLike[str]) -> tuple[Any, list[str]]:
 
 
 def numbers_of(path: str, lines: list[tuple[int, list[str]]]) -> tuple[np.ndarray, list[str] | None]:
-    """The columns that have numbers, of lines with their places in the file."""
+    """The columns of numbers of a text file, and their names, or None. `lines` are cells with line numbers."""
     heads = lines[0][1]
     headed = is_heading(heads, lines[1][1] if len(lines) > 1 else [])
     body = lines[headed:]
     if not body:
-        raise DataError(f"{path}: no rows below the heading")
+        raise DataError(f"{path}: no rows below the header")
     for k, row in body:
         if len(row) != len(heads):
             at = min(len(row), len(heads)) + 1
@@ -252,14 +252,16 @@ def numbers_of(path: str, lines: list[tuple[int, list[str]]]) -> tuple[np.ndarra
     used = [j for j in range(len(heads)) if any(is_number(row[j]) for _, row in body)]
     if not used:
         k, row = body[0]
-        raise ParseError(path, k, len(row), f"{row[-1]!r} is no number, nor is any other cell; as in 1234.5")
+        raise ParseError(
+            path, k, len(row), f"{row[-1]!r} is not a number, nor is any other cell; expected numbers such as 1234.5"
+        )
     rows = np.empty((len(body), len(used)))
     for t, (k, row) in enumerate(body):
         for place, j in enumerate(used):
             try:
                 rows[t, place] = number_of(row[j])
             except ValueError:
-                raise ParseError(path, k, j + 1, f"{row[j]!r} is no number") from None
+                raise ParseError(path, k, j + 1, f"{row[j]!r} is not a number") from None
     titles = [head.strip() if headed else str(j + 1) for j, head in enumerate(heads)]
     for left in {*range(len(heads))} - {*used}:
         expect_forwards(path, titles[left], [row[left] for _, row in body])
@@ -276,7 +278,7 @@ def numbers_of(path: str, lines: list[tuple[int, list[str]]]) -> tuple[np.ndarra
 
 
 def is_heading(first: list[str], second: list[str]) -> bool:
-    """Whether the first line names the columns: it has no number, or counts them, or has a word above a date."""
+    """Whether the first line is a header: it has no number, or counts the columns, or has a word above a date."""
     numbers = [float(cell) for cell in first if is_number(cell)]
     counted = len(numbers) > 1 and numbers in ([*range(len(numbers))], [*range(1, len(numbers) + 1)])
     words = [cell.strip() and not is_missing(cell) and not has_digit(cell) for cell in first]
@@ -285,13 +287,13 @@ def is_heading(first: list[str], second: list[str]) -> bool:
 
 
 def expect_forwards(path: str, name: str, cells: Sequence[Any]) -> None:
-    """Of dates, or days by number: the first day comes first."""
+    """DataError if the days run backwards: dates, or days by number."""
     if len(cells) >= FEW and all(a > b for a, b in pairwise(cells)):
-        raise DataError(f"{path}: column {name} runs backwards, from {cells[0]} to {cells[-1]}; the first day is first")
+        raise DataError(f"{path}: column {name} runs backwards, from {cells[0]} to {cells[-1]}; sort the rows by date")
 
 
 def counts_days(path: str, name: str, rows: np.ndarray) -> bool:
-    """Whether the first column is no asset: whole numbers that only ever rise count the days, or are dates or years."""
+    """Whether the first column is not an asset: increasing integers count the days, or are dates or years."""
     first = rows[:, 0]
     if rows.shape[1] == 1 or len(rows) < FEW or not (first == np.floor(first)).all():
         return False

@@ -1,6 +1,6 @@
-"""Days that followed days like these: the best portfolio for what came then.
+"""Pattern matching: the best portfolio for the days that followed windows like the last one.
 
-By definition such strategies look at the whole past: they keep all days, and a day takes time in proportion to them.
+By definition these strategies use the whole past: they store all days, and the cost of a day grows with their number.
 """
 
 from libc.math cimport ceil, exp, floor, fmax, log, sqrt
@@ -15,13 +15,13 @@ from seriatim.parameters import Choice, Number
 from seriatim.portfolio.days import LOG_MOST, expect_portfolios, expect_range
 from seriatim.portfolio.base import Strategy
 
-cdef double TOLERANCE = 5e-13    # of the growth a day
+cdef double TOLERANCE = 5e-13    # of the daily growth
 
 
 cdef class Matching(History):
-    """Experts, each with its portfolio and the logarithm of its wealth, over one history.
+    """Experts over one history, each with its portfolio and the logarithm of its wealth.
 
-    near[k][i] compares day i with the k-th day before the last; sums of it along the diagonal compare windows.
+    near[k][i] compares day i with the k-th day before the last. Its sums along the diagonal compare windows.
     """
 
     cdef Py_ssize_t experts, window, room
@@ -98,7 +98,7 @@ cdef class Matching(History):
         return 0
 
     cdef int note(self) except -1:
-        """What is kept of the last day."""
+        """Store what later comparisons need of the last day."""
         return 0
 
     cdef double likeness(self, const double* a, const double* b) noexcept nogil:
@@ -117,7 +117,7 @@ cdef class Matching(History):
         return sum
 
     cdef int compare(self) except -1:
-        """All days up to the last with the last, in the line of it: they take turns."""
+        """Compare all days with the last one. The rows of `near` are used in turn."""
         cdef Py_ssize_t i
         cdef double* line = self.near + (self.t % self.window) * self.room
         for i in range(self.t + 1):
@@ -125,25 +125,25 @@ cdef class Matching(History):
         return 0
 
     cdef void widen(self, Py_ssize_t w, Py_ssize_t T) noexcept nogil:
-        """total[i], so far of windows of w - 1 days before day i, becomes that of w days."""
+        """Extend total[i], the comparison of the windows before day i, from w - 1 to w days."""
         cdef Py_ssize_t i
         cdef const double* line = self.near + ((T - w) % self.window) * self.room
         for i in range(w, T):
             self.total[i] = (self.total[i] if w > 1 else 0.0) + line[i - w]
 
     cdef int ask(self, Py_ssize_t T) except -1:
-        """New portfolios of all experts, T days being known."""
+        """Compute new portfolios of all experts from T days."""
         return 0
 
     cdef void invest(self, Py_ssize_t e, Py_ssize_t n, const Py_ssize_t* rows) noexcept nogil:
-        """The best portfolio for n days, which the expert's last one leads to; equal parts if there are none."""
+        """The best portfolio for n days, found from the last one of the expert; equal parts if n is 0."""
         if n:
             self.growth.optimum(self.days, rows, n, self.portfolios + e * self.m, TOLERANCE)
         else:
             uniform(self.portfolios + e * self.m, self.m)
 
     cdef double least(self) except? -1:
-        """The wealth that an expert must have to be heard."""
+        """The least log-wealth of an expert that counts."""
         return -1e300
 
     cdef int mix(self) except -1:
@@ -178,7 +178,7 @@ cdef class CORNLearner(Matching):
         Matching.__init__(self, experts, window)
 
     cdef double likeness(self, const double* a, const double* b) noexcept nogil:
-        """Relatives less 1: small numbers, and the correlation is the same."""
+        """The product of relatives less 1, which have the same correlation and round less."""
         cdef Py_ssize_t j
         cdef double sum = 0
         for j in range(self.m):
@@ -186,7 +186,7 @@ cdef class CORNLearner(Matching):
         return sum
 
     cdef int note(self) except -1:
-        """The sums of each day, and of its squares."""
+        """Store the sum of the day, and that of its squares."""
         cdef Py_ssize_t j
         cdef double sum = 0
         cdef const double* x = self.days + self.t * self.m
@@ -211,7 +211,7 @@ cdef class CORNLearner(Matching):
         return 0
 
     cdef void correlate(self, Py_ssize_t w, Py_ssize_t T) noexcept nogil:
-        """shares[i]: of the window before day i with the last one; 0 if one of them is constant."""
+        """shares[i] = the correlation of the window before day i with the last window; 0 if one is constant."""
         cdef Py_ssize_t i, k, size = w * self.m
         cdef double sum = 0, squares = 0, last_sum = 0, last_squares = 0, spread, last_spread, product
         for k in range(w):
@@ -251,20 +251,20 @@ cdef class CORNLearner(Matching):
 
 
 class CORN(Strategy):
-    """Correlation-driven nonparametric learning: the best portfolio for the days whose windows correlate with the last.
+    """Correlation-driven learning: the best portfolio for the days after windows that correlate with the last one.
 
         C = {i : corr(x_(i-w)..x_(i-1), x_(t-w+1)..x_t) >= rho},  b = argmax sum over C of log b.x_i; 1/m if C is empty
 
-    All days are kept, and a day takes time in proportion to them.
+    The model stores all days, and the cost of a day is proportional to their number.
 
     Parameters
     ----------
-    window : w, days, from 1 on.
-    rho : the least correlation, -1 to 1.
-    ensemble : None; "uniform", windows of 1 to `window` days with this rho, weighted by their wealth (CORN-U); or
-        "top", windows of 1 to `window` days with rho = 0, 1/levels ..., of which the wealthiest are heard (CORN-K).
-    levels : of rho in CORN-K.
-    top : the share of the experts of CORN-K that is heard, above 0.
+    window : w in days, at least 1.
+    rho : the least correlation, from -1 to 1.
+    ensemble : None for one expert. "uniform" (CORN-U): windows of 1 to `window` days with this rho, weighted by their
+        wealth. "top" (CORN-K): windows of 1 to `window` days with rho = 0, 1/levels ...; only the wealthiest count.
+    levels : the number of values of rho in CORN-K.
+    top : the fraction of the experts of CORN-K that count, above 0.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("corn", load("djia")[:200]).final_wealth, 3)
@@ -289,7 +289,7 @@ class CORN(Strategy):
 # ---- distance
 
 cdef class NearestNeighbourLearner(Matching):
-    """Expert 0 takes all days; the others those nearest, by windows of 1 to k days and l shares of the past."""
+    """Expert 0 uses all days. The others use the nearest days, for windows of 1 to k days, l fractions of the past."""
 
     cdef Py_ssize_t levels
 
@@ -316,17 +316,17 @@ cdef class NearestNeighbourLearner(Matching):
 
 
 class NearestNeighbour(Strategy):
-    """The best portfolios for the days whose windows were nearest to the last, weighted by the wealth they led to.
+    """Best portfolios for the days after the windows nearest to the last one, weighted by their wealth.
 
         expert (w, l): the floor(p_l t) days i with the least |x_(i-w)..x_(i-1) - x_(t-w+1)..x_t|,
         p_l = 0.02 + 0.5 (l - 1)/(L - 1);  expert 0: all days
 
-    All days are kept, and a day takes time in proportion to them, and to k l.
+    The model stores all days, and the cost of a day is proportional to their number times k l.
 
     Parameters
     ----------
-    k : windows of 1 to k days.
-    l : L, shares of the past for each.
+    k : the longest window in days; all shorter ones are used, too.
+    l : L, the number of fractions of the past for each window.
 
     >>> from seriatim.portfolio import backtest, load
     >>> round(backtest("nearest-neighbour", load("djia")[:100]).final_wealth, 3)
@@ -346,7 +346,7 @@ class NearestNeighbour(Strategy):
 
 
 cdef class KernelPortfolioLearner(Matching):
-    """The same with all days within a distance of c/l."""
+    """Expert 0 uses all days. The others use the days within c/level, for windows of 1 to k days."""
 
     cdef Py_ssize_t levels
     cdef double c
@@ -374,16 +374,16 @@ cdef class KernelPortfolioLearner(Matching):
 
 
 class KernelPortfolio(Strategy):
-    """The best portfolios for the days whose windows were near the last, weighted by the wealth they led to.
+    """Best portfolios for the days after windows within a radius of the last one, weighted by their wealth.
 
         expert (w, l): the days i with |x_(i-w)..x_(i-1) - x_(t-w+1)..x_t| <= c/l;  expert 0: all days
 
-    All days are kept, and a day takes time in proportion to them, and to k l.
+    The model stores all days, and the cost of a day is proportional to their number times k l.
 
     Parameters
     ----------
-    k : windows of 1 to k days.
-    l : radii c, c/2 ... c/l for each.
+    k : the longest window in days; all shorter ones are used, too.
+    l : the number of radii c, c/2 ... c/l for each window.
     c : the largest radius, above 0.
 
     >>> from seriatim.portfolio import backtest, load

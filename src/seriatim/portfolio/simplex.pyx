@@ -1,4 +1,4 @@
-"""The nearest portfolio: in the usual norm by sorting, in that of a matrix by an active-set method."""
+"""Projection onto the simplex: in the Euclidean norm by sorting, in the norm of a matrix by an active-set method."""
 
 from libc.math cimport fabs, fmax, sqrt
 from libc.stdlib cimport qsort
@@ -14,12 +14,12 @@ cdef int descending(const void* a, const void* b) noexcept nogil:
 
 
 cdef void project_simplex(double* v, Py_ssize_t m, double* work) noexcept nogil:
-    """v becomes max(v - theta, 0) with the theta that makes the sum 1 (Duchi et al., 2008)."""
+    """v = max(v - theta, 0), where theta makes the sum 1 (Duchi et al., 2008)."""
     cdef Py_ssize_t j
     cdef double sum = 0, theta = 0, top = v[0], total = 0
     for j in range(1, m):
         top = fmax(top, v[j])
-    for j in range(m):    # from the top, so that numbers however large lose no digits of what counts
+    for j in range(m):    # relative to the largest, so that large numbers lose no digits
         v[j] -= top
         work[j] = v[j]
     qsort(work, m, sizeof(double), descending)
@@ -36,7 +36,7 @@ cdef void project_simplex(double* v, Py_ssize_t m, double* work) noexcept nogil:
 
 
 cdef bint factor(double* H, Py_ssize_t n) noexcept nogil:
-    """H = L L' in its lower triangle; False if it is not positive definite."""
+    """Replace the lower triangle of H by L, H = L L'. False if H is not positive definite."""
     cdef Py_ssize_t i, j, k
     cdef double sum
     for j in range(n):
@@ -54,7 +54,7 @@ cdef bint factor(double* H, Py_ssize_t n) noexcept nogil:
 
 
 cdef void solve(const double* L, Py_ssize_t n, double* v) noexcept nogil:
-    """v becomes (L L')^-1 v."""
+    """v = (L L')^-1 v."""
     cdef Py_ssize_t i, k
     for i in range(n):
         for k in range(i):

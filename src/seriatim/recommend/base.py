@@ -1,4 +1,4 @@
-"""The Python face of a recommender: ratings of items by users, who may be known by any number or name."""
+"""The Python face of a recommender: it learns ratings of items by users, both named by integers or strings."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from seriatim.recommend.numbering import Numbering
 
 
 class Recommender(Model):
-    """A learner of ratings. Users and items are whole numbers and names, and may appear at any time.
+    """A model of ratings. Users and items are integers or strings. New ones may appear at any time.
 
-    What is kept beside the factors is which items each user has rated, so that `recommend` does not name them again.
+    Besides the factors, the model stores which items each user has rated: `recommend` leaves them out.
     """
 
     task = "recommendation"
-    ranks: ClassVar[bool] = False  # whether a prediction is no rating, but only ranks
+    ranks: ClassVar[bool] = False  # predictions are not ratings, and only their order counts
     fixed = ("low", "high")
 
     low: Any = Number(1.0, least=-1e9, most=1e9)
@@ -34,7 +34,7 @@ class Recommender(Model):
     # ---- ratings
 
     def learn_one(self, user: Any, item: Any, rating: float) -> Self:
-        """Learn one rating. A pair rated again is one more example."""
+        """Learn one rating. A second rating of a pair is another example."""
         if type(rating) is not float:
             rating = float(rating) if type(rating) is int and abs(rating) < 2**53 else self.as_ratings([rating])[0]
         with self._lock:
@@ -48,19 +48,19 @@ class Recommender(Model):
         return self
 
     def partial_fit(self, users: Any, items: Any, ratings: Any) -> Self:
-        """Learn these ratings, one after another, where the last call ended; all of them or, if one is bad, none."""
+        """Learn these ratings in order, after those of the last call. If one is bad, none is learned."""
         self.learn_ratings(users, items, ratings)
         return self
 
     def fit(self, users: Any, items: Any, ratings: Any) -> Self:
-        """Forget all and learn these ratings, in one pass."""
+        """Forget everything, then learn these ratings in one pass."""
         with self._lock:
             return self._become(self.fresh().partial_fit(users, items, ratings))
 
     def learn_ratings(self, users: Any, items: Any, ratings: Any, out: np.ndarray | None = None) -> int:
-        """The same as `partial_fit`; `out` receives what was predicted before each. Returns how many were learned.
+        """Learn as `partial_fit`. `out` receives the prediction before each rating. Returns the number learned.
 
-        Ctrl-C comes between two ratings: those before it are learned, and it is raised.
+        Ctrl-C is raised between two ratings; those before it are learned.
         """
         told = self.as_ratings(ratings)
         with self._lock:
@@ -73,13 +73,13 @@ class Recommender(Model):
         return learned
 
     def expect_pairs(self, users: Any, items: Any, n: int) -> None:
-        """Refuse users and items that could not be learned with n ratings."""
+        """Raise DataError unless n ratings could be learned with these users and items."""
         found = [len(Numbering(kind).find(labels)) for kind, labels in (("user", users), ("item", items))]
         if found != [n, n]:
-            raise DataError(f"{found[0]} users, {found[1]} items and {n} ratings: one is told for each")
+            raise DataError(f"{found[0]} users, {found[1]} items and {n} ratings: expected equal numbers")
 
     def as_ratings(self, ratings: Any) -> np.ndarray:
-        """Ratings as numbers, checked."""
+        """Checked ratings as numbers."""
         given = plain_array(ratings, "the ratings")
         try:
             if given.dtype.kind not in "fiuO":
@@ -94,7 +94,7 @@ class Recommender(Model):
         bad = np.flatnonzero(~((told >= low) & (told <= high)))
         if len(bad):
             where = f"rating {bad[0]}: " if len(told) > 1 else ""
-            raise DataError(f"{where}{told[bad[0]]:g} is not a rating from {low:g} to {high:g}, the range (low, high)")
+            raise DataError(f"{where}{told[bad[0]]:g} is out of the range (low, high), {low:g} to {high:g}")
         return told
 
     def user_numbers(self, users: Any) -> np.ndarray:
@@ -103,10 +103,10 @@ class Recommender(Model):
             found: np.ndarray = self._fitted().user_labels.find(users)
         return found
 
-    # ---- what is asked
+    # ---- predictions
 
     def predict_one(self, user: Any, item: Any) -> float:
-        """What this user would rate this item. One that is not known has no factors and no bias."""
+        """The predicted rating of an item by a user. An unknown user or item has no factors and no bias."""
         with self._lock:
             learner = self._learner
             if learner is None:
@@ -116,15 +116,15 @@ class Recommender(Model):
         return rating
 
     def predict(self, users: Any, items: Any) -> np.ndarray:
-        """What each user would rate the item beside."""
+        """The predicted rating of each pair of a user and an item."""
         with self._lock:
             predicted: np.ndarray = self._fitted().predict_pairs(users, items)
         return predicted
 
     def recommend(self, user: Any, n: int = 10) -> list[tuple[Any, float]]:
-        """The n best (item, prediction) of the items that this user has not rated, best first, ties as they appeared.
+        """The n best (item, prediction) among the items that this user has not rated, best first.
 
-        Of a user who is not known, of all items.
+        Ties go in order of appearance. For an unknown user, all items count.
         """
         expect_count(n)
         with self._lock:
@@ -135,13 +135,13 @@ class Recommender(Model):
             return best(learner.item_labels.labels, scores, np.flatnonzero(left), n)
 
     def nearest(self, item: Any, n: int = 10) -> list[tuple[Any, float]]:
-        """The n other items (item, cosine) whose factors are nearest in direction to those of this one, best first."""
+        """The n other items (item, cosine) whose factors have the largest cosine with those of this item."""
         expect_count(n)
         with self._lock:
             learner = self._fitted()
             place = learner.item_place(item)
             if place < 0:
-                raise DataError(f"no rating has named the item {item!r}")
+                raise DataError(f"the item {item!r} has no rating")
             rows = learner.factors(1)
             size = np.linalg.norm(rows, axis=1)
             sizes = size * size[place]
@@ -150,12 +150,12 @@ class Recommender(Model):
 
     @property
     def users_(self) -> list[Any]:
-        """The users, in the order in which they appeared."""
+        """The users, in order of appearance."""
         return list(self._fitted().user_labels.labels)
 
     @property
     def items_(self) -> list[Any]:
-        """The items, in the order in which they appeared."""
+        """The items, in order of appearance."""
         return list(self._fitted().item_labels.labels)
 
     @property
@@ -190,17 +190,17 @@ class Recommender(Model):
         super().__setstate__({**state, "state": None, "lists": {}})
         if state["state"] is not None:
             if {*lists} != {"users", "items"}:
-                raise ModelError("there are no users and items")
+                raise ModelError("the file has no lists of users and items")
             self._start()
             self._learner.restore(state["state"], lists["users"], lists["items"])
 
 
 def best(labels: list[Any], scores: np.ndarray, places: np.ndarray, n: int) -> list[tuple[Any, float]]:
-    """Of these places the n with the highest scores."""
+    """The labels and scores of the n highest scores at these places."""
     order = places[np.argsort(-scores[places], kind="stable")[:n]]
     return [(labels[place], float(scores[place])) for place in order]
 
 
 def expect_count(n: Any) -> None:
     if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 0:
-        raise ParameterError(f"n={shown(n)}: must be a whole number from 0 on")
+        raise ParameterError(f"n={shown(n)}: must be an integer of at least 0")

@@ -1,4 +1,4 @@
-"""Matrix factorisation, one rating after another."""
+"""Online matrix factorisation of ratings."""
 
 from libc.math cimport exp, log, sqrt
 
@@ -30,14 +30,14 @@ cdef inline double dot(const double* x, const double* y, Py_ssize_t n) noexcept 
 
 
 cdef class FactorLearner(RatingLearner):
-    """Rows U of users and V of items, each number of which takes the same kind of step.
+    """Rows U of users and V of items, all updated by the same kind of step.
 
-    A row has its numbers x, the factors first and then, by request, a bias; and for dual averaging the means Y of their
-    gradients and how many these are.
+    A row has the numbers x: its factors, then optionally a bias. For dual averaging follow the means Y of their
+    gradients, and the number of gradients.
     """
 
     cdef Grid U, V
-    cdef Py_ssize_t K, width         # factors; numbers with the bias
+    cdef Py_ssize_t K, width         # the number of factors; with the bias
     cdef bint averaging
     cdef double eta, lam
     cdef unsigned long long seed
@@ -62,7 +62,7 @@ cdef class FactorLearner(RatingLearner):
         return 0
 
     cdef void begin(self, Grid grid, Py_ssize_t first, int side) noexcept nogil:
-        """The factors of new rows: a tenth of the normal numbers (2 a + side) K, ... of the seed."""
+        """Draw the factors of new rows: a tenth of the normal numbers (2 a + side) K, ... of the seed."""
         cdef Py_ssize_t a, j
         for a in range(first, grid.rows):
             for j in range(self.K):
@@ -70,7 +70,7 @@ cdef class FactorLearner(RatingLearner):
 
     cdef void move(self, double* row, Py_ssize_t numbers, Py_ssize_t first, Py_ssize_t n, double e,
                    const double* other) noexcept nogil:
-        """Move n of the numbers of a row, which has so many, by a step with the gradient e other."""
+        """Update n numbers of a row, from `first` on, by the gradient e other. The row has `numbers` numbers."""
         cdef Py_ssize_t j
         cdef double share
         cdef double* x = row + first
@@ -85,12 +85,12 @@ cdef class FactorLearner(RatingLearner):
             x[j] = bounded(-Y[j] / self.lam)
 
     cdef inline void count(self, double* row, Py_ssize_t numbers) noexcept nogil:
-        """One gradient more, before the moves by it."""
+        """Count one more gradient, before the update by it."""
         if self.averaging:
             row[2 * numbers] += 1
 
     cdef void step(self, Py_ssize_t a, Py_ssize_t b, double e, const double* taste) noexcept nogil:
-        """The steps of U, with e V, and of V, with e times a taste that is U or what is in its place; V as it was."""
+        """Update U by e V and V by e taste, both with the old V. taste: U, or what replaces it."""
         cdef Py_ssize_t j
         cdef double* u = self.user(a)
         cdef double* v = self.item(b)
@@ -109,14 +109,14 @@ cdef class FactorLearner(RatingLearner):
         return self.V.data + b * self.V.width
 
     cdef inline double product(self, Py_ssize_t a, Py_ssize_t b) noexcept nogil:
-        """U.V, 0 where one of them is not known."""
+        """U.V, or 0 if one of them is unknown."""
         return dot(self.user(a), self.item(b), self.K) if a >= 0 and b >= 0 else 0
 
     def factors(self, bint side):
         return self.V.array(self.items, 0, self.K) if side else self.U.array(self.users, 0, self.K)
 
     def grids(self):
-        """The tables by name, with how many rows and numbers each has."""
+        """The tables by name, with the numbers of their rows and columns."""
         return {"user": (self.U, self.users, self.width), "item": (self.V, self.items, self.width)}
 
     def arrays(self):
@@ -134,22 +134,22 @@ cdef class FactorLearner(RatingLearner):
             if self.averaging:
                 counts = state[f"{name}_counts"]
                 if np.min(counts, initial=0) < 0 or (counts % 1 != 0).any():
-                    raise ModelError(f"{name}_counts has a number that is no count")
+                    raise ModelError(f"{name}_counts has a number that is not a count")
                 grid.put(f"{name}_means", state[f"{name}_means"], rows, n, 2 * n)
                 grid.put(f"{name}_counts", counts, rows, 2 * n, 2 * n + 1)
 
 
 cdef class PMFLearner(FactorLearner):
-    """PMF: half the squared error of g(s), with biases and the implicit part by request."""
+    """PMF: half the squared error of g(s), optionally with biases and marks of rated items."""
 
     NUMBERS = (*RatingLearner.NUMBERS, "total")
 
-    cdef public double total         # the sum of r so far
+    cdef public double total         # the sum of r
     cdef bint biases, implicit
-    cdef Grid marks                  # what it says of a user to have rated an item, whatever the rating
-    cdef double[::1] taste           # a row of a user with the marks,
-    cdef Py_ssize_t tasted           # this one's, as long as nothing is learned; or -1
-    cdef double share                # and the weight of each mark in it
+    cdef Grid marks                  # the effect on a user of having rated an item, whatever the rating
+    cdef double[::1] taste           # U plus the marks of the rated items,
+    cdef Py_ssize_t tasted           # for this user; -1 after an update
+    cdef double share                # the weight of each mark in it
 
     def __init__(self, model):
         FactorLearner.__init__(self, model, model.biases)
@@ -165,11 +165,11 @@ cdef class PMFLearner(FactorLearner):
         return 0
 
     cdef double mu(self) noexcept nogil:
-        """The logit of the mean rating, half a rating in the middle added."""
+        """The logit of the mean rating, with one more rating of 1/2."""
         return log((0.5 + self.total) / (0.5 + self.t - self.total)) if self.biases else 0
 
     cdef void sum_up(self, Py_ssize_t a) noexcept nogil:
-        """The taste U + |N|^-1/2 (sum of the marks of N), N being the items that a user has rated."""
+        """taste = U + |N|^-1/2 (sum of the marks of N), where N are the items that the user has rated."""
         cdef Py_ssize_t j, k
         cdef List* rated = self.rated.lists + a
         cdef double* taste = &self.taste[0]
@@ -211,7 +211,7 @@ cdef class PMFLearner(FactorLearner):
         self.rated.add(a, <int> b)
 
     cdef void step_marks(self, const List* rated, double e) noexcept nogil:
-        """The marks that were in the taste, with e V."""
+        """Update the marks in the taste by e V."""
         cdef Py_ssize_t k
         cdef double* y
         for k in range(rated.n):
@@ -221,7 +221,7 @@ cdef class PMFLearner(FactorLearner):
         self.tasted = -1
 
     def bias(self, bint side):
-        """Of the users, or of the items."""
+        """The biases of the users, or of the items."""
         grid, rows, _ = self.grids()["item" if side else "user"]
         return grid.array(rows, self.K, self.K + 1)[:, 0]
 
@@ -232,11 +232,11 @@ cdef class PMFLearner(FactorLearner):
     def restore_arrays(self, state):
         FactorLearner.restore_arrays(self, state)
         if not 0 <= self.total <= self.t:
-            raise ModelError(f"ratings from 0 to 1 with the sum {self.total} in {self.t} rounds")
+            raise ModelError(f"the sum of ratings is {self.total}; expected 0 to {self.t}, the number of rounds")
 
 
 cdef class RMFLearner(FactorLearner):
-    """RMF: the top-one loss of a user's list. Beside an item of a list stands exp(r)."""
+    """RMF: the top-one loss of the list of a user. The value of an item in a list is exp(r)."""
 
     def __init__(self, model):
         FactorLearner.__init__(self, model, 0, True)
@@ -257,34 +257,36 @@ cdef class RMFLearner(FactorLearner):
 
 
 class PMF(Recommender):
-    """Probabilistic matrix factorisation of a stream of ratings, by gradients or by dual averaging.
+    """Probabilistic matrix factorisation of a stream of ratings, by gradient descent or dual averaging.
 
-    With r = (rating - low) / (high - low) the loss of a rating is (g(s) - r)^2 / 2, where g(s) = 1 / (1 + e^-s) and
-    s = U.V, U the factors of the user and V those of the item; e = (g - r) g (1 - g) is its derivative by s.
-    "sgd": U -= eta (e V + lam U) and V -= eta (e U + lam V), both with the old U and V.
-    "dual_averaging": the mean Y of all e V that the user has met, U = argmin Y.U + lam/2 |U|^2 = -Y / lam; so for
-    items. A prediction is low + (high - low) g(s). Rows start at a tenth of standard normals: number (2 a + side) K +
-    j of the seed is that of factor j of the a-th user (side 0) or item (side 1). A user or an item that no rating has
-    named is the zero vector.
+    Let r = (rating - low) / (high - low), U the factors of the user, V those of the item and s = U.V. The loss of a
+    rating is (g(s) - r)^2 / 2 with g(s) = 1 / (1 + e^-s). Its derivative by s is e = (g - r) g (1 - g).
 
-    With `biases` s = mu + b_u + c_i + U.V: b and c are one more factor each, by the same rule, from 0, beside one that
-    is 1; mu is the logit of (1/2 + sum of r) / (1 + ratings), over the ratings before.
+        "sgd":            U -= eta (e V + lam U),  V -= eta (e U + lam V), both with the old U and V
+        "dual_averaging": U = argmin Y.U + lam/2 |U|^2 = -Y / lam, where Y is the mean of all e V of the user;
+                          V in the same way
 
-    With `implicit` it also counts which items a user has rated, whatever the ratings: in the place of U stands
-    U + |N|^-1/2 (sum of y_j over N), N being the items that the user has rated before (SVD++ of Koren). Each mark y_j
-    is one more row of item j, from 0, whose gradient is e |N|^-1/2 V. A rating then takes O(|N|) in place of O(1)
-    steps.
+    A prediction is low + (high - low) g(s). Rows start at a tenth of standard normal numbers: number (2 a + side) K + j
+    of the seed is factor j of the a-th user (side 0) or item (side 1). A user or an item without ratings is the zero
+    vector.
+
+    With `biases`, s = mu + b_u + c_i + U.V. The biases b and c start at 0 and follow the same rule as the factors; the
+    other factor of each is 1. mu is the logit of (1/2 + sum of r) / (1 + ratings), over the ratings before.
+
+    With `implicit`, the model also uses which items a user has rated (SVD++ of Koren). U + |N|^-1/2 (sum of y_j over N)
+    replaces U, where N are the items that the user has rated before. Each mark y_j is another row of item j. It starts
+    at 0, and its gradient is e |N|^-1/2 V. A rating then costs O(|N| K) instead of O(K).
 
     n_factors : K, at least 1.
     method : "sgd" or "dual_averaging".
-    eta : the step size, above 0; for "sgd".
-    lam : the weight of |U|^2 and |V|^2, at least 0, for dual averaging above 0; 0.005 for "sgd" and 0.02 for
-        "dual_averaging" if it is None. Of many passes a smaller one makes more, such as 0.007.
+    eta : step size of "sgd", above 0.
+    lam : weight of |U|^2 and |V|^2, at least 0, for "dual_averaging" above 0. None means 0.005 for "sgd" and 0.02 for
+        "dual_averaging". For many passes a smaller value is better, such as 0.007.
     biases, implicit : as above.
-    low, high : the range of the ratings; one outside it is refused.
-    seed : of the first factors.
+    low, high : the range of the ratings. A rating outside of it is refused.
+    seed : seed of the initial factors.
 
-    A rating takes O(K). The model is the rows, and for each user which items were rated.
+    A rating costs O(K). The state is the rows and, for each user, which items were rated.
 
     >>> from seriatim import PMF
     >>> model = PMF(n_factors=2)
@@ -315,12 +317,12 @@ class PMF(Recommender):
 
     @property
     def user_biases_(self):
-        """b of each of `users_`."""
+        """The bias b of each of `users_`."""
         return self._biases(0)
 
     @property
     def item_biases_(self):
-        """c of each of `items_`."""
+        """The bias c of each of `items_`."""
         return self._biases(1)
 
     def _biases(self, side):
@@ -331,25 +333,25 @@ class PMF(Recommender):
 
 
 class RMF(Recommender):
-    """Ranking matrix factorisation of a stream of ratings: the list of each user is put in order, not the ratings told.
+    """Ranking matrix factorisation of a stream of ratings: it learns the order of the items of each user.
 
-    The loss is that of a user's whole list, the top-one loss of ListNet: - sum_i softmax(r)_i log softmax(g)_i over the
-    items rated so far, the last rating of each, with r, g and s = U.V as of PMF. On a rating of item i
-    e = (exp g_i / sum_j exp g_j - exp r_i / sum_j exp r_j) g_i (1 - g_i), j over the items of the user, i among them,
-    and U and V take the same steps as those of PMF. Both sums are of the present factors and ratings.
+    The loss is the top-one loss of ListNet for the list of the user, - sum_i softmax(r)_i log softmax(g)_i. It sums
+    over the items rated so far, with the last rating of each; r, g and s = U.V are as for `PMF`. For item i,
+    e = (exp g_i / sum_j exp g_j - exp r_i / sum_j exp r_j) g_i (1 - g_i), where j runs over the items of the user,
+    i included. Both sums use the present factors and ratings. The updates of U and V are those of `PMF` with this e.
 
-    A prediction is the score g(s) from 0 to 1: it ranks, and is no rating. Biases of users could not change the order
-    of a list, so that there are none.
+    A prediction is the score g(s) from 0 to 1. It ranks items and is not a rating. There are no biases, because the
+    bias of a user cannot change the order of a list.
 
     n_factors : K, at least 1.
-    method : "sgd" or "dual_averaging"; on MovieLens lists are learned by the first only.
-    eta : the step size, above 0; for "sgd".
-    lam : the weight of |U|^2 and |V|^2, at least 0, for dual averaging above 0; 0.0001 for "sgd" and 0.002 for
-        "dual_averaging" if it is None.
-    low, high : the range of the ratings; one outside it is refused.
-    seed : of the first factors.
+    method : "sgd" or "dual_averaging". On MovieLens, only "sgd" learned to rank.
+    eta : step size of "sgd", above 0.
+    lam : weight of |U|^2 and |V|^2, at least 0, for "dual_averaging" above 0. None means 0.0001 for "sgd" and 0.002 for
+        "dual_averaging".
+    low, high : the range of the ratings. A rating outside of it is refused.
+    seed : seed of the initial factors.
 
-    A rating takes O(K) for each item that its user has rated.
+    A rating costs O(K) for each item that its user has rated.
 
     >>> from seriatim import RMF
     >>> model = RMF(n_factors=2)

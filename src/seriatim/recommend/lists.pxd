@@ -1,14 +1,14 @@
 cdef struct List:
     int* item
-    double* value                # beside each, if any
-    int* slot                    # of long lists: a hash table of places and 1
+    double* value                # of each item, if there are values
+    int* slot                    # hash table of a long list: index plus 1
     int n, room, slots
 
 
 cdef class Lists:
     cdef List* lists
-    cdef readonly Py_ssize_t n, total    # of lists, and of the items in them
-    cdef public Py_ssize_t most          # of those items
+    cdef readonly Py_ssize_t n, total    # the number of lists, and of items in them
+    cdef public Py_ssize_t most          # the largest total
     cdef Py_ssize_t room
     cdef bint valued
 

@@ -1,4 +1,4 @@
-"""Which items each user has rated, in the order of their first ratings."""
+"""The items that each user has rated, in order of their first ratings."""
 
 import numpy as np
 
@@ -9,8 +9,8 @@ from seriatim.core.memory cimport resize
 
 from seriatim.errors import LimitError, ModelError
 
-cdef Py_ssize_t MAX_ITEMS = (1 << 32) // 40    # bytes of an item with its value and its part of the tables
-cdef int SHORT = 16                            # so many are looked through
+cdef Py_ssize_t MAX_ITEMS = (1 << 32) // 40    # 4 GiB; an item takes up to 40 bytes with its value and hash slots
+cdef int SHORT = 16                            # a list of at most this length is searched in order
 
 
 cdef inline unsigned int hashed(int b) noexcept nogil:
@@ -19,7 +19,7 @@ cdef inline unsigned int hashed(int b) noexcept nogil:
 
 
 cdef class Lists:
-    """For each user the numbers of items, each once; beside each a value by request."""
+    """For each user the numbers of the rated items, each once, optionally with a value for each."""
 
     def __init__(self, bint valued=False):
         self.valued, self.most = valued, MAX_ITEMS
@@ -33,7 +33,7 @@ cdef class Lists:
         free(self.lists)
 
     cdef int grow(self, Py_ssize_t n) except -1:
-        """Have so many lists at least."""
+        """Make room for at least n lists."""
         cdef Py_ssize_t room
         if n > self.room:
             room = max(n, 2 * self.room, 64)
@@ -45,15 +45,15 @@ cdef class Lists:
         return 0
 
     def expect_room(self, const int[::1] users, const int[::1] items):
-        """A LimitError unless these pairs can be taken in; a user may be one without a list yet."""
+        """Raise LimitError unless there is room for these pairs. A user may have no list yet."""
         if self.total + users.shape[0] <= self.most:
             return
         fresh = {(a, b) for a, b in zip(users, items) if a >= self.n or self.find(a, b) < 0}
         if self.total + len(fresh) > self.most:
-            raise LimitError(f"a model keeps which items each user has rated, and no more than {self.most:,} of these")
+            raise LimitError(f"a model stores at most {self.most:,} pairs of a user and a rated item")
 
     cdef int ready(self, Py_ssize_t a) noexcept nogil:
-        """Make room for one item more in a list; -1 if there is no memory, and nothing has changed."""
+        """Make room for one more item in a list. Without memory, return -1 and change nothing."""
         cdef List* mine = self.lists + a
         cdef int room, slots, k
         cdef int* slot
@@ -82,7 +82,7 @@ cdef class Lists:
         mine.slot[i] = k + 1
 
     cdef int find(self, Py_ssize_t a, int b) noexcept nogil:
-        """The place of an item in a list, -1 if it is not there."""
+        """The index of an item in a list, or -1."""
         cdef List* mine = self.lists + a
         cdef int k
         cdef unsigned int i
@@ -99,7 +99,7 @@ cdef class Lists:
         return -1
 
     cdef int add(self, Py_ssize_t a, int b) noexcept nogil:
-        """The place of an item in a list that is `ready`, at its end if it was not there."""
+        """The index of an item in a list that is `ready`. A new item is appended."""
         cdef List* mine = self.lists + a
         cdef int k = self.find(a, b)
         if k < 0:
@@ -122,7 +122,7 @@ cdef class Lists:
         return np.asarray(out)
 
     def state(self, Py_ssize_t users):
-        """The first lists as arrays: how long each is, the items, and their values if there are any."""
+        """The first lists as arrays: their lengths, the items, and their values if there are any."""
         cdef Py_ssize_t a, k, place = 0
         cdef int[::1] counts = np.array([self.lists[a].n for a in range(users)], np.int32)
         cdef int[::1] items = np.empty(np.sum(counts, dtype=np.int64), np.int32)
@@ -137,18 +137,18 @@ cdef class Lists:
         return {**state, "rated_values": np.asarray(values)} if self.valued else state
 
     def restore(self, state, Py_ssize_t users, Py_ssize_t known, double low, double high):
-        """The reverse of `state`, of a model that knows so many items, with values in a range."""
+        """The reverse of `state`, for `known` items and values from `low` to `high`."""
         cdef const int[::1] counts = np.ascontiguousarray(state["rated_counts"], np.int32)
         cdef const int[::1] items = np.ascontiguousarray(state["rated_items"], np.int32)
         cdef const double[::1] values = np.ascontiguousarray(state.get("rated_values", []), np.float64)
         cdef Py_ssize_t a, place = 0
         cdef int k
         if counts.shape[0] != users or np.min(counts, initial=1) < 1:
-            raise ModelError("the lists of rated items are not those of the users")
+            raise ModelError("the lists of rated items do not match the users")
         if np.sum(counts, dtype=np.int64) != items.shape[0] or (self.valued and values.shape[0] != items.shape[0]):
-            raise ModelError("the lists of rated items do not fit together")
+            raise ModelError("the lists of rated items differ in length from their counts")
         if items.shape[0] > self.most or np.min(items, initial=0) < 0 or np.max(items, initial=-1) >= known:
-            raise ModelError("a list of rated items has one that the model does not know")
+            raise ModelError("a list of rated items has an unknown item")
         if self.valued and not (low <= np.min(values, initial=low) and np.max(values, initial=high) <= high):
             raise ModelError("a rating is out of range")
         self.grow(users)
@@ -157,7 +157,7 @@ cdef class Lists:
                 if self.ready(a) < 0:
                     raise MemoryError(f"no memory for {items.shape[0]} rated items")
                 if self.add(a, items[place]) != k:
-                    raise ModelError("a list of rated items has one twice")
+                    raise ModelError("a list of rated items has an item twice")
                 if self.valued:
                     self.lists[a].value[k] = values[place]
                 place += 1

@@ -2,9 +2,9 @@ cdef class Numbering:
     cdef readonly list labels
     cdef readonly str kind
     cdef dict number                # label -> number
-    cdef long long* key             # a hash table of the labels that fit a machine's word: the label,
-    cdef int* slot                  # and its number and 1, or 0 where nothing is
-    cdef Py_ssize_t slots, used, hashed    # places, those taken, labels that have been looked at for it
+    cdef long long* key             # hash table of the labels that fit 64 bits: the label,
+    cdef int* slot                  # and its number plus 1, or 0 for an empty slot
+    cdef Py_ssize_t slots, used, hashed    # slots, slots in use, labels entered or skipped so far
 
     cdef Py_ssize_t one(self, object label, bint learning) except -2
     cdef Py_ssize_t add(self, object label) except -2

@@ -1,4 +1,4 @@
-"""Users and items, numbered as they appear."""
+"""Users and items, numbered in order of appearance."""
 
 from cpython.dict cimport PyDict_GetItemWithError
 from cpython.long cimport PyLong_AsLong
@@ -17,7 +17,7 @@ cdef Py_ssize_t MOST = 2**31 - 2
 
 
 cdef class Numbering:
-    """The numbers of whole numbers and names, from 0 on.
+    """Numbers integers and strings from 0 on.
 
     >>> users = Numbering("user")
     >>> users.learn(["ann", 7, "ann"]).tolist(), users.find(np.array([7, 8])).tolist(), users.labels
@@ -28,7 +28,7 @@ cdef class Numbering:
         self.kind, self.labels = kind, list(labels)
         self.number = {label: i for i, label in enumerate(self.labels)}
         if len(self.number) != len(self.labels) or not all([type(label) in (int, str) for label in self.labels]):
-            raise ModelError(f"the {kind}s are not whole numbers and names, each once")
+            raise ModelError(f"the {kind}s are not distinct integers and strings")
 
     def __dealloc__(self):
         free(self.key)
@@ -38,19 +38,19 @@ cdef class Numbering:
         return len(self.labels)
 
     def plain(self, label):
-        """A label as a whole number or a name; an error for anything else."""
+        """A label as an int or a str; DataError for anything else."""
         try:
             label = plain_label(label)
         except DataError as error:
             problem = str(error).removeprefix("Unknown label type: ").removeprefix("the label ")
-            raise DataError(f"the {self.kind} {problem}; {self.kind}s are whole numbers or names") from None
+            raise DataError(f"the {self.kind} {problem}; {self.kind}s are integers or strings") from None
         return label if isinstance(label, str) else int(label)
 
     cdef Py_ssize_t one(self, object label, bint learning) except -2:
-        """The number of a label; what is new gets the next one when learning, else it has -1."""
+        """The number of a label. A new label gets the next number if learning, else -1."""
         cdef PyObject* found
         if type(label) is not str and type(label) is not int:
-            label = self.plain(label)    # 7 == Decimal(7): what is no label could be found as one
+            label = self.plain(label)    # 7 == Decimal(7): another type could be found as a label
         found = PyDict_GetItemWithError(self.number, label)
         if found != NULL:
             return PyLong_AsLong(<object> found)
@@ -66,7 +66,7 @@ cdef class Numbering:
         return n
 
     def learn(self, given):
-        """The numbers of labels, in an array; those that are new get the next ones, or none of them if one is bad."""
+        """The numbers of labels, as an array. New labels get the next numbers; if one is bad, none is added."""
         before = len(self.labels)
         try:
             return self.numbers(given, True)
@@ -75,11 +75,11 @@ cdef class Numbering:
             raise
 
     def find(self, given):
-        """The numbers of labels, -1 for what is not known."""
+        """The numbers of labels; -1 for unknown ones."""
         return self.numbers(given, False)
 
     def forget(self, Py_ssize_t n):
-        """Only the first n labels stay."""
+        """Remove all labels but the first n."""
         if n < len(self.labels):
             for label in self.labels[n:]:
                 del self.number[label]
@@ -94,7 +94,7 @@ cdef class Numbering:
         if not isinstance(given, (list, tuple)):
             given = plain_array(given, f"the {self.kind}s")
             if given.dtype.kind in "mM":
-                raise DataError(f"the {self.kind}s are of type {given.dtype}; they are whole numbers or names")
+                raise DataError(f"the {self.kind}s are of type {given.dtype}; expected integers or strings")
             if given.ndim != 1:
                 raise DataError(f"the {self.kind}s must be one-dimensional; these have the shape {given.shape}")
             if given.dtype.kind in "iu" and (given.dtype != np.uint64 or given.max(initial=0) < 2**63):
@@ -106,7 +106,7 @@ cdef class Numbering:
             out[i] = <int> self.one(label, learning)
         return result
 
-    # ---- whole numbers, without an object for each
+    # ---- integers, without a Python object for each
 
     cdef object of_words(self, const long long[::1] given, bint learning):
         cdef Py_ssize_t i = 0, n = given.shape[0]
@@ -126,7 +126,7 @@ cdef class Numbering:
         return result
 
     cdef int catch_up(self) except -1:
-        """Take into the table what has been numbered since."""
+        """Enter labels that were added since into the hash table."""
         while self.hashed < len(self.labels):
             label = self.labels[self.hashed]
             if type(label) is int and -(2**63) <= label < 2**63:

@@ -4,12 +4,12 @@ from seriatim.recommend.numbering cimport Numbering
 
 cdef class RatingLearner:
     cdef public Py_ssize_t t
-    cdef readonly Py_ssize_t users, items    # of which there were ratings
-    cdef readonly Py_ssize_t learned         # ratings of the last call
+    cdef readonly Py_ssize_t users, items    # with ratings
+    cdef readonly Py_ssize_t learned         # ratings that the last call learned
     cdef readonly Numbering user_labels, item_labels
     cdef readonly Lists rated
     cdef double low, high
-    cdef bint failed                         # for want of memory
+    cdef bint failed                         # the memory was not sufficient
 
     cdef int grow(self, Py_ssize_t users, Py_ssize_t items) except -1
     cdef double predict(self, Py_ssize_t a, Py_ssize_t b) noexcept nogil
@@ -25,6 +25,6 @@ cdef class Grid:
 
 
 cdef inline double bounded(double x) noexcept nogil:
-    """Numbers stay such, whatever the steps."""
+    """x, limited to +-1e50: large steps must not lead to inf or NaN."""
     x = x if x < 1e50 else 1e50
     return x if x > -1e50 else -1e50

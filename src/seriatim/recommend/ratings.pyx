@@ -1,6 +1,6 @@
-"""What recommenders share: a loop over ratings, and state that is data.
+"""The learner of ratings that all recommenders extend, and the one loop over ratings.
 
-A learner is told of a rating as the numbers of its user and its item and as the rating itself.
+A learner receives the number of a user, the number of an item, and the rating.
 """
 
 cimport cython
@@ -19,15 +19,15 @@ from seriatim.errors import DataError, LimitError, ModelError
 
 cdef Py_ssize_t BETWEEN_SIGNALS = 1 << 13
 MAX_BYTES = 1 << 32
-LARGEST = 1e50    # of the numbers of a model
+LARGEST = 1e50    # the largest number of a model
 
 
 @cython.boundscheck(False)
 @cython.wraparound(False)
 cdef class RatingLearner:
-    """Predict, reveal, learn. A subclass gives `predict`, `learn`, `grow`, `factors`, and its part of the state.
+    """Predict, reveal, learn. A subclass writes `predict`, `learn`, `grow`, `factors`, and its part of the state.
 
-    A user or an item has the number -1 where nothing is known of it.
+    An unknown user or item has the number -1.
     """
 
     NUMBERS = ("t",)
@@ -40,14 +40,14 @@ cdef class RatingLearner:
     # ---- what a subclass writes
 
     cdef int grow(self, Py_ssize_t users, Py_ssize_t items) except -1:
-        """Make room for so many of each before ratings of them arrive."""
+        """Make room for these numbers of users and items before their ratings arrive."""
         return 0
 
     cdef double predict(self, Py_ssize_t a, Py_ssize_t b) noexcept nogil:
         return 0
 
     cdef void learn(self, Py_ssize_t a, Py_ssize_t b, double rating) noexcept nogil:
-        """Learn one rating, t having been learned before; the list of the user is ready for the item."""
+        """Learn one rating after t others. The list of the user is ready for the item."""
 
     def factors(self, bint side):
         """The rows of the users, or of the items."""
@@ -58,7 +58,7 @@ cdef class RatingLearner:
         return {}
 
     def restore_arrays(self, state):
-        """The reverse, where users and items are counted already and there is room for them."""
+        """The reverse of `arrays`. There is room for all users and items."""
 
     # ---- the loop
 
@@ -67,7 +67,7 @@ cdef class RatingLearner:
         return self.t
 
     cdef void round(self, Py_ssize_t a, Py_ssize_t b, double rating, double* out) noexcept nogil:
-        """One round of the protocol; `out`, unless NULL, receives what was predicted before the rating was told."""
+        """One round. `out`, unless NULL, receives the prediction before the rating was revealed."""
         if self.rated.ready(a) < 0:
             self.failed = True
             return
@@ -78,10 +78,10 @@ cdef class RatingLearner:
         self.t += 1
 
     def learn_ratings(self, users, items, const double[::1] ratings, double[::1] out=None):
-        """Learn ratings within the range; `out` receives what was predicted before each.
+        """Learn ratings within the range. `out` receives the prediction before each.
 
-        All or, where a label is bad or there is no room, none. Whatever ends it in between leaves the ratings until
-        then learned, `learned` of them, and of the labels only theirs known.
+        If a label is bad or there is no room, none is learned. After an interrupt the first `learned` ratings are
+        learned, and only their labels are known.
         """
         cdef Py_ssize_t i, stop, n = ratings.shape[0]
         cdef const int[::1] user
@@ -90,7 +90,7 @@ cdef class RatingLearner:
         try:
             user, item = self.user_labels.learn(users), self.item_labels.learn(items)
             if user.shape[0] != n or item.shape[0] != n or (out is not None and out.shape[0] != n):
-                raise DataError(f"{user.shape[0]} users, {item.shape[0]} items and {n} ratings: one is told for each")
+                raise DataError(f"{user.shape[0]} users, {item.shape[0]} items and {n} ratings: expected equal numbers")
             self.rated.expect_room(user, item)
             self.rated.grow(len(self.user_labels))
             self.grow(len(self.user_labels), len(self.item_labels))
@@ -111,7 +111,7 @@ cdef class RatingLearner:
     def learn_one(self, user, item, double rating):
         cdef Py_ssize_t a, b
         if not self.low <= rating <= self.high:
-            raise DataError(f"{rating:g} is not a rating from {self.low:g} to {self.high:g}, the range (low, high)")
+            raise DataError(f"the rating {rating:g} is out of the range (low, high), {self.low:g} to {self.high:g}")
         try:
             a, b = self.user_labels.one(user, True), self.item_labels.one(item, True)
             if a >= self.users or b >= self.items or self.rated.total >= self.rated.most:
@@ -132,20 +132,20 @@ cdef class RatingLearner:
     def check_memory(self):
         if self.failed:
             self.failed = False
-            raise MemoryError("the model has outgrown the memory; the last ratings were not learned")
+            raise MemoryError("no memory for a larger model; the last ratings were not learned")
 
-    # ---- what is asked
+    # ---- predictions
 
     def predict_one(self, user, item):
         return self.predict(self.user_labels.one(user, False), self.item_labels.one(item, False))
 
     def predict_pairs(self, users, items):
-        """What is predicted of each pair."""
+        """The prediction for each pair."""
         cdef const int[::1] user = self.user_labels.find(users)
         cdef const int[::1] item = self.item_labels.find(items)
         cdef Py_ssize_t i, n = user.shape[0]
         if item.shape[0] != n:
-            raise DataError(f"{n} users and {item.shape[0]} items: expected pairs of them")
+            raise DataError(f"{n} users and {item.shape[0]} items: expected equal numbers")
         result = np.empty(n)
         cdef double[::1] out = result
         with nogil:
@@ -154,7 +154,7 @@ cdef class RatingLearner:
         return result
 
     def predict_items(self, user):
-        """What is predicted of each item for a user, and the numbers of those that this user has rated."""
+        """The prediction for each item and a user, and the numbers of the items that this user has rated."""
         cdef Py_ssize_t b, a = self.user_labels.one(user, False)
         result = np.empty(self.items)
         cdef double[::1] out = result
@@ -169,7 +169,7 @@ cdef class RatingLearner:
     # ---- state
 
     def state(self):
-        """All that the learner has learned: named numbers and arrays."""
+        """The state as named numbers and arrays."""
         return {**{name: getattr(self, name) for name in self.NUMBERS}, **self.rated.state(self.users), **self.arrays()}
 
     def restore(self, state, users, items):
@@ -178,7 +178,7 @@ cdef class RatingLearner:
             setattr(self, name, state[name])
         self.user_labels, self.item_labels = Numbering("user", users), Numbering("item", items)
         self.users, self.items = len(users), len(items)
-        # A user and an item are known by a rating.
+        # Every user and every item has at least one rating.
         if max(self.users, self.items) > self.t or (self.t > 0) != (min(self.users, self.items) > 0):
             raise ModelError(f"{self.users} users and {self.items} items in {self.t} ratings")
         self.rated.restore(state, self.users, self.items, 1, 3)    # exp(r), r from 0 to 1
@@ -198,7 +198,7 @@ cdef class Grid:
         free(self.data)
 
     cdef Py_ssize_t grow(self, Py_ssize_t rows) except -1:
-        """Have so many rows at least, new ones of zeros; returns from which on they are new."""
+        """Make room for at least this many rows; new ones are 0. Returns the index of the first new row."""
         cdef Py_ssize_t before = self.rows, room = max(rows, 2 * before, 64)
         if rows <= before:
             return before
@@ -211,7 +211,7 @@ cdef class Grid:
         return before
 
     def array(self, Py_ssize_t rows, Py_ssize_t begin, Py_ssize_t end):
-        """Some columns of the first rows."""
+        """Columns begin to end of the first rows."""
         cdef Py_ssize_t a, j
         cdef double[:, ::1] out = np.empty((rows, end - begin))
         for a in range(rows):

@@ -1,4 +1,4 @@
-"""The table of ratings by its singular value decomposition, which each rating revises."""
+"""Singular value decomposition of the table of ratings, updated by each rating."""
 
 cimport cython
 from libc.math cimport fabs, log10, sqrt
@@ -11,11 +11,11 @@ from seriatim.errors import ModelError
 from seriatim.parameters import Number
 from seriatim.recommend.base import Recommender
 
-cdef double THRESHOLD = 1e-10    # of the first singular value: less is rounding
-cdef double INSIDE = 1e-12       # of a squared length: less is no new direction
-cdef double SAFE = 1e-4          # of the pivots: a turn that is nearer to singular is multiplied out
-cdef double CLOSE = 1e-4         # length outside a basis: for less the basis must first be orthonormal to rounding
-cdef double STRAIGHT = 1e-12     # of the products of the columns of a basis: less is rounding
+cdef double THRESHOLD = 1e-10    # relative to the first singular value: less is rounding
+cdef double INSIDE = 1e-12       # squared norm: less is not a new direction
+cdef double SAFE = 1e-4          # ratio of the pivots: a rotation nearer to singular is multiplied out
+cdef double CLOSE = 1e-4         # norm outside of a basis: for less, the basis must first be orthonormal up to rounding
+cdef double STRAIGHT = 1e-12     # product of two columns of a basis: less is rounding
 
 
 cdef enum:
@@ -120,17 +120,17 @@ def svd(matrix):
 @cython.boundscheck(False)
 @cython.wraparound(False)
 cdef class Side:
-    """An orthonormal basis Z T with a row for each user, or each item: T is small, and takes the turns of all rows.
+    """An orthonormal basis Z T with a row for each user, or each item. T is small and collects the rotations.
 
-    A row beyond those of a rating so changes in the small matrix only (Brand, 2006).
+    A rating changes one row of Z; all other rows change through T only (Brand, 2006).
     """
 
-    cdef Grid Z, sums                # sums : of residuals, and how many these are
-    cdef double[:, ::1] T, M, L      # L and M : room for products and triangles
-    cdef double[::1] row, tail, x    # a row of the basis, what the last row of a turn adds to it, and in terms of Z
+    cdef Grid Z, sums                # sums: of the residuals of each row, and their number
+    cdef double[:, ::1] T, M, L      # L and M: scratch
+    cdef double[::1] row, tail, x    # a row of the basis; what a rotation adds to it; the same in terms of Z
     cdef Py_ssize_t[::1] order
-    cdef double beyond               # the length of what a unit vector has outside the basis
-    cdef double magnified            # by this much the last turn may have magnified what the columns lack in angles
+    cdef double beyond               # the norm of the part of a unit vector outside of the basis
+    cdef double magnified            # the factor by which the last rotation may have magnified errors of orthogonality
 
     def __init__(self, Py_ssize_t rank):
         self.Z, self.sums = Grid(rank), Grid(2)
@@ -151,14 +151,14 @@ cdef class Side:
         return mine[0] / (mine[1] + damping)
 
     cdef double centre(self, Py_ssize_t a, double d, double damping) noexcept nogil:
-        """Take a residual into the bias; what is left of it."""
+        """Add a residual to the bias; returns the residual less the bias."""
         cdef double* mine = self.sums.data + 2 * a
         mine[0] += d
         mine[1] += 1
         return d - self.bias(a, damping)
 
     cdef void look(self, Py_ssize_t a, Py_ssize_t r) noexcept nogil:
-        """A row of the basis, and how much of the unit vector of this row is outside."""
+        """row = row a of the basis; beyond = the norm of the part of the unit vector e_a outside of the basis."""
         cdef Py_ssize_t i, j
         cdef const double* z = self.Z.data + a * self.Z.width
         cdef double x, square = 0
@@ -173,10 +173,10 @@ cdef class Side:
 
     cdef void turn(self, Py_ssize_t a, const double* left, Py_ssize_t r, Py_ssize_t new,
                    Py_ssize_t rows) noexcept nogil:
-        """The basis and the direction of row a outside it, (U, p), become (U, p) left, of which `new` columns are kept.
+        """Replace U by the first `new` columns of (U, p) left, where p is the direction of e_a outside of the basis U.
 
-        With p = (e_a - U m) / |p| that is U (left - m tail') + e_a tail', tail being the last row of left over |p|, and
-        only a row of Z changes: by tail (T (left - m tail'))^-1.
+        With p = (e_a - U m) / |p|, the result is U (left - m tail') + e_a tail', tail = the last row of left over |p|.
+        Only row a of Z changes, by tail (T (left - m tail'))^-1.
         """
         cdef Py_ssize_t i, j, k, n = r + 1
         cdef double x, m
@@ -207,7 +207,7 @@ cdef class Side:
             z[j] += self.tail[j]
 
     cdef void multiply(self, Py_ssize_t rows, Py_ssize_t r, Py_ssize_t new) noexcept nogil:
-        """Z <- Z M, and T begins anew."""
+        """Z <- Z M, T <- I."""
         cdef Py_ssize_t a, i, j
         cdef double x
         cdef double* z
@@ -225,7 +225,7 @@ cdef class Side:
                 self.T[i, j] = 1 if i == j and i < new else 0
 
     cdef void straighten(self, Py_ssize_t rows, Py_ssize_t r) noexcept nogil:
-        """Z <- Z T, and what rounding has made of its columns orthonormal again: G = Z'Z, Z <- Z (3 I - G) / 2.
+        """Z <- Z T, T <- I; then make the columns orthonormal again: G = Z'Z, Z <- Z (3 I - G) / 2.
 
         Each such step (Newton and Schulz) squares the distance of G from I.
         """
@@ -251,7 +251,7 @@ cdef class Side:
             self.multiply(rows, r, r)
 
     cdef bint solve(self, Py_ssize_t r) noexcept nogil:
-        """x with x M = tail, by Gauss with pivots; False where M is nearly singular."""
+        """Solve x M = tail by Gaussian elimination with pivots. False if M is nearly singular."""
         cdef Py_ssize_t i, j, k, best
         cdef double largest = 0, smallest = 1e300, f
         for i in range(r):                # M' x' = tail'
@@ -290,13 +290,13 @@ cdef class Side:
 @cython.boundscheck(False)
 @cython.wraparound(False)
 cdef class SVDRecommenderLearner(RatingLearner):
-    """U diag(s) V' of the residuals of all ratings, the missing ones filled by itself."""
+    """U diag(s) V' of the residuals of all ratings. It fills the missing ratings by its own predictions."""
 
     NUMBERS = (*RatingLearner.NUMBERS, "total", "steps")
 
     cdef public double total         # the sum of the ratings
-    cdef public Py_ssize_t steps     # since the bases were straightened
-    cdef readonly Py_ssize_t r       # singular values at present
+    cdef public Py_ssize_t steps     # since the bases were made orthonormal
+    cdef readonly Py_ssize_t r       # the number of singular values
     cdef Py_ssize_t rank
     cdef double damping
     cdef Side U, V
@@ -315,7 +315,7 @@ cdef class SVDRecommenderLearner(RatingLearner):
         return 0
 
     cdef double entry(self, Py_ssize_t a, Py_ssize_t b) noexcept nogil:
-        """Of the table of residuals."""
+        """One entry of the table of residuals."""
         cdef Py_ssize_t j
         cdef double x = 0
         self.U.look(a, self.r)
@@ -340,9 +340,9 @@ cdef class SVDRecommenderLearner(RatingLearner):
         self.rated.add(a, <int> b)
 
     cdef void revise(self, Py_ssize_t a, Py_ssize_t b, double change) noexcept nogil:
-        """The decomposition of U diag(s) V' + change e_a e_b' (Brand's equations 2 to 4), cut to the rank.
+        """The decomposition of U diag(s) V' + change e_a e_b', truncated to the rank (Brand, equations 2 to 4).
 
-        K = diag(s, 0) + change (m, |p|)(n, |q|)', where m and n are the rows of the bases, as `entry` has left them.
+        K = diag(s, 0) + change (m, |p|)(n, |q|)', where m and n are the rows of the bases that `entry` has computed.
         """
         cdef Py_ssize_t i, j, new = 0, n = self.r + 1
         if self.steps and (0 < self.U.beyond < CLOSE or 0 < self.V.beyond < CLOSE):
@@ -363,8 +363,10 @@ cdef class SVDRecommenderLearner(RatingLearner):
         self.count(max(self.U.magnified, self.V.magnified))
 
     cdef void count(self, double magnified) noexcept nogil:
-        """One step more. The bases are straightened as often as it costs no more than the steps themselves, and
-        sooner where steps have magnified their errors, by 10^4 in all."""
+        """Count a step. After as many steps as rows, make the bases orthonormal again: that costs as much as the steps.
+
+        Steps that magnify errors count more: a factor of 10^4 in all is the limit.
+        """
         cdef Py_ssize_t rows = self.users + self.items
         self.steps += 1
         if magnified > 4:
@@ -404,7 +406,7 @@ cdef class SVDRecommenderLearner(RatingLearner):
         s = state["singular_values"]
         self.r = len(s)
         if self.r > self.rank or not (s > 0).all() or (np.diff(s) > 0).any() or np.max(s, initial=0) > 1e50:
-            raise ModelError(f"the singular values are not up to {self.rank} positive numbers in order")
+            raise ModelError(f"expected at most {self.rank} positive singular values in descending order")
         np.asarray(self.s)[:self.r] = s
         if not 0 <= self.steps < max(self.users + self.items, 1):
             raise ModelError(f"{self.steps} steps of {self.users} users and {self.items} items")
@@ -422,7 +424,7 @@ cdef class SVDRecommenderLearner(RatingLearner):
         side.Z.put(f"{name}_basis", state[f"{name}_basis"], rows, 0, self.r)
         side.sums.put(f"{name}_sums", sums, rows, 0, 2)
         if (sums[:, 1] % 1 != 0).any() or np.min(sums[:, 1], initial=1) < 1 or sums[:, 1].sum() != self.t:
-            raise ModelError(f"{name}_sums has a number that is no count of ratings")
+            raise ModelError(f"{name}_sums has a number that is not a count of ratings")
         np.asarray(side.T)[:self.r, :self.r] = turn
         basis = side.basis(rows, self.r)
         if np.max(np.abs(basis), initial=0) > 2 or np.abs(basis.T @ basis - np.eye(self.r)).max(initial=0) > 1e-6:
@@ -430,22 +432,22 @@ cdef class SVDRecommenderLearner(RatingLearner):
 
 
 class SVDRecommender(Recommender):
-    """The table of ratings by its truncated singular value decomposition, which fills what is missing of it.
+    """Truncated singular value decomposition of the table of ratings; it fills the missing ratings itself.
 
-    With the mean mu of all ratings so far, c_i = sum (rating - mu) / (n_i + damping) of the item and then
-    b_u = sum (rating - mu - c_i) / (n_u + damping) of the user, this rating included and each term as it was at its
-    time, the entry x = U_u diag(s) V_i' of the completed table of residuals becomes d = rating - mu - b_u - c_i: a
-    rank-one change (d - x) e_u e_i', of whose decomposition the `rank` largest values over 1e-10 of the first are kept.
-    The rows of new users and items are 0. A prediction is mu + b_u + c_i + U_u diag(s) V_i', cut to the range; of no
-    ratings at all, the middle.
+    Let mu be the mean of all ratings so far. The bias of an item is c_i = sum (rating - mu) / (n_i + damping), then the
+    bias of a user is b_u = sum (rating - mu - c_i) / (n_u + damping). The sums include this rating, and each term is as
+    it was when its rating came. The rating sets the entry x = U_u diag(s) V_i' of the completed table of residuals to
+    d = rating - mu - b_u - c_i. This is a rank-one change (d - x) e_u e_i'. Of the new decomposition, the model stores
+    the `rank` largest singular values, unless they are below 1e-10 of the first. Rows of new users and items are 0. A
+    prediction is mu + b_u + c_i + U_u diag(s) V_i', clipped to the range. Without ratings, it is the middle of it.
 
-    The turns that a rating gives to all other rows are kept in a small matrix beside them, so that it takes O(rank^3)
-    and not O((users + items) rank^2). Factors are U sqrt(s) and V sqrt(s). It fits all it is told, so that a second
-    pass is of little use.
+    A small matrix collects the rotations of all rows. A rating then costs O(rank^3) instead of
+    O((users + items) rank^2). The factors are U sqrt(s) and V sqrt(s). One pass fits every rating; a second one helps
+    little.
 
-    rank : singular values to be kept, at least 1.
-    damping : ratings of a user or an item by which its bias is shrunk to 0, at least 0.
-    low, high : the range of the ratings; one outside it is refused.
+    rank : the number of singular values, at least 1.
+    damping : shrinks a bias to 0 like this many ratings with residual 0, at least 0.
+    low, high : the range of the ratings. A rating outside of it is refused.
 
     >>> from seriatim import SVDRecommender
     >>> model = SVDRecommender(rank=2)
@@ -471,18 +473,18 @@ class SVDRecommender(Recommender):
 
     @property
     def singular_values_(self):
-        """Descending."""
+        """The singular values, in descending order."""
         with self._lock:
             return self._fitted().singular_values()
 
     @property
     def user_biases_(self):
-        """b of each of `users_`."""
+        """The bias b of each of `users_`."""
         with self._lock:
             return self._fitted().bias(0)
 
     @property
     def item_biases_(self):
-        """c of each of `items_`."""
+        """The bias c of each of `items_`."""
         with self._lock:
             return self._fitted().bias(1)

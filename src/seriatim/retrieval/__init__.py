@@ -1,4 +1,4 @@
-"""Retrieval: which of some things are most like a given one, learned from triplets of a query and two answers."""
+"""Retrieval: similarities and distances learned from triplets of a query, a relevant and an irrelevant answer."""
 
 from seriatim.retrieval.oasis import OASIS
 from seriatim.retrieval.omdl import OMDL

@@ -1,4 +1,4 @@
-"""OASIS: a similarity q'W r of which a relevant answer has more than another, by a margin."""
+"""OASIS: a similarity q'W r that is larger for relevant answers than for irrelevant ones, by a margin."""
 
 cimport cython
 from libc.math cimport fmin, sqrt
@@ -12,7 +12,7 @@ from seriatim.model import Model
 from seriatim.parameters import Number, decades
 from seriatim.retrieval.triplets import rows_of, triplets_of, vector_of
 
-MOST = 1 << 27    # numbers in the matrix
+MOST = 1 << 27    # the most numbers in the matrix
 
 
 @cython.boundscheck(False)
@@ -29,7 +29,7 @@ cdef class OASISLearner:
         self.W = np.zeros((0, 0))
 
     def start(self, Py_ssize_t d):
-        """So many features: the identity."""
+        """Set W to the identity for d features."""
         if d * d > MOST:
             raise LimitError(f"{d} features make a matrix of {d * d} numbers; the limit is {MOST}")
         self.W = np.eye(d)
@@ -39,7 +39,7 @@ cdef class OASISLearner:
         return self.W.shape[0]
 
     def learn(self, const double[::1] q, const double[::1] r, const double[::1] i):
-        """A round: q is more like r than like i. Rows of W at which q is 0 are not looked at."""
+        """Learn that q is more like r than like i. Rows of W at which q is 0 are skipped."""
         cdef Py_ssize_t a, b, d = self.W.shape[0]
         cdef double product, margin = 0, own = 0, other = 0, tau
         if q.shape[0] != d or r.shape[0] != d or i.shape[0] != d:
@@ -74,21 +74,23 @@ cdef class OASISLearner:
     def restore(self, state):
         if state["W"].shape[0] != state["W"].shape[1] or state["updates"] > state["t"]:
             raise ModelError(f"a matrix of shape {state['W'].shape}, {state['updates']} updates in {state['t']} rounds")
-        # A step is at most 1 / |V|, which is below 1e75, so that no product with rows leaves the range of numbers.
+        # A step is at most 1 / |V| < 1e75, so that products with rows do not overflow.
         if np.abs(state["W"]).max(initial=0) > 1e76 * (state["t"] + 1) or (state["t"] and not state["W"].size):
-            raise ModelError("the matrix of the similarity is not one that triplets lead to")
+            raise ModelError("W has numbers that triplets cannot lead to")
         self.t, self.updates = state["t"], state["updates"]
         self.W = np.array(state["W"], dtype=np.float64, order="C")
 
 
 class OASIS(Model):
-    """Online similarity learning: a relevant answer is to be more similar to the query than another, by a margin of 1.
+    """Online similarity learning: a relevant answer becomes more similar to the query than an irrelevant one.
 
-    The similarity of a and b is a'W b, W being the identity at first. A triplet of a query q, a relevant r and an
-    irrelevant i has the loss l = [1 - q'W r + q'W i]+, and W += min(C, l / |V|^2) V with V = q (r - i)', the step of
-    PA-I. W is neither symmetric nor positive. A triplet costs the non-zeros of q times the number of features.
+    The similarity of a and b is a'W b. W starts as the identity. A triplet of a query q, a relevant answer r and an
+    irrelevant answer i has the loss l = [1 - q'W r + q'W i]+. The update is W += min(C, l / |V|^2) V with
+    V = q (r - i)', the step of PA-I. W need not be symmetric or positive. A triplet costs the non-zeros of q times the
+    number of features.
 
-    `W_` is the matrix; `similarity(a, b)`; `rank(query, candidates)` numbers the candidates, the most similar first.
+    `W_` is the matrix. `similarity(a, b)` is a'W b. `rank(query, candidates)` returns the indices of the candidates,
+    the most similar first.
 
     Parameters
     ----------
@@ -98,7 +100,7 @@ class OASIS(Model):
     >>> from seriatim import OASIS
     >>> from seriatim.retrieval import mean_average_precision
     >>> rng = np.random.default_rng(0)
-    >>> kind = rng.integers(0, 2, 300)    # told by the first feature of ten
+    >>> kind = rng.integers(0, 2, 300)    # the first of ten features tells the kind
     >>> X = rng.standard_normal((300, 10)) + np.outer(2 * kind - 1, np.eye(10)[0])
     >>> same = [[a for a in range(300) if kind[a] == k] for k in (0, 1)]
     >>> triplets = [(q, rng.choice(same[kind[q]]), rng.choice(same[1 - kind[q]])) for q in rng.integers(0, 300, 2000)]
@@ -132,8 +134,7 @@ class OASIS(Model):
         return self
 
     def partial_fit(self, X, triplets):
-        """Learn triplets (query, relevant, irrelevant) of row numbers of X, one after another; all or, if one is bad,
-        none."""
+        """Learn triplets (query, relevant, irrelevant) of row numbers of X. If one is bad, none is learned."""
         with self._lock:
             rows = rows_of(X)
             triplets = triplets_of(triplets, len(rows))
@@ -143,12 +144,12 @@ class OASIS(Model):
         return self
 
     def fit(self, X, triplets):
-        """Forget all and learn these triplets."""
+        """Forget everything, then learn these triplets."""
         with self._lock:
             return self._become(self.fresh().partial_fit(X, triplets))
 
     def _ready(self, features):
-        """Before the first triplet the number of features is open."""
+        """Start the learner at the first triplet, or check the number of features."""
         known = 0 if self._learner is None else self._learner.features
         if known and features != known:
             raise DataError(f"{features} features, but {type(self).__name__} is expecting {known}")
@@ -172,7 +173,7 @@ class OASIS(Model):
         return self._fitted().updates
 
     def similarity(self, a, b):
-        """a'W b; of many rows with many, a matrix."""
+        """a'W b for two vectors; a matrix for rows."""
         W = self.W_
         a, b = (vector_of("a vector", one) if np.ndim(one) == 1 else rows_of(one) for one in (a, b))
         for one in (a, b):
@@ -182,14 +183,14 @@ class OASIS(Model):
         return float(product) if product.ndim == 0 else product
 
     def rank(self, query, candidates):
-        """The numbers of the candidates, the most similar to the query first; of equal ones the first."""
+        """The indices of the candidates, the most similar to the query first; ties in their order."""
         return np.argsort(-self.similarity(vector_of("query", query), rows_of(candidates)), kind="stable")
 
     order = rank
 
 
 def directions(unsigned long long seed, Py_ssize_t modality, Py_ssize_t n, Py_ssize_t rank):
-    """P of one modality, n x rank, normal of variance 1 / rank.
+    """Random directions P of one modality: an n x rank matrix of normal numbers with variance 1 / rank.
 
     >>> directions(0, 0, 2, 3).shape
     (2, 3)

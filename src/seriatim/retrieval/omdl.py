@@ -1,4 +1,4 @@
-"""OMDL: a distance a kernel, each learned from triplets, and weights over them by hedging."""
+"""OMDL: one distance for each kernel, learned from triplets, and weights over the distances by Hedge."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from seriatim.parameters import Number, Parameter
 from seriatim.retrieval.oasis import directions
 from seriatim.retrieval.triplets import rows_of, triplets_of
 
-MOST = 1 << 27  # numbers in the matrices of one kind
+MOST = 1 << 27  # the most numbers in the matrices of one kind
 
 
 @dataclass(frozen=True)
 class Modalities(Parameter):
-    """Kernels, one a modality, or "precomputed"."""
+    """Kernels, one for each modality, or "precomputed"."""
 
     commas = True
 
@@ -47,9 +47,9 @@ class Modalities(Parameter):
 
 
 class OMDLLearner:
-    """Of each modality the columns of its kernel, W and G, and of all the weights.
+    """For each modality the columns of its kernel, W and G; and the weights of the modalities.
 
-    With p modalities, n rows and r directions, `columns` is p r x n and `W` and `G` are p r x r, one below the other.
+    With p modalities, n rows and r directions, `columns` is p r x n. `W` and `G` are p r x r: p matrices, stacked.
     """
 
     def __init__(self, C1: float, C2: float, eta: float) -> None:
@@ -59,7 +59,7 @@ class OMDLLearner:
         self.logs = np.zeros(0)  # of the weights, the largest 0
 
     def start(self, kernels: list[np.ndarray], rank: int | None, seed: int) -> None:
-        """The rows are known: W is the identity."""
+        """Start with these kernel matrices of all rows. W becomes the identity."""
         columns, regular = [], []
         for p, K in enumerate(kernels):
             G = roughness(K)
@@ -78,7 +78,7 @@ class OMDLLearner:
         return self.columns.shape[1]
 
     def parts(self, stacked: np.ndarray) -> list[np.ndarray]:
-        """What belongs to each modality."""
+        """The part of each modality."""
         return np.split(stacked, len(self.logs)) if len(self.logs) else []
 
     def weights(self) -> np.ndarray:
@@ -86,16 +86,16 @@ class OMDLLearner:
         return weights / weights.sum()
 
     def distances(self, a: int, others: np.ndarray) -> np.ndarray:
-        """(K_a - K_b)'W(K_a - K_b) of row a with others b: a line a modality."""
+        """(K_a - K_b)'W(K_a - K_b) for row a and each other row b, with a row for each modality."""
         found = np.empty((len(self.logs), len(others)))
         for p, (K, W) in enumerate(zip(self.parts(self.columns), self.parts(self.W), strict=True)):
-            # A stack of products, each of one row: the last bits of one of matrices depend on how many rows they have.
+            # One product for each row: the rounding of a matrix product depends on the number of rows.
             u = (K[:, a] - K.T[others])[:, :, None]
             found[p] = np.maximum(u.transpose(0, 2, 1) @ (W @ u), 0.0)[:, 0, 0]
         return found
 
     def learn(self, i: int, j: int, k: int) -> None:
-        """One triplet: row i is more like j than like k."""
+        """Learn that row i is more like row j than like row k."""
         near, far = self.distances(i, np.array([j, k])).T
         logs = self.logs + np.log(self.eta) * (near > far)
         learned, changed = [], False
@@ -120,22 +120,22 @@ class OMDLLearner:
         columns, W, G, logs = (np.array(state[name], dtype=np.float64) for name in ("columns", "W", "G", "logs"))
         r = W.shape[1]
         if not W.shape == G.shape == (len(logs) * r, r) or len(columns) != len(W) or (len(logs) and not r):
-            raise ModelError("the matrices of the modalities do not fit one another")
+            raise ModelError("the matrices of the modalities differ in shape")
         if state["updates"] > state["t"] or (state["t"] and not len(logs)) or (len(logs) and logs.max() != 0):
-            raise ModelError("the weights or the counts are not those that this model can have")
+            raise ModelError("the weights or the counts are out of range")
         if len(logs) and logs.min() < -745.0 * state["t"]:
-            raise ModelError("a weight is smaller than mistakes can make it")
+            raise ModelError("a weight is smaller than the mistakes allow")
         if max(np.abs(columns).max(initial=0), np.abs(W).max(initial=0)) > 1e100 or np.abs(G).max(initial=0) > 1 + 1e-6:
-            raise ModelError("the matrices of the modalities are beyond those of kernels")
+            raise ModelError("the matrices of the modalities have numbers out of range")
         self.t, self.updates = state["t"], state["updates"]
         self.columns, self.W, self.G, self.logs = columns, W, G, logs
         for one in self.parts(W):
             if not np.array_equal(one, one.T) or np.linalg.eigvalsh(one)[0] < -1e-6 * max(np.abs(one).max(), 1e-300):
-                raise ModelError("a matrix of a distance is not positive")
+                raise ModelError("the matrix of a distance is not positive semi-definite")
 
 
 def nearest_positive(A: np.ndarray) -> np.ndarray:
-    """The nearest positive semi-definite matrix: eigenvalues below 0 become 0."""
+    """The nearest positive semi-definite matrix: negative eigenvalues become 0."""
     values, vectors = np.linalg.eigh((A + A.T) / 2)
     if values[0] >= 0:
         return (A + A.T) / 2
@@ -154,49 +154,51 @@ def roughness(K: np.ndarray) -> np.ndarray:
 
 
 def scaled(K: np.ndarray) -> np.ndarray:
-    """A kernel divided by sqrt(n) times its mean diagonal, so that C1 and C2 mean the same whatever these are."""
+    """A kernel matrix divided by sqrt(n) times its mean diagonal: C1 and C2 then do not depend on its scale."""
     mean = np.trace(K) / len(K)
     if not mean > 0:
-        raise DataError("the diagonal of a kernel is 0, or below: these rows have no distances")
+        raise DataError("the mean diagonal of a kernel matrix is not above 0; are all rows 0?")
     with np.errstate(over="ignore"):
         K = K / (np.sqrt(len(K)) * mean)
     if not np.abs(K).max() <= LIMIT:
-        raise DataError(f"a kernel has a number more than {LIMIT:g} times the mean of its diagonal")
+        raise DataError(f"a kernel matrix has a number more than {LIMIT:g} times its mean diagonal")
     return K
 
 
 class OMDL(Model):
-    """Online multi-modal distance learning: a distance a kernel, learned from triplets, and weights over them.
+    """Online multi-modal distance learning: a distance for each kernel, learned from triplets, and their weights.
 
     Modality p has the kernel matrix K of all n rows, with columns K_a, and the distance
-    d_p(a, b) = (K_a - K_b)'W(K_a - K_b), W being the identity at first. A triplet says that row i is more like row j
-    than like row k. With u_j = K_i - K_j, u_k = K_i - K_k and V = u_k u_k' - u_j u_j'
+    d_p(a, b) = (K_a - K_b)'W(K_a - K_b). W starts as the identity. A triplet says that row i is more like row j than
+    like row k. With u_j = K_i - K_j, u_k = K_i - K_k and V = u_k u_k' - u_j u_j', the update is
 
-        W' = W - C1 G,  tau = min(C2, [1 - <W', V>]+ / |V|^2),  W = the nearest positive matrix to W' + tau V,
+        W' = W - C1 G,  tau = min(C2, [1 - <W', V>]+ / |V|^2),
+        W = the positive semi-definite matrix nearest to W' + tau V.
 
-    G = K L K / |K L K|, where L is the normalised Laplacian of the similarities max(K, 0): W varies little between rows
-    that are alike. The weight mu_p of a modality is multiplied by eta where d_p(i, j) > d_p(i, k), and the distance is
-    sum_p mu_p d_p with weights that sum to 1. That the positive matrix is found after the step, and not with it, is the
-    usual relaxation. The paper's C1, C2 and eta are not known; these defaults were measured on the bundled digits.
-    Kernels are divided by sqrt(n) and their mean diagonal beforehand, so that C1 and C2 need not know their size.
+    G = K L K / |K L K|, where L is the normalised Laplacian of the similarities max(K, 0). It keeps W smooth between
+    similar rows. The weight mu_p of a modality is multiplied by eta where d_p(i, j) > d_p(i, k). The distance is
+    sum_p mu_p d_p, with weights that sum to 1. Projecting after the step, not within it, is the usual relaxation. The
+    paper does not give C1, C2 and eta; these defaults were measured on the bundled digits. Kernels are divided by
+    sqrt(n) and their mean diagonal beforehand, so that C1 and C2 do not depend on their scale.
 
-    A triplet costs O(n^2) numbers a modality, and O(n^3) for the positive matrix. With `rank=r` the columns are P'K_a
-    and W is r x r, P being n x r, normal of variance 1 / r: O(r^3). The last bits may change with the number of threads
-    of NumPy's library.
+    A triplet costs O(n^2) for each modality, and O(n^3) for the projection. With `rank=r`, the columns are P'K_a with a
+    random n x r matrix P of normal numbers with variance 1 / r; W is r x r, and a triplet costs O(r^3). The last bits
+    may depend on the number of threads of NumPy's library.
 
-    All rows are known beforehand, and triplets are of their numbers: `partial_fit(X, triplets)` with X an array, or a
-    list of arrays, one a modality, or of kernel matrices with kernels="precomputed"; then `partial_fit(None, triplets)`
-    or `learn_one(i, j, k)`. `distance(a, b)` of row numbers, `distances(a)` with all rows, `order(query, candidates)`
-    the row numbers, nearest first; `kernel_weights_` and `W_`, a positive matrix a modality.
+    All rows must be known beforehand; triplets are row numbers. First call `partial_fit(X, triplets)`: X is an array, a
+    list of arrays (one for each modality), or with kernels="precomputed" a list of kernel matrices. Then call
+    `partial_fit(None, triplets)` or `learn_one(i, j, k)`. `distance(a, b)` takes two row numbers, `distances(a)` gives
+    those to all rows. `order(query, candidates)` sorts row numbers, the nearest first. `kernel_weights_` are the
+    weights, `W_` the matrices.
 
     Parameters
     ----------
     kernels : a list of kernels of `seriatim.kernel`, or "precomputed".
-    C1 : how smooth W is, from 0 on.
+    C1 : smoothness of W, at least 0.
     C2 : aggressiveness, above 0.
-    eta : what a mistake leaves of the weight of a modality, above 0 and below 1.
-    rank : directions, at least 1; None for all.
-    seed : of the directions, a whole number from 0 on.
+    eta : the factor of a mistake for the weight of a modality, above 0 and below 1.
+    rank : the number of random directions, at least 1, or None for the full kernel.
+    seed : seed of the directions, an integer of at least 0.
 
     >>> from seriatim import OMDL, data
     >>> from seriatim.kernel import Gaussian, Linear
@@ -229,7 +231,7 @@ class OMDL(Model):
     # ---- learning
 
     def _matrices(self, X: Any) -> list[np.ndarray]:
-        """The kernel matrix of each modality, divided by its size."""
+        """The scaled kernel matrix of each modality."""
         if isinstance(self.kernels, str):
             matrices = [np.array(K.toarray() if hasattr(K, "toarray") else K, dtype=np.float64) for K in X]
         else:
@@ -255,11 +257,11 @@ class OMDL(Model):
             raise LimitError(f"{kernels} kernels of {rows} rows{rank}; the limit is {MOST} numbers")
 
     def _take_rows(self, X: Any) -> OMDLLearner:
-        """The learner, for these rows: those of the first call."""
+        """The learner for these rows, which must be those of the first call."""
         known = None if self._learner is None or not self._learner.rows else self._learner
         if X is None:
             if known is None:
-                raise DataError(f"{type(self).__name__} must be told the rows first: partial_fit(X, triplets)")
+                raise DataError(f"{type(self).__name__} does not know the rows: call partial_fit(X, triplets) first")
             return known
         self.check()
         fresh = self.build()
@@ -267,11 +269,11 @@ class OMDL(Model):
         if known is None:
             return fresh
         if fresh.columns.shape != known.columns.shape or not np.allclose(fresh.columns, known.columns, atol=1e-12):
-            raise DataError(f"{type(self).__name__} knows the rows of its first call, and these are others")
+            raise DataError(f"{type(self).__name__}: X differs from the rows of the first call; pass None, or use fit")
         return known
 
     def partial_fit(self, X: Any, triplets: Any = ()) -> Self:
-        """Learn triplets of row numbers, one after another; all or, if one is bad, none. X is told once, later None."""
+        """Learn triplets of row numbers, in order. If one is bad, none is learned. Pass X once, later None."""
         with self._lock:
             learner = self._take_rows(X)
             for i, j, k in triplets_of(triplets, learner.rows).tolist():
@@ -280,7 +282,7 @@ class OMDL(Model):
         return self
 
     def fit(self, X: Any, triplets: Any) -> Self:
-        """Forget all and learn these triplets."""
+        """Forget everything, then learn these triplets."""
         with self._lock:
             return self._become(self.fresh().partial_fit(X, triplets))
 
@@ -292,12 +294,12 @@ class OMDL(Model):
 
     def _known(self) -> OMDLLearner:
         if self._learner is None or not self._learner.rows:
-            raise not_fitted(f"this {type(self).__name__} has not been told the rows yet; call partial_fit")
+            raise not_fitted(f"this {type(self).__name__} does not know the rows yet; call partial_fit")
         return self._learner
 
     @property
     def W_(self) -> list[np.ndarray]:
-        """The matrix of each distance, of the kernels as they were scaled."""
+        """The matrix of each distance, for the scaled kernels."""
         with self._lock:
             learner = self._known()
             return [one.copy() for one in learner.parts(learner.W)]
@@ -310,11 +312,11 @@ class OMDL(Model):
 
     @property
     def updates_(self) -> int:
-        """Triplets that changed a distance beyond making it smoother."""
+        """The number of triplets with tau > 0 for some modality."""
         return self._fitted().updates
 
     def distances(self, query: int, others: Any = None) -> np.ndarray:
-        """The distances of a row to others, or to all."""
+        """The distances of a row to other rows, or to all rows."""
         with self._lock:
             learner = self._known()
             places = np.arange(learner.rows) if others is None else np.asarray(others)
@@ -322,15 +324,16 @@ class OMDL(Model):
                 raise DataError("expected a list of row numbers")
             for row in (query, *([int(places.min()), int(places.max())] if places.size else ())):
                 if not isinstance(row, int | np.integer) or not 0 <= row < learner.rows:
-                    raise DataError(f"row {row!r} is not one of 0 to {learner.rows - 1}")
+                    raise DataError(f"row {row!r} is out of range; rows are 0 to {learner.rows - 1}")
             parts = learner.distances(int(query), places.astype(np.intp))
-            return (learner.weights()[:, None] * parts).sum(axis=0)  # a product of matrices may round by their size
+            # Not a matrix product, because its rounding depends on its size.
+            return (learner.weights()[:, None] * parts).sum(axis=0)
 
     def distance(self, a: int, b: int) -> float:
         """The distance of two rows."""
         return float(self.distances(a, [b])[0])
 
     def order(self, query: int, candidates: Any) -> np.ndarray:
-        """The candidates, which are row numbers, from the nearest to the query on; of equal ones the first."""
+        """The candidates, which are row numbers, sorted by distance to the query; ties in their order."""
         places = plain_array(candidates, "the candidates")
         return places[np.argsort(self.distances(query, places), kind="stable")]

@@ -1,4 +1,4 @@
-"""Vectors and triplets of rows, as users have them."""
+"""Checks of vectors and of triplets of row numbers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from seriatim.inputs import as_rows, check_kind
 
 
 def rows_of(X: Any) -> np.ndarray:
-    """Rows as a dense array of numbers that have been checked."""
+    """Checked rows as a dense array."""
     as_rows(X).check()
     return np.ascontiguousarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
 
 
 def vector_of(name: str, vector: Any) -> np.ndarray:
-    """One vector."""
+    """One checked vector as an array."""
     array = plain_array(vector.toarray()[:1].reshape(-1) if hasattr(vector, "toarray") else vector, name)
     check_kind(array.dtype)
     if array.ndim != 1 or not array.size:
@@ -36,7 +36,7 @@ def vector_of(name: str, vector: Any) -> np.ndarray:
 
 
 def triplets_of(triplets: Any, rows: int) -> np.ndarray:
-    """Triplets of row numbers, an array of three columns."""
+    """Checked triplets of row numbers, as an array of three columns."""
     array = plain_array([*triplets] if isinstance(triplets, Iterator) else triplets, "triplets")
     if not array.size:
         return np.empty((0, 3), dtype=np.intp)
@@ -48,5 +48,5 @@ def triplets_of(triplets: Any, rows: int) -> np.ndarray:
     bad = np.argwhere((array < 0) | (array >= rows))
     if len(bad):
         i, k = bad[0]
-        raise DataError(f"triplet {i}: row {array[i, k]} is not one of 0 to {rows - 1}")
+        raise DataError(f"triplet {i}: row {array[i, k]} is out of range; rows are 0 to {rows - 1}")
     return array.astype(np.intp)
