@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from seriatim import catalogue
+from seriatim.estimator.model import Model, signature_of
 from seriatim.kernel.kernels import Width
-from seriatim.model import Model, signature_of
 from seriatim.parameters import Choice, FeatureChoice, Flag, Labels, Number, Parameter
 
 FOLDER = Path(__file__).parent.parent / "src" / "seriatim"

@@ -16,7 +16,7 @@ import seriatim.linear.covariance
 from seriatim.core.loop import Scores
 from seriatim.errors import DataError, LimitError, NotFittedError, ParameterError, SeriatimError
 from seriatim.estimator import as_rows
-from seriatim.model import Model
+from seriatim.estimator.model import Model
 from seriatim.parameters import REQUIRED, Choice, Flag, Labels, Number
 from tests.cases import looped
 from tests.learners import of_rows
@@ -333,8 +333,8 @@ def test_unsorted_and_repeated_columns(make, large, monkeypatch):
     """A CSR matrix may hold its columns in any order, and one more than once: they are summed. In a large block, too,
     which is learned while another thread checks it."""
     if large:
-        monkeypatch.setattr(seriatim.estimator, "LARGE", 1)
-        monkeypatch.setattr(seriatim.estimator, "THREADS", 2)
+        monkeypatch.setattr(seriatim.estimator.base, "LARGE", 1)
+        monkeypatch.setattr(seriatim.estimator.base, "THREADS", 2)
     X, y = examples(make)
     tidy = csr_matrix(X)
     rows = [np.flatnonzero(x)[::-1] for x in X]

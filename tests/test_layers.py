@@ -22,7 +22,7 @@ LAYERS = [
     ["errors", "files", "locks"],
     ["core"],
     ["features"],
-    ["labels", "parameters", "catalogue_index", "catalogue", "inputs", "model", "estimator", "wrapper", "modelfile"],
+    ["labels", "parameters", "catalogue_index", "catalogue", "estimator", "modelfile"],
     [family for family in FAMILIES if family != "retrieval"],
     ["retrieval"],  # distances by kernels
     ["data", "evaluate"],
@@ -41,14 +41,11 @@ BASE = {
     "parameters",
     "catalogue_index",
     "catalogue",
-    "inputs",
-    "model",
     "estimator",
-    "wrapper",
     "modelfile",
 }
 # The only code that touches what is private to a model; `locks` guards models before and after a fork.
-INSIDE = ("estimator", "model", "wrapper", "locks")
+INSIDE = ("estimator", "locks")
 # Accesses to private names of other objects that are left, by file: none may be added.
 PRIVATE = {
     "cli/inspect.py": 1,

@@ -15,7 +15,7 @@ from seriatim import PA, RDA, RMF, SOFS, Hedge, OnlineSVD, PARegressor, Weighted
 from seriatim.core.rows import Rows
 from seriatim.data.describe import describe
 from seriatim.errors import DataError, ParameterError, SeriatimError
-from seriatim.inputs import as_rows
+from seriatim.estimator.inputs import as_rows
 from seriatim.labels import label_array
 
 X = np.array([[1.0, 2.0], [3.0, 4.0]])

@@ -9,11 +9,11 @@ from seriatim import evaluate as evaluate
 from seriatim import portfolio as portfolio
 from seriatim.catalogue import algorithms as algorithms
 from seriatim.decomposition.base import Decomposition, SubspaceModel
-from seriatim.estimator import Classifier, Detector, Regressor
+from seriatim.estimator.base import Classifier, Detector, Regressor
+from seriatim.estimator.model import Model
 from seriatim.experts.base import Experts
 from seriatim.features import Features as Features
 from seriatim.kernel.base import BudgetClassifier, KernelClassifier, OneKernel, SupportClassifier
-from seriatim.model import Model
 from seriatim.modelfile import load as load
 from seriatim.portfolio.base import Strategy
 from seriatim.recommend.base import Recommender

@@ -14,7 +14,7 @@ from seriatim.errors import ParameterError
 
 if TYPE_CHECKING:
     from seriatim.estimator import Estimator
-    from seriatim.model import Model
+    from seriatim.estimator.model import Model
 
 FAMILIES = (
     "linear",

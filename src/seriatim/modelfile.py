@@ -20,7 +20,7 @@ from seriatim.files import whole_file
 from seriatim.labels import label_order
 
 if TYPE_CHECKING:
-    from seriatim.model import Model
+    from seriatim.estimator.model import Model
     from seriatim.parameters import Parameter
 
 VERSION = 1
@@ -342,7 +342,7 @@ def expect_arrays(tensors: dict[str, np.ndarray]) -> None:
 
 def rebuild_wrapper(manifest: dict[str, Any], tensors: dict[str, np.ndarray]) -> Model:
     """A model around models: each of these has its own manifest, and arrays whose names begin with its number."""
-    from seriatim.wrapper import wrapper_named
+    from seriatim.estimator.wrapper import wrapper_named
 
     cls = wrapper_named(manifest["class"])
     if cls is None:

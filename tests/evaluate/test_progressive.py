@@ -13,9 +13,9 @@ from sklearn.metrics import f1_score, roc_auc_score
 import seriatim
 from seriatim import OGD, PA, AveragedPerceptron, Features, Perceptron, SoftSVM, VotedPerceptron, data, evaluate
 from seriatim.errors import DataError, ParameterError
+from seriatim.estimator.inputs import as_rows
 from seriatim.evaluate import metrics, progressive
 from seriatim.evaluate.judge import Judge
-from seriatim.inputs import as_rows
 from tests.learners import of_rows
 from tests.test_contract import answers, default, examples, most_labels
 

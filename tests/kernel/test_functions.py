@@ -8,7 +8,7 @@ import pytest
 from seriatim import data, evaluate
 from seriatim.data.read.libsvm import format_rows
 from seriatim.errors import DataError, NotFittedError, ParameterError
-from seriatim.inputs import as_rows
+from seriatim.estimator.inputs import as_rows
 from seriatim.kernel import Gaussian, Polynomial
 from tests.kernel.comparison import learner
 from tests.learners import of_rows

@@ -14,7 +14,7 @@ from seriatim.decomposition.components cimport ComponentsLearner
 from seriatim.decomposition.base import SubspaceModel
 from seriatim.errors import DataError, ModelError, ParameterError
 from seriatim.estimator import Transformer
-from seriatim.inputs import as_rows
+from seriatim.estimator.inputs import as_rows
 from seriatim.parameters import REQUIRED, Flag, Number
 
 

@@ -12,11 +12,11 @@ import numpy as np
 from seriatim.core.rows import Rows
 from seriatim.errors import DataError, ParameterError
 from seriatim.estimator import Estimator, dense_coef
+from seriatim.estimator.inputs import check_targets, is_frame
+from seriatim.estimator.wrapper import Wrapper
 from seriatim.evaluate.judge import Judge, judge_rows
 from seriatim.evaluate.metrics import Fading, MeanLoss, Metric, MistakeRate, Outcome, Windowed, metric
-from seriatim.inputs import check_targets, is_frame
 from seriatim.labels import coded, label_order
-from seriatim.wrapper import Wrapper
 
 STEP = 1 << 19  # values of an array between two looks at the clock
 

@@ -16,11 +16,11 @@ from seriatim.core.rows import Rows
 from seriatim.core.values import TIMES, plain_array, real_array, shown
 from seriatim.errors import DataError, ModelError, ParameterError, SeriatimError
 from seriatim.estimator import ONE, Absent, Classifier, Estimator, Regressor
+from seriatim.estimator.inputs import plain_weight
+from seriatim.estimator.wrapper import Members, asks_python, reads_columns
 from seriatim.experts.committee import Committee
-from seriatim.inputs import plain_weight
 from seriatim.labels import label_order, plain_label
 from seriatim.parameters import Parameter
-from seriatim.wrapper import Members, asks_python, reads_columns
 
 MOST = 1000  # experts that are learners
 TASKS = ("classification", "regression")

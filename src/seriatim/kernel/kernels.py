@@ -44,7 +44,7 @@ class Kernel:
         >>> Polynomial(degree=2)([[1.0, 2.0]], [[3.0, 4.0], [0.0, 0.0]]).tolist()
         [[144.0, 1.0]]
         """
-        from seriatim.inputs import as_rows
+        from seriatim.estimator.inputs import as_rows
         from seriatim.kernel.machine import kernel_matrix
 
         expect(not self.waits, f"{self!r}: the width is unknown until a model learns rows; give a number")

@@ -12,8 +12,8 @@ from seriatim.core.loop import Scores, Sink
 from seriatim.core.rows import Rows
 from seriatim.errors import ModelError
 from seriatim.estimator import Detector
+from seriatim.estimator.wrapper import ModelParameter, Wrapper
 from seriatim.parameters import Number
-from seriatim.wrapper import ModelParameter, Wrapper
 
 
 class Quantile:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from seriatim.errors import DataError, ModelError
-from seriatim.model import Model
+from seriatim.estimator.model import Model
 from seriatim.portfolio import market
 
 BLOCK = 50  # days between two calls of `watch`

@@ -8,7 +8,7 @@ import numpy as np
 
 from seriatim.core.values import plain_array, real_array, shown
 from seriatim.errors import DataError, ModelError, ParameterError
-from seriatim.model import Model
+from seriatim.estimator.model import Model
 from seriatim.parameters import Number
 from seriatim.recommend.numbering import Numbering
 

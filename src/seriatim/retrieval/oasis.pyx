@@ -8,7 +8,7 @@ import numpy as np
 from seriatim.core.random cimport random_normal
 
 from seriatim.errors import DataError, LimitError, ModelError
-from seriatim.model import Model
+from seriatim.estimator.model import Model
 from seriatim.parameters import Number, decades
 from seriatim.retrieval.triplets import rows_of, triplets_of, vector_of
 

@@ -10,8 +10,8 @@ import numpy as np
 from seriatim.core.rows import LIMIT
 from seriatim.core.values import plain_array
 from seriatim.errors import DataError, LimitError, ModelError
+from seriatim.estimator.model import Model, not_fitted
 from seriatim.kernel.kernels import from_plain, one_of, plain_kernel
-from seriatim.model import Model, not_fitted
 from seriatim.parameters import Number, Parameter
 from seriatim.retrieval.oasis import directions
 from seriatim.retrieval.triplets import rows_of, triplets_of

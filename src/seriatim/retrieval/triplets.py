@@ -10,7 +10,7 @@ import numpy as np
 from seriatim.core.rows import LIMIT
 from seriatim.core.values import plain_array, real_array
 from seriatim.errors import DataError
-from seriatim.inputs import as_rows, check_kind
+from seriatim.estimator.inputs import as_rows, check_kind
 
 
 def rows_of(X: Any) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from seriatim.core.values import plain_array, shown
 from seriatim.errors import DataError
-from seriatim.inputs import is_frame
+from seriatim.estimator.inputs import is_frame
 
 if TYPE_CHECKING:
     from seriatim.estimator import Classifier as Base

@@ -12,7 +12,7 @@ import numpy as np
 from seriatim.core.values import plain_array
 from seriatim.errors import DataError, SeriatimError
 from seriatim.estimator import ONE, Classifier, mean
-from seriatim.inputs import check_targets
+from seriatim.estimator.inputs import check_targets
 from seriatim.labels import Coded
 from seriatim.parameters import Number
 

@@ -13,8 +13,8 @@ import numpy as np
 from seriatim import catalogue
 from seriatim.errors import ParameterError
 from seriatim.estimator import Estimator
+from seriatim.estimator.model import Model
 from seriatim.features import Features
-from seriatim.model import Model
 from seriatim.parameters import REQUIRED, Number
 
 # Each kind of update once, with parameters that do well without being tuned, on two labels and on many.

@@ -16,8 +16,8 @@ from seriatim.data import Stream, stream
 from seriatim.data.stream import Generated, is_paths
 from seriatim.errors import DataError, LimitError, ParameterError
 from seriatim.estimator import Estimator
+from seriatim.estimator.inputs import as_rows, check_targets, is_frame
 from seriatim.features import Features
-from seriatim.inputs import as_rows, check_targets, is_frame
 from seriatim.labels import Coded, label_order
 
 BLOCK = 1 << 18  # values that are put in order, and scores that are kept, at a time

@@ -14,13 +14,13 @@ from seriatim.core.loop import Scores, Sink
 from seriatim.core.rows import Rows
 from seriatim.errors import ModelError, ParameterError
 from seriatim.estimator import ONE, Classifier
+from seriatim.estimator.wrapper import ModelParameter, Wrapper
 from seriatim.evaluate.drift.change import Change
 from seriatim.evaluate.drift.detectors import DDM, DETECTORS, WRITTEN, DriftDetector
 from seriatim.evaluate.drift.series import checked_detector, cost_of
 from seriatim.evaluate.progressive import outcome_of, updates
 from seriatim.labels import plain_label
 from seriatim.parameters import Number, Parameter
-from seriatim.wrapper import ModelParameter, Wrapper
 
 FEW, MANY = 1 << 8, 1 << 13  # rows that are learned at once, soon after a change and later
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from seriatim.errors import DataError, ParameterError
-from seriatim.inputs import check_targets
+from seriatim.estimator.inputs import check_targets
 from seriatim.labels import coded, label_order
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from seriatim.errors import DataError, ParameterError
+from seriatim.estimator.inputs import check_targets
 from seriatim.evaluate.metrics.base import Metric, Outcome, numbers_of
-from seriatim.inputs import check_targets
 
 
 class AUC(Metric):

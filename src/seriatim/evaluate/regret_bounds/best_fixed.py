@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seriatim.errors import DataError, ParameterError, SeriatimError
-from seriatim.inputs import as_rows, check_targets
+from seriatim.estimator.inputs import as_rows, check_targets
 from seriatim.labels import coded, label_order
 
 if TYPE_CHECKING:

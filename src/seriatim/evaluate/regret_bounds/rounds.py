@@ -16,10 +16,10 @@ from seriatim.data.cache import sparse
 from seriatim.data.stream import Stream, is_paths
 from seriatim.errors import DataError, ParameterError
 from seriatim.estimator import Estimator
+from seriatim.estimator.inputs import check_targets
 from seriatim.evaluate.judge import judge_rows
 from seriatim.evaluate.progressive import checked_blocks
 from seriatim.evaluate.regret_bounds.best_fixed import sparse_matrix, with_constant
-from seriatim.inputs import check_targets
 from seriatim.labels import coded, label_order
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from seriatim.core.loop import Sink
 from seriatim.core.rows import Rows
 from seriatim.errors import ModelError, ParameterError
-from seriatim.estimator import Estimator
-from seriatim.model import Model, not_fitted
+from seriatim.estimator.base import Estimator
+from seriatim.estimator.model import Model, not_fitted
 from seriatim.parameters import Parameter
 
 # The modules of our wrappers. A model file names the class, and only these and classes of the user are loaded.

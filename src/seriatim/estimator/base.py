@@ -19,10 +19,7 @@ from seriatim.core.targets import Codes, targets_of
 from seriatim.core.threads import THREADS, checked_ahead
 from seriatim.core.values import real_array
 from seriatim.errors import DataError, ParameterError, SeriatimError
-from seriatim.features import Features
-from seriatim.features.encoder import RowEncoder
-from seriatim.features.scaler import Scaler
-from seriatim.inputs import (
+from seriatim.estimator.inputs import (
     as_rows,
     check_kind,
     check_targets,
@@ -31,8 +28,11 @@ from seriatim.inputs import (
     plain_target,
     plain_weight,
 )
+from seriatim.estimator.model import Model
+from seriatim.features import Features
+from seriatim.features.encoder import RowEncoder
+from seriatim.features.scaler import Scaler
 from seriatim.labels import PLAIN, Coded, coded, label_array, label_order, plain_label
-from seriatim.model import Model
 from seriatim.parameters import FeatureChoice, Flag, Labels
 
 # Values in a block from which on it pays to check on another core and to be ready to undo.
