@@ -286,7 +286,7 @@ def test_a_source_that_scales_is_for_one_that_does_so_too(name, scale):
 def test_a_vote_is_no_source(name):
     X, y = stream(14)
     vote = learner("HomogeneousOTL")(np.ones(5)).fit(X, y)
-    with pytest.raises(ParameterError, match="HomogeneousOTL, whose vote"):
+    with pytest.raises(ParameterError, match="HomogeneousOTL, whose score"):
         learner(name)(vote).partial_fit(X, y)
     linear = learner("HeterogeneousOTL")(np.ones(5)).fit(X, y)
     assert learner(name)(linear).partial_fit(X, y).t_ == len(y)

@@ -1,1 +1,1 @@
-"""What is unlike all that came before."""
+"""Detection of unusual rows."""

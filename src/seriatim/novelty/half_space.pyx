@@ -1,4 +1,4 @@
-"""Half-space trees: how many of the rows of late fell into the same small boxes as this one."""
+"""Half-space trees, which detect unusual rows."""
 
 import warnings
 
@@ -16,15 +16,15 @@ from seriatim.errors import DataError, LimitError, ModelError
 from seriatim.estimator import ONE, Absent, Detector
 from seriatim.parameters import Number
 
-MOST = 1 << 26    # nodes of all trees
-cdef Py_ssize_t FEW = 10    # rows of a window that may well be in one box
-cdef double LARGEST = 1e200    # of a mass; that of importance beyond all bounds stops there
+MOST = 1 << 26    # the most nodes of all trees
+cdef Py_ssize_t FEW = 10    # windows of fewer rows may be in one box by chance
+cdef double LARGEST = 1e200    # the largest mass; sample weights without bound stop here
 
 
 cdef class HalfSpaceTreesLearner(Learner):
-    """Trees that halve a box at random, and the rows that went through each node in this window and in the last.
+    """Trees that halve a box at random, with the counts of each node in the current and in the last window.
 
-    Node 1 is the root, 2k and 2k + 1 are the halves of k, and those from 2^depth on are leaves.
+    Node 1 is the root, nodes 2k and 2k + 1 are the halves of node k, and nodes from 2^depth on are leaves.
     """
 
     NUMBERS = (*Learner.NUMBERS, "records")
@@ -32,15 +32,15 @@ cdef class HalfSpaceTreesLearner(Learner):
     cdef Py_ssize_t trees, depth, window, fixed
     cdef unsigned long long seed
     cdef double level
-    cdef public Py_ssize_t records   # features and 1; 1 until they are known
-    cdef double[:, ::1] mass         # of the last window, by which rows are judged
-    cdef double[:, ::1] latest       # of this one
-    cdef int[:, ::1] column          # by which a node halves
-    cdef double[:, ::1] split        # and where
-    cdef bint outside                # a value of this window was not from 0 to 1
-    cdef public int tied             # 1: and all rows of a window were in one box of each tree; 2: that was said
-    cdef double* point               # the row at hand, without gaps
-    cdef double* low                 # of the box at hand, while trees are planted
+    cdef public Py_ssize_t records   # features + 1; 1 before the number of features is known
+    cdef double[:, ::1] mass         # counts of the last window, which give the score
+    cdef double[:, ::1] latest       # counts of the current window
+    cdef int[:, ::1] column          # the column by which a node halves its box
+    cdef double[:, ::1] split        # and the value at which
+    cdef bint outside                # the current window had a value outside [0, 1]
+    cdef public int tied             # 1: such a window was in one box of each tree; 2: the user was warned
+    cdef double* point               # the current row, dense
+    cdef double* low                 # bounds of the current box while trees are built
     cdef double* high
 
     def __init__(self, Py_ssize_t trees, Py_ssize_t depth, Py_ssize_t window, double level, Py_ssize_t n_features,
@@ -64,13 +64,13 @@ cdef class HalfSpaceTreesLearner(Learner):
             self.plant(self.fixed or rows - 1)
         if rows > self.records:
             raise DataError(
-                f"{rows - 1} features for trees over {self.records - 1}: their number is fixed before the first "
-                f"example; start with n_features={rows - 1} or more"
+                f"{rows - 1} features, but the trees have {self.records - 1}, fixed before the first example; "
+                f"set n_features={rows - 1} or more"
             )
         return 0
 
     def plant(self, Py_ssize_t d):
-        """Trees over so many features: each has a box that holds [0, 1]^d somewhere near its middle."""
+        """Build the trees over d features. The box of each tree contains [0, 1]^d near its middle."""
         cdef Py_ssize_t tree, q, draws = 0
         cdef double s, width
         free(self.point)
@@ -93,7 +93,7 @@ cdef class HalfSpaceTreesLearner(Learner):
         self.records = d + 1
 
     cdef void halve(self, Py_ssize_t tree, Py_ssize_t node, Py_ssize_t d, Py_ssize_t* draws) noexcept nogil:
-        """Halve the box at hand by a column that is drawn, and both halves likewise."""
+        """Halve the current box by a random column, and then both halves."""
         cdef Py_ssize_t q
         cdef double low, high, middle
         if node >= <Py_ssize_t> 1 << self.depth:
@@ -111,7 +111,7 @@ cdef class HalfSpaceTreesLearner(Learner):
     # ---- a round
 
     cdef void spread(self, const Row* x, bint fill) noexcept nogil:
-        """Write the row where every column has its place, or clear it again; columns beyond the trees are left out."""
+        """Write the row to `point`, or clear it again. Columns beyond the trees are left out."""
         cdef Py_ssize_t i, j
         for i in range(x.n):
             j = i if x.index == NULL else x.index[i]
@@ -122,7 +122,7 @@ cdef class HalfSpaceTreesLearner(Learner):
         return 2 * node + (self.point[self.column[tree, node]] >= self.split[tree, node])
 
     cdef double density(self) noexcept nogil:
-        """The mean over trees of r 2^k: mass r of the last window in the box at depth k, where a tenth is few."""
+        """The mean over the trees of r 2^k, with the count r of the first box of at most a tenth of the window."""
         cdef Py_ssize_t tree, node, k
         cdef double total = 0, few = 0.1 * self.window
         for tree in range(self.trees):
@@ -134,7 +134,7 @@ cdef class HalfSpaceTreesLearner(Learner):
         return total / (self.trees * <double> self.window)
 
     cdef double judged(self) noexcept nogil:
-        """How far the density lies above the level; 0 as long as there is nothing to compare with."""
+        """The density minus the level; 0 before the first window is full."""
         return self.density() - self.level if self.t >= self.window else 0
 
     cdef double score(self, const Row* x) noexcept nogil:
@@ -148,9 +148,9 @@ cdef class HalfSpaceTreesLearner(Learner):
     cdef double learn(self, const Row* x, double y) noexcept nogil:
         cdef Py_ssize_t i, tree, node, k
         cdef double f
-        if self.records == 1:    # nothing but empty rows so far
+        if self.records == 1:    # only empty rows so far
             return 0
-        self.t -= 1    # what is said of a row is said before its round
+        self.t -= 1    # the score is that of the round before
         self.spread(x, True)
         f = self.judged()
         self.t += 1
@@ -169,7 +169,7 @@ cdef class HalfSpaceTreesLearner(Learner):
         return f
 
     cdef void turn(self) noexcept nogil:
-        """The window is full: what was counted in it is what rows are judged by, and counting begins anew."""
+        """The window is full: its counts become those of the last window, and counting restarts."""
         cdef Py_ssize_t tree, node
         cdef double largest
         cdef bint one = self.outside and self.window >= FEW
@@ -200,36 +200,35 @@ cdef class HalfSpaceTreesLearner(Learner):
             raise ModelError(f"masses of shape {state['mass'].shape} for trees of {shape}")
         if records > 1:
             if not all(((0 <= state[name]) & (state[name] <= LARGEST)).all() for name in ("mass", "latest")):
-                raise ModelError(f"a mass is below 0 or beyond {LARGEST:g}")
+                raise ModelError(f"a mass is below 0 or above {LARGEST:g}")
             self.plant(records - 1)
             self.mass, self.latest = (np.array(state[name], dtype=np.float64) for name in ("mass", "latest"))
 
 
 class HalfSpaceTrees(Detector):
-    """Half-space trees: a row is unusual if few of the rows of late fell into the same boxes.
+    """Half-space trees: a row is unusual if few recent rows fell into the same small boxes.
 
-    Each tree halves a box around [0, 1]^d, by a column drawn at random, and each half again, to a given depth; that is
-    settled before the first row. In every window of rows the trees count how many fall into each box. A row is judged
-    by the counts r of the last full window: in each tree it goes down to a box at depth k that is a leaf, or in which r
-    is at most a tenth of the window, and r 2^k is how densely that box was filled. The mean of that over the trees, by
-    the length of the window, is the density: 1 if the rows are spread evenly over the boxes, 0 where there were none.
-    `score_samples` is the density, `decision_function` the density less `level`; 0 before the first window is full.
-    `Threshold` finds a level that a given share of the rows fall below.
+    Each tree halves a box around [0, 1]^d by a random column, and each half again, down to a given depth. The trees are
+    built before the first row. In each window of rows every box counts its rows. A score uses the counts r of the last
+    full window: in each tree the row descends to a leaf, or to the first box with at most a tenth of the window. At
+    depth k the density of that box is r 2^k. The score is the mean over the trees divided by the size of the window: 1
+    if the rows are spread evenly over the boxes, 0 where there were none. `score_samples` is this density,
+    `decision_function` the density minus `level`; 0 before the first window is full. `Threshold` finds a level that a
+    given fraction of the rows is below.
 
-    Values are taken to lie between 0 and 1, which features={"normalize": "max"} makes of those that are not negative.
-    Where they are so far from there that all rows of a window fall into one box of each tree, and have the same score,
-    there is a warning. A row costs its non-zeros and trees x depth, whatever the features, which do not grow: there are
-    `n_features`, else as many as in the first block. Trees go by the numbers of columns; names have theirs in the order
-    in which they come. An example of importance g counts g times.
+    Values should be between 0 and 1; features={"normalize": "max"} scales nonnegative values so. If they are so far off
+    that all rows of a window fall into one box of each tree, there is a warning. A row costs its non-zeros and trees x
+    depth. The number of features does not grow: it is `n_features`, or else that of the first block. Trees use column
+    numbers; names get numbers in order of first appearance. An example of sample weight g counts g times.
 
     Parameters
     ----------
-    trees : at least 1.
-    depth : halvings, from 1 to 24.
-    window : rows, at least 1.
-    level : density below which a row is unusual, above 0.
-    n_features : at least 1; None to take them from the first block.
-    seed : of the trees, a whole number from 0 on.
+    trees : number of trees, at least 1.
+    depth : number of halvings, from 1 to 24.
+    window : rows in a window, at least 1.
+    level : a row with a density below it is unusual; above 0.
+    n_features : number of features, at least 1; None to take it from the first block.
+    seed : seed of the trees, a whole number from 0 on.
 
     >>> import numpy as np
     >>> from seriatim import HalfSpaceTrees
@@ -268,18 +267,18 @@ class HalfSpaceTrees(Detector):
         if self._learner.tied == 1:
             self._learner.tied = 2
             warnings.warn(
-                f"{type(self).__name__}: all rows of a window fell into one box of each tree, and have the same score; "
-                'values are to lie between 0 and 1, as features={"normalize": "max"}, or --normalize max, makes them',
+                f"{type(self).__name__}: all rows of a window fell into one box of each tree and have the same score; "
+                'scale the values to [0, 1], for example with features={"normalize": "max"} or --normalize max',
                 UserWarning,
                 stacklevel=3,
             )
 
     @property
     def offset_(self):
-        """decision_function is score_samples less this."""
+        """score_samples minus decision_function."""
         self._fitted()
         return self.level
 
     def score_samples(self, X):
-        """The density around each row."""
+        """The density of recent rows around each row."""
         return self.decision_function(X) + self.offset_

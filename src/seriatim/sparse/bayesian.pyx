@@ -1,4 +1,4 @@
-"""Bayesian learning under a Laplace prior: the mode of a posterior whose likelihoods are quadratic forms."""
+"""Bayesian learning under a Laplace prior: the mode of the posterior, with quadratic forms as likelihoods."""
 
 from contextlib import contextmanager
 
@@ -22,15 +22,15 @@ from seriatim.parameters import Choice, Number, powers
 LINKS = ("logit", "probit")
 MAX_BYTES = 1 << 30
 
-cdef double LEAST = 1e-150    # a curvature below it is none: what is divided by it could overflow
-cdef double MOST = 1e100      # no weight grows beyond; no sane data reaches it
-cdef double SAME = 1e-14      # a sweep that changes each weight by less than this part of it is the last
+cdef double LEAST = 1e-150    # smaller curvatures count as 0, because a division could overflow
+cdef double MOST = 1e100      # the largest weight; sane data stays far below
+cdef double SAME = 1e-14      # a sweep with smaller relative changes than this is the last one
 
 cdef enum:
-    TERMS = 60                # of the continued fraction below: exact to rounding from z = 5 on
+    TERMS = 60                # terms of the continued fraction: exact to rounding from z = 5 on
 
 
-cdef struct Taylor:           # of log p(y | s) at the margin s: -a s^2 / 2 + b s, and its slope there, b - a s
+cdef struct Taylor:           # of log p(y | s) at the margin s: -a s^2 / 2 + b s, with slope b - a s
     double a, b, slope
 
 
@@ -52,7 +52,7 @@ cdef inline Taylor probit(double s) noexcept nogil:
         t.slope = 0.7978845608028654 * exp(-s * s / 2) / erfc(z * 0.7071067811865476)
         t.a = t.slope * (s + t.slope)
         t.b = t.slope + t.a * s
-    else:    # r = z + 1 / (z + u), u = 2 / (z + 3 / (z + ...)) (Laplace), in which nothing cancels
+    else:    # r = z + 1 / (z + u), u = 2 / (z + 3 / (z + ...)) (Laplace): no cancellation
         u = 0
         for k in range(TERMS, 1, -1):
             u = k / (z + u)
@@ -65,24 +65,24 @@ cdef inline Taylor probit(double s) noexcept nogil:
 cdef class BayesianSparseLearner(Linear):
     """Psi, theta and the mode w of exp(-w' Psi w / 2 + theta.w - gamma |w|_1), by shooting.
 
-    Psi is kept on the active features, each of which has a slot; the constant's is slot 0. Without a bound on the
-    memory all are active, and a slot is a record. Else the table has, of a feature that is not, Psi_jj, and for theta_j
-    the slope of the likelihood along it, which is what theta_j - sum_k Psi_jk w_k stands for: its w_j is 0.
+    Psi is stored for the active features. Each of them has a slot; slot 0 is the intercept's. Without a memory bound
+    all features are active, and slots are records. Otherwise the table stores two numbers for a feature that is not
+    active: Psi_jj, and in place of theta_j the slope theta_j - sum_k Psi_jk w_k. Its w_j is 0.
     """
 
     NUMBERS = (*Learner.NUMBERS, "passing")
 
     cdef double gamma
     cdef bint probit
-    cdef Py_ssize_t sweeps, memory     # memory 0: no bound
-    cdef public Py_ssize_t passing     # 1 in a pass over old rows, in which w stays
-    cdef Py_ssize_t active, capacity   # slots in use, and room for them
-    cdef Py_ssize_t placed, places     # records that have an entry in slot_of, and room for them
+    cdef Py_ssize_t sweeps, memory     # memory 0 means no bound
+    cdef public Py_ssize_t passing     # 1 in a pass over old rows, in which w does not change
+    cdef Py_ssize_t active, capacity   # slots in use, and slots with memory
+    cdef Py_ssize_t placed, places     # records in slot_of, and records it has memory for
     cdef double* psi                   # capacity x capacity
-    cdef double* rest                  # theta - Psi w, by slots
-    cdef double* present               # the values of this row, and their slots
+    cdef double* rest                  # theta - Psi w, by slot
+    cdef double* present               # the non-zeros of the current row, and their slots
     cdef Py_ssize_t* slots
-    cdef Py_ssize_t* slot_of           # of a record; -1: not active
+    cdef Py_ssize_t* slot_of           # the slot of each record; -1: not active
     cdef Py_ssize_t* record_of
     cdef Py_ssize_t* order             # the slots, by ascending record
 
@@ -111,7 +111,7 @@ cdef class BayesianSparseLearner(Linear):
         if capacity > MAX_BYTES // 8 // capacity:
             raise LimitError(
                 f"the matrix Psi of {capacity - 1} features would need {capacity * capacity * 8.0 / 2**30:.1f} GiB; "
-                f"the limit is {MAX_BYTES / 2**30:g} GiB. memory= bounds the features that it is kept of"
+                f"the limit is {MAX_BYTES / 2**30:g} GiB. Set memory= to bound the number of active features"
             )
         return 0
 
@@ -140,7 +140,7 @@ cdef class BayesianSparseLearner(Linear):
     cdef int grow(self, Py_ssize_t rows) except -1:
         cdef Py_ssize_t most = self.memory + 1 if self.memory else rows + self.capacity
         if min(rows, most) > self.capacity:
-            try:    # half as many again, so that a stream of new features costs no more than its last matrix
+            try:    # grow by half, so that all copies together cost about as much as the last matrix
                 self.make_room(min(max(rows, self.capacity * 3 // 2), most))
             except LimitError:
                 self.make_room(min(rows, most))
@@ -159,7 +159,7 @@ cdef class BayesianSparseLearner(Linear):
     # ---- the active features
 
     cdef void enter(self, Py_ssize_t row, Py_ssize_t slot) noexcept nogil:
-        """Give a feature a slot that is free; of its products with others nothing is known."""
+        """Give a feature a free slot. Its products with other features start at 0."""
         cdef Py_ssize_t s, i
         cdef double* w = self.table.data + row * self.table.width
         self.active += slot == self.active
@@ -176,7 +176,7 @@ cdef class BayesianSparseLearner(Linear):
         self.order[i] = slot
 
     cdef Py_ssize_t leave(self, double least) noexcept nogil:
-        """Free the slot of the feature of weight 0 whose slope is least, if it is below `least`; -1: of none."""
+        """Free the slot of the feature with weight 0 and the least slope, if that is below `least`; else return -1."""
         cdef Py_ssize_t i, s, place = -1
         cdef double* w
         for i in range(1, self.active):
@@ -194,7 +194,7 @@ cdef class BayesianSparseLearner(Linear):
         return s
 
     cdef void exchange(self, Py_ssize_t row) noexcept nogil:
-        """A feature that is not active and would not stay at 0 takes the place of one that does."""
+        """Let a feature whose weight would leave 0 replace an active feature whose weight is 0."""
         cdef double slope = fabs(self.table.data[row * self.table.width + 1])
         cdef Py_ssize_t slot
         if self.slot_of[row] < 0 and slope > self.gamma:
@@ -258,7 +258,7 @@ cdef class BayesianSparseLearner(Linear):
                 self.less(self.order[i], w)
 
     cdef void less(self, Py_ssize_t slot, double change) noexcept nogil:
-        """What is left when w_j has changed."""
+        """Update `rest` after a change of the weight in a slot."""
         cdef Py_ssize_t s
         cdef double* rest = self.rest
         cdef const double* row = self.psi + slot * self.capacity
@@ -266,7 +266,7 @@ cdef class BayesianSparseLearner(Linear):
             rest[s] -= change * row[s]
 
     cdef void shoot(self) noexcept nogil:
-        """w_j = S(theta_j - sum_{k != j} Psi_jk w_k, gamma) / Psi_jj, for one feature after another."""
+        """w_j = S(theta_j - sum_{k != j} Psi_jk w_k, gamma) / Psi_jj, one feature after another."""
         cdef Py_ssize_t _sweep, i, s
         cdef double curvature, old, new
         cdef double* w
@@ -279,7 +279,7 @@ cdef class BayesianSparseLearner(Linear):
                 curvature, old, new = self.psi[s * self.capacity + s], w[0], 0
                 if curvature >= LEAST:
                     new = soft(self.rest[s] + curvature * old, self.gamma) / curvature
-                    new = fmin(fmax(new, -MOST), MOST) + 0.0    # a zero has no sign
+                    new = fmin(fmax(new, -MOST), MOST) + 0.0    # + 0.0: no negative zero
                 if new != old:
                     w[0] = new
                     self.less(s, new - old)
@@ -290,7 +290,7 @@ cdef class BayesianSparseLearner(Linear):
     # ---- a pass over old rows
 
     def begin_pass(self):
-        """Forget the likelihoods; w stays until the pass ends, and so do the active features."""
+        """Reset Psi and theta. w and the active features do not change before the pass ends."""
         cdef Py_ssize_t i, k
         self.passing = 1
         for i in range(self.table.rows):
@@ -300,7 +300,7 @@ cdef class BayesianSparseLearner(Linear):
             memset(self.psi + i * self.capacity, 0, self.active * sizeof(double))
 
     def end_pass(self):
-        """The mode; and those whose weight would not stay at 0 are active in the next pass, the steepest first."""
+        """Move w to the mode, and make features whose weight would leave 0 active for the next pass, steepest first."""
         self.passing = 0
         self.subtract()
         self.shoot()
@@ -333,13 +333,13 @@ cdef class BayesianSparseLearner(Linear):
         self.grow(records)
         Linear.restore(self, {**state, "scale": 1.0, "total": 0.0, "norm2": 0.0})
         if self.passing not in (0, 1):
-            raise ModelError(f"passing is {self.passing}; expected 0 or 1")
-        if self.memory and not (state["curvature"] >= 0).all():    # a sum of a x_j^2
-            raise ModelError("a curvature is below 0")
+            raise ModelError(f"passing is {self.passing}; it must be 0 or 1")
+        if self.memory and not (state["curvature"] >= 0).all():    # a sum of squares
+            raise ModelError("a curvature is negative")
         if self.memory:
             active = state["active"]
             if not ascend(active, records):
-                raise ModelError(f"the active features do not ascend from 0 to less than {records}")
+                raise ModelError(f"the active features do not ascend from 0 to below {records}")
             if not 0 < len(active) <= self.capacity or active[0] != 0:
                 raise ModelError(f"{len(active)} active features of {records} records; memory={self.memory}")
             if np.count_nonzero(state["w"]) != np.count_nonzero(state["w"][active]):
@@ -347,48 +347,48 @@ cdef class BayesianSparseLearner(Linear):
             for row in active[1:].tolist():
                 self.enter(row, self.active)
         if psi.shape[0] != self.active * (self.active + 1) // 2:
-            raise ModelError(f"{psi.shape[0]} numbers in the matrix of {self.active} features")
+            raise ModelError(f"the matrix of {self.active} features has {psi.shape[0]} numbers")
         for i in range(self.active):
             for k in range(i + 1):
                 self.psi[i * self.capacity + k] = self.psi[k * self.capacity + i] = psi[n]
                 n += 1
             if psi[n - 1] < 0:
-                raise ModelError("a curvature is below 0")
+                raise ModelError("a curvature is negative")
 
 
 class BayesianSparse(Classifier):
-    """The mode of the posterior of a logistic or probit model under a Laplace prior, each likelihood a quadratic form.
+    """Logistic or probit regression under a Laplace prior: the mode of the posterior, which is sparse.
 
-    With s = w.x, p = 1 / (1 + e^-s) or Phi(s), and y in {0, 1}: log p(y | w) ~ -a s^2 / 2 + b s by Taylor's theorem at
-    the w of now (logit: a = p (1 - p), b = y - p + a s). Psi += a x x', theta += b x, and w goes towards the maximum of
-    -w' Psi w / 2 + theta.w - gamma |w|_1 by sweeps over the features, the constant's first and the others in the order
-    of their columns: w_j = S(theta_j - sum_{k != j} Psi_jk w_k, gamma) / Psi_jj, where S(z, gamma) = sgn(z) [|z| -
-    gamma]+. Where Psi_jj = 0 it is 0. The intercept is a weight like the others. Two labels; the importance of an
-    example is the power of its likelihood.
+    Each likelihood is replaced by a quadratic form. With s = w.x, p = 1 / (1 + e^-s) or Phi(s), and y in {0, 1}:
+    log p(y | w) ~ -a s^2 / 2 + b s by Taylor's theorem at the current w (logit: a = p (1 - p), b = y - p + a s).
+    Psi += a x x', theta += b x, and w moves towards the maximum of -w' Psi w / 2 + theta.w - gamma |w|_1. It does so by
+    sweeps over the features, the intercept first and then by column:
+    w_j = S(theta_j - sum_{k != j} Psi_jk w_k, gamma) / Psi_jj, where S(z, gamma) = sgn(z) [|z| - gamma]+, or 0 where
+    Psi_jj = 0. The intercept is a weight like any other. There are two labels. A sample weight is the power of the
+    likelihood.
 
-    Further passes: `partial_fit` takes the same rows as new ones, which count again. `another_pass` is that of the
-    paper (MP), after which w is nearer to the mode of the posterior itself.
+    Further passes: `partial_fit` counts the same rows again, as new ones. `another_pass` is the paper's method (MP),
+    after which w is nearer to the mode of the exact posterior.
 
-    Bounded memory: with `memory` = k, Psi is kept of at most k features at a time, so n_nonzero_ <= k. Of the others
-    w_j = 0, and Psi_jj and the slope of the likelihood at the w of each round are summed. A feature becomes active when
-    it is first seen and there is room; else when the size of its slope is above gamma and some active feature has
-    weight 0 and less of a slope, which it replaces; it begins with those sums. Unless more than k features have been
-    seen the model is that of no bound. This online form is ours; over passes it is the paper's (RMMP).
+    Bounded memory: with `memory` = k, Psi is stored for at most k active features, so n_nonzero_ <= k. Other features
+    have w_j = 0 and two sums: Psi_jj, and the slope of the likelihood at the w of each round. A feature becomes active
+    when it first appears, if there is room. Otherwise it replaces an active feature with weight 0 and a smaller slope,
+    if its own slope is above gamma; it starts with its two sums. As long as at most k features have appeared, the model
+    equals that without a bound. This online form is new here; over passes it is the paper's (RMMP).
 
-    Time and memory are not those of the non-zeros: with d features, or k, of which m are in the row and n have a
-    weight, an example costs O(m^2 + d n) and each sweep O(d n) or less; Psi takes 8 d^2 bytes, at most 1 GiB (11,584
-    features), and a LimitError says so before. Prediction costs the non-zeros of the row.
+    Time and memory grow with more than the non-zeros. With d features (or k), m of them in the row and n of them with
+    a weight, an example costs O(m^2 + d n) and each sweep at most O(d n). Psi takes 8 d^2 bytes, at most 1 GiB (11,584
+    features); a LimitError is raised before that. A prediction costs the non-zeros of the row.
 
     Parameters
     ----------
-    gamma : the scale of the prior, at least 0; the larger, the sparser. With 0 weights may grow without end; none grows
-        beyond 1e100.
-    link : logit or probit. A run judges the probit by the hinge loss. In a row that is taken for the other label with
-        great confidence the logit has next to no curvature, as the paper has it, and a feature of such rows alone goes
-        far: values should be scaled, or not far above gamma. The probit has a curvature of 1 there.
-    sweeps : at most so many each round, at least 1; the one that changes no weight ends it. As long as there are too
-        few to reach the mode, the order of the columns matters.
-    memory : the most features that are active, at least 1; None for all.
+    gamma : strength of the prior, at least 0; larger values give more zeros. With 0 weights may grow up to 1e100.
+    link : logit or probit. A run measures the probit by the hinge loss. Where a logit model is confident and wrong, the
+        curvature of the likelihood is nearly 0, as in the paper, and a feature of only such rows gets a very large
+        weight. So scale the values, or keep them not far above gamma. The probit has a curvature of 1 there.
+    sweeps : the most sweeps in a round, at least 1; a sweep that changes no weight is the last. With too few sweeps to
+        reach the mode, the order of the columns matters.
+    memory : the most active features, at least 1; None for no bound.
 
     >>> from seriatim import BayesianSparse, data, evaluate
     >>> run = evaluate.progressive(BayesianSparse(features={"normalize": "max"}), *data.load("spam"))
@@ -417,10 +417,10 @@ class BayesianSparse(Classifier):
 
     @contextmanager
     def another_pass(self):
-        """Go over the old rows again, all of them and in any number of calls: `with model.another_pass(): ...`.
+        """Pass over all old rows again, in any number of calls: `with model.another_pass(): ...`.
 
-        Psi and theta are made anew of the rows that come, each likelihood expanded at the w with which the pass began;
-        w itself stays until it ends, and then goes to the mode, by `sweeps`. A pass that fails has not been.
+        Psi and theta are computed anew from the rows, with each likelihood expanded at the w of the start of the pass.
+        At the end w moves to the mode, by `sweeps`. If the pass fails, the model is as before.
         """
         with self._lock:
             self._fitted()
@@ -437,7 +437,7 @@ class BayesianSparse(Classifier):
 
     @property
     def predict_proba(self):
-        """The probability of each of two labels: 1 / (1 + e^-score), or Phi(score)."""
+        """The probabilities of the two labels; that of the positive class is 1 / (1 + e^-score), or Phi(score)."""
         return self._logistic if self.link == "logit" else self._normal
 
     def _normal(self, X):

@@ -1,4 +1,4 @@
-"""Regularised dual averaging: each w is made anew from the sum of all gradients."""
+"""Regularised dual averaging: w is computed from the sum of all gradients."""
 
 from libc.math cimport sqrt
 
@@ -15,7 +15,7 @@ from seriatim.sparse.lazy import reclassed, shared_out
 
 cdef inline void several(const Row* x, const double* G, Py_ssize_t width, Py_ssize_t rate, double threshold,
                          double factor, double* out, int n) noexcept nogil:
-    """x.w for w = factor x soft(G), times the rates where there are any, those of n columns side by side."""
+    """x.w for n columns, where w = factor soft(G), times the rate of each feature if there are rates."""
     cdef double sums[8]
     cdef const double* r
     cdef Py_ssize_t i, k
@@ -30,7 +30,7 @@ cdef inline void several(const Row* x, const double* G, Py_ssize_t width, Py_ssi
 
 
 cdef class Dual(Lazy):
-    """G_j, the sum of the gradients of a feature, of which a threshold is taken that grows with the rounds."""
+    """G_j is the sum of the gradients of a feature. Its weight is 0 where |G_j| is below a threshold."""
 
     def __init__(self, Gradient gradient, double lam, tuple companions=()):
         Lazy.__init__(self, gradient, (("G", 0.0, True), *companions))
@@ -81,25 +81,25 @@ cdef class RDALearner(Dual):
 
 
 class RDA(Classifier):
-    """Regularised dual averaging: w is made anew from the mean of all gradients so far, less what the l1 penalty takes.
+    """Regularised dual averaging (l1-RDA): w follows from the mean of all gradients and an l1 penalty.
 
-    With gbar the mean of the gradients of rounds 1..t and lambda_t = lambda + gamma rho / sqrt(t),
-    w_j = 0 where |gbar_j| <= lambda_t, else -(sqrt(t) / gamma) (gbar_j - lambda_t sgn(gbar_j)): the minimiser of
-    gbar.w + lambda |w|_1 + (gamma / sqrt(t)) (|w|^2 / 2 + rho |w|_1). rho > 0 is the enhanced form. As the penalty
-    counts in full in every round, w is much sparser than that of `FOBOS`. The losses are those of `OGD`. With several
-    classes the margin is m = w_y.x - w_s.x, where s is the strongest wrong class. The intercept is a weight like the
-    others. The importance of an example multiplies its loss.
+    With gbar the mean of the gradients of rounds 1..t and lambda_t = lambda + gamma rho / sqrt(t):
+    w_j = 0 where |gbar_j| <= lambda_t, else w_j = -(sqrt(t) / gamma) (gbar_j - lambda_t sgn(gbar_j)). This w minimises
+    gbar.w + lambda |w|_1 + (gamma / sqrt(t)) (|w|^2 / 2 + rho |w|_1). rho > 0 is the enhanced form. The penalty counts
+    in full in every round, so w is much sparser than with `FOBOS`. The losses are those of `OGD`. With many classes the
+    margin is m = w_y.x - w_s.x, where s is the strongest wrong class. The intercept is a weight like any other. A
+    sample weight multiplies the loss.
 
-    What is kept is the sum of the gradients, so a weight of 0 may have a past. Where a third label halves the weights
-    of a model of two, it halves what is above the threshold and leaves what is below.
+    The state is the sum of the gradients, so a weight of 0 may have a sum other than 0. A third label halves the
+    weights of a binary model: the part of each sum above the threshold halves, and the part below it stays.
 
     Parameters
     ----------
-    loss : as for `OGD`.
-    lam : lambda, at least 0.
-    gamma : above 0: the larger, the smaller the steps.
-    rho : at least 0.
-    epsilon : of the epsilon-insensitive loss, at least 0.
+    loss : the loss, as for `OGD`.
+    lam : lambda, the strength of the l1 penalty, at least 0.
+    gamma : above 0; larger values make smaller steps.
+    rho : the enhancement, at least 0; larger values give more zeros in early rounds.
+    epsilon : width of the epsilon-insensitive loss, at least 0.
 
     >>> from seriatim import RDA, data, evaluate
     >>> run = evaluate.progressive(RDA(lam=0.1, gamma=100), *data.load("digits"))
@@ -122,9 +122,9 @@ class RDA(Classifier):
 
 
 cdef class AdaRDALearner(Dual):
-    """w = -eta soft(G, lambda t) / H, H_j = delta + sqrt(S_j), S_j the sum of the g_j^2.
+    """w = -eta soft(G, lambda t) / H, H_j = delta + sqrt(S_j), where S_j is the sum of g_j^2.
 
-    The table keeps eta / H_j, and the state does not.
+    The table also stores eta / H_j, which follows from S_j; the state does not.
     """
 
     SUMS = ("S",)
@@ -172,20 +172,20 @@ cdef class AdaRDALearner(Dual):
 
 
 class AdaRDA(Classifier):
-    """Adaptive dual averaging (AdaGrad): regularised dual averaging in which each feature has a rate of its own.
+    """Adaptive dual averaging (AdaGrad): regularised dual averaging with a learning rate for each feature.
 
-    With g the gradient of the loss, G_j += g_j, S_j += g_j^2 and H_j = delta + sqrt(S_j); after t rounds
-    w_j = -eta sgn(G_j) [|G_j| - lambda t]+ / H_j. The losses are those of `OGD`. With several classes the margin is
-    m = w_y.x - w_s.x, where s is the strongest wrong class. The intercept is a weight like the others. What is kept
-    are the sums, as in `RDA`. The importance of an example multiplies its loss.
+    With g the gradient of the loss: G_j += g_j, S_j += g_j^2 and H_j = delta + sqrt(S_j). After t rounds
+    w_j = -eta sgn(G_j) [|G_j| - lambda t]+ / H_j. The losses are those of `OGD`. With many classes the margin is
+    m = w_y.x - w_s.x, where s is the strongest wrong class. The intercept is a weight like any other. The state is the
+    sums, as in `RDA`. A sample weight multiplies the loss.
 
     Parameters
     ----------
-    loss : as for `OGD`.
-    lam : lambda, at least 0.
-    eta : the step, above 0.
-    delta : at least 0; large values make the features more alike.
-    epsilon : of the epsilon-insensitive loss, at least 0.
+    loss : the loss, as for `OGD`.
+    lam : lambda, the strength of the l1 penalty, at least 0.
+    eta : step size, above 0.
+    delta : at least 0; with large values the features have nearly equal rates.
+    epsilon : width of the epsilon-insensitive loss, at least 0.
 
     >>> from seriatim import AdaRDA, data, evaluate
     >>> run = evaluate.progressive(AdaRDA(eta=0.1, lam=0.1), *data.load("digits"))

@@ -75,7 +75,7 @@ cdef class Selection(Linear):
         return squares
 
     cdef void reorder(self) noexcept nogil:
-        """Select the same features by their strengths of now."""
+        """Recompute the strengths of the selected features."""
         cdef Py_ssize_t i
         for i in range(self.selected.n):
             self.selected.heap[i] = self.entry(self.selected.heap[i].record)
@@ -86,7 +86,7 @@ cdef class Selection(Linear):
         self.reorder()
 
     def state(self):
-        """The weights of the selected features alone."""
+        """The selected features and their weights."""
         kept = self.selected.get()
         return {**Learner.state(self), "records": self.table.rows, "kept": kept, "w": self.table.get("w")[kept]}
 
@@ -184,15 +184,17 @@ cdef class OFSLearner(Selection):
 
 
 cdef class PartialOFSLearner(OFSLearner):
-    """OFS with partial input: the learner sees k features of a row. With probability epsilon these are any k, else
-    the features that have a weight."""
+    """OFS with partial input: the learner sees only k features of a row.
+
+    With probability epsilon these are any k features, else those that have a weight.
+    """
 
     NUMBERS = (*OFSLearner.NUMBERS, "draws")
 
     cdef double epsilon
     cdef unsigned long long seed
     cdef public Py_ssize_t draws
-    cdef Py_ssize_t features      # features that were not 0 in some row; any k are drawn from these
+    cdef Py_ssize_t features      # how many features were not 0 in some row; any k are drawn from these
     cdef char* met                # whether a record is one of them
     cdef int* index               # the columns and values of the row that the learner sees
     cdef double* values
@@ -229,8 +231,10 @@ cdef class PartialOFSLearner(OFSLearner):
         return self.strength(self.table.data + j * self.table.width) > 0
 
     cdef void look(self, const Row* x, Row* seen) noexcept nogil:
-        """The part of a row that the learner sees. Any k of d features are drawn one after another, and only features
-        of the row need a draw."""
+        """Write the part of a row that the learner sees to `seen`.
+
+        Any k features are drawn one after another. Only features of the row need a draw.
+        """
         cdef Py_ssize_t i, j, left = self.selected.k, among
         cdef bint explore = random_uniform(self.seed, &self.draws) < self.epsilon, shown
         for i in range(-1, x.n):
@@ -260,7 +264,7 @@ cdef class PartialOFSLearner(OFSLearner):
         return any_k + (1 - self.epsilon if self.has_weight(j) else 0)
 
     cdef void estimate(self, Row* seen) noexcept nogil:
-        """Divide each value by the probability that it is seen, so that its mean is the value."""
+        """Divide each value by the probability that it is seen: the expectation is then the row."""
         cdef Py_ssize_t i
         for i in range(seen.n):
             self.values[i] /= self.probability(self.index[i] + 1)
@@ -299,44 +303,42 @@ cdef class PartialOFSLearner(OFSLearner):
     def restore(self, state):
         OFSLearner.restore(self, state)
         if not ascend(state["met"], self.known):
-            raise ModelError(f"the features that were met do not ascend from 0 to less than {self.known}")
+            raise ModelError(f"the record numbers in `met` do not ascend from 0 to below {self.known}")
         for j in state["met"].tolist():
             self.meet(j)
 
 
 class OFS(Selector, Classifier):
-    """Online feature selection: gradient descent that keeps the k largest weights after every step.
+    """Online feature selection: gradient descent that sets all but the k largest weights to 0 after every update.
 
     Where y w.x <= 1: w <- (1 - lam eta) w + eta y x, then w <- w min(1, 1 / (sqrt(lam) |w|)), then all but the k
-    largest |w_j| are set to 0. The ball keeps what is cut off small, for the k largest hold most of a short vector's
-    length. Of equal weights those of the lowest columns are kept. The intercept is one of the k, and comes first among
-    equals. With several classes y w.x is the margin over the strongest wrong class, whose weights take -eta x, |w| is
-    of all weights together, and a feature counts by the sum over the classes of |w_j|.
+    largest |w_j| become 0. The ball limits what the truncation loses, because the k largest weights hold most of a
+    short vector. Of equal weights those of the lowest columns stay. The intercept is one of the k, and comes first
+    among equals. With many classes y w.x is the margin over the strongest wrong class s, w_s takes -eta x, |w| is the
+    norm of the whole matrix, and a feature is as strong as the sum of its |w_j| over the classes.
 
-    With `partial` the learner looks at k features of a row only: with probability epsilon any k of the d there are,
-    else those of w. It takes the step where y w.x of these is at most 1, along x_j / p_j for the features seen, p_j =
-    epsilon k / d + (1 - epsilon) [w_j != 0] being the probability to see it. A stream does not tell how many features
-    there will be: d counts those that were not zero in this row or an earlier one, the constant of the intercept too.
-    What it predicts is w.x, of at most k features. As a feature that has no weight yet comes in 1 / p_j = d / (epsilon
-    k) times as large, the usual eta makes steps far longer than the ball, and next to nothing is learned: take one that
-    is about epsilon k / d times as large.
+    With `partial` the learner sees only k features of a row: with probability epsilon any k of d features, else those
+    of w. If y w.x over these features is at most 1, it steps along x_j / p_j, where p_j = epsilon k / d + (1 - epsilon)
+    [w_j != 0] is the probability to see feature j. A stream does not announce its features, so d counts the features
+    that were not 0 in this row or an earlier one, the intercept included. The prediction is w.x, with at most k
+    features. A feature without a weight enters d / (epsilon k) times as large. So eta should be about epsilon k / d
+    times the usual: otherwise steps are far longer than the ball, and the model learns next to nothing.
 
-    Scale the features. Where a step, eta |x| long, is not short beside the ball, 1 / sqrt(lam) in radius, each undoes
-    those before, and `PET` does better; and where features have few values, many weights tie, and columns come first
-    that merely stand first.
+    Scale the features. If a step of norm eta |x| is not short beside the ball of radius 1 / sqrt(lam), each step undoes
+    those before, and `PET` does better. If features have few different values, many weights tie, and the order of the
+    columns decides.
 
-    The importance of an example multiplies its loss, and so eta y x. An update costs O(log k) for each non-zero that is
-    kept or comes to be kept, O(1) for the others, and nothing for the features that the row does not have. Now and
-    then, and each time where lam eta is near 1, it costs O(k log k) more.
+    A sample weight multiplies the loss, and so eta y x. An update costs O(log k) for each non-zero of the row.
+    Sometimes, and in every update if lam eta is near 1, it costs O(k log k) more.
 
     Parameters
     ----------
-    k : how many weights there may be, the intercept among them, at least 1.
-    eta : the step, above 0.
-    lam : the regularisation, at least 0, with lam eta at most 1; 0 for no ball.
-    partial : look at k features of each row.
-    epsilon : with `partial`, the share of rows of which any k are looked at, above 0 and at most 1.
-    seed : of what is looked at.
+    k : the largest number of weights, the intercept included; at least 1.
+    eta : step size, above 0.
+    lam : regularisation, at least 0, with lam eta at most 1; 0 for no ball.
+    partial : see only k features of each row.
+    epsilon : with `partial`, the probability to see any k features; above 0 and at most 1.
+    seed : seed of the random features, a whole number from 0 on.
 
     >>> from seriatim import OFS, data, evaluate
     >>> model = OFS(6, features={"normalize": "standard"})
@@ -367,15 +369,15 @@ class OFS(Selector, Classifier):
 
 
 class PET(Selector, Classifier):
-    """The perceptron by truncation, which online feature selection is measured by.
+    """Perceptron by truncation: keeps only the k largest weights after every mistake; the baseline of `OFS`.
 
-    On a mistake, y w.x <= 0: w += eta y x, and all but the k largest |w_j| are set to 0. There is no ball, so what is
-    cut off may be large. Ties, the intercept, several classes, importance and cost are those of `OFS`.
+    On a mistake, y w.x <= 0: w += eta y x, and all but the k largest |w_j| become 0. There is no ball, so the
+    truncation may lose large weights. Ties, the intercept, many classes, sample weights and cost are as for `OFS`.
 
     Parameters
     ----------
-    k : how many weights there may be, the intercept among them, at least 1.
-    eta : the step, above 0; as w starts at 0 it scales the weights and changes no prediction.
+    k : the largest number of weights, the intercept included; at least 1.
+    eta : step size, above 0. It scales the weights, which start at 0, and changes no prediction.
 
     >>> from seriatim import PET, data, evaluate
     >>> model = PET(6, features={"normalize": "standard"})
@@ -483,23 +485,23 @@ cdef class SOFSLearner(Selection):
 
 
 class SOFS(Selector, Classifier):
-    """Second-order online feature selection: AROW that keeps the k weights that it is surest of.
+    """Second-order online feature selection: AROW that keeps only the k weights of smallest variance.
 
     Where m = y w.x < 1, with v = x' Sigma x and Sigma diagonal: w += ((1 - m) / (v + r)) y Sigma x and
-    1 / Sigma_j += x_j^2 / r, and then all w_j but those of the k smallest Sigma_j are set to 0. Sigma is kept for all
-    features. Of equal ones those of the lowest columns are kept. The intercept is one of the k, and comes first among
-    equals. With several classes m is the margin over the strongest wrong class, v the sum of both variances, and a
-    feature counts by the sum of its variances over the classes.
+    1 / Sigma_j += x_j^2 / r. Then all w_j but those of the k smallest Sigma_j become 0. Sigma itself is stored for all
+    features. Of equal variances those of the lowest columns stay. The intercept is one of the k, and comes first among
+    equals. With many classes m is the margin over the strongest wrong class, v the sum of both variances, and a feature
+    is selected by the sum of its variances over the classes.
 
-    A variance only falls, and only that of a feature that the row has. So an update costs O(log k) for each non-zero
-    that is kept or comes to be kept, O(1) for the others, and nothing for the features that the row does not have.
+    A variance only falls, and only if the row has the feature. So an update costs O(log k) for each non-zero of its
+    row.
 
-    Which features these are depends on how often and how large they are, not on the labels: scale them.
+    Scale the features: how often a feature occurs and how large it is decide whether it is selected, not the labels.
 
     Parameters
     ----------
-    k : how many weights there may be, the intercept among them, at least 1.
-    r : regularisation, above 0: the larger, the smaller the steps. An example of importance g has r / g.
+    k : the largest number of weights, the intercept included; at least 1.
+    r : regularisation, above 0; larger values make smaller steps. An example of sample weight g has r / g.
 
     >>> from seriatim import SOFS, data, evaluate
     >>> model = SOFS(6, features={"normalize": "standard"})

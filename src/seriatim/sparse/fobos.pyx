@@ -14,7 +14,7 @@ from seriatim.parameters import Choice, Number, powers
 
 
 cdef class FOBOSL1Learner(Shrinking):
-    """l1: every weight goes eta_t lambda towards 0."""
+    """l1: every weight shrinks by eta_t lambda, down to 0."""
 
     cdef double lam
 
@@ -27,7 +27,7 @@ cdef class FOBOSL1Learner(Shrinking):
 
 
 cdef class Proximal(MarginLearner):
-    """w <- the minimiser of |w - w'|^2 / 2 + eta_t lambda r(w), w' that of the gradient step; all of w at once."""
+    """Penalties that change all of w: after the gradient step, w <- argmin_w |w - w'|^2 / 2 + eta_t lambda r(w)."""
 
     cdef Gradient gradient
     cdef double lam
@@ -44,7 +44,7 @@ cdef class Proximal(MarginLearner):
         self.proximal(self.lam * rate(self.gradient.schedule, self.gradient.eta, self.t))
 
     cdef void proximal(self, double by) noexcept nogil:
-        """The proximal step with eta_t lambda = by."""
+        """The proximal step, with by = eta_t lambda."""
 
 
 cdef class FOBOSSquaredL2Learner(Proximal):
@@ -55,11 +55,11 @@ cdef class FOBOSSquaredL2Learner(Proximal):
 
 
 cdef class FOBOSL2Learner(Proximal):
-    """l2, r(w) = |w|: the whole vector goes towards 0. |w|^2 is kept up to date by the steps."""
+    """l2, r(w) = |w|: the whole vector shrinks. Each step updates |w|^2."""
 
     NUMBERS = (*Proximal.NUMBERS, "peak")
 
-    cdef public double peak    # the largest |w|^2 since it was last summed
+    cdef public double peak    # the largest |w|^2 since the last summation of all weights
 
     def __init__(self, Gradient gradient, double lam):
         Proximal.__init__(self, gradient, lam, bounded=True)
@@ -69,7 +69,7 @@ cdef class FOBOSL2Learner(Proximal):
         if self.moved:
             self.moved = False
             self.peak = fmax(self.peak, self.norm2)
-            # what is left of a difference of large squares is rounding
+            # the difference of two large squares is mostly rounding error
             if self.norm2 < 1e-3 * self.peak or self.updates & (self.updates - 1) == 0:
                 self.measure()
                 self.peak = self.norm2
@@ -82,7 +82,7 @@ cdef class FOBOSL2Learner(Proximal):
 
 
 cdef class FOBOSLinfLearner(Proximal):
-    """linf, r(w) = max |w_j|: the largest weights are cut to one size, by eta_t lambda in all."""
+    """linf, r(w) = max |w_j|: the largest weights are cut to one size, by eta_t lambda in total."""
 
     cdef void proximal(self, double by) noexcept nogil:
         cdef Py_ssize_t i, n
@@ -95,7 +95,7 @@ cdef class FOBOSLinfLearner(Proximal):
             size = fabs(w[i])
             sum += size
             top = size if size > top else top
-        if sum > by:    # Newton's steps towards sum_j [|w_j| - most]+ = by, from below: they end after finitely many
+        if sum > by:    # Newton's method for sum_j [|w_j| - most]+ = by, from below: it ends after finitely many steps
             next = fmax(0, top - by)
             while True:
                 most, excess, n = next, 0, 0
@@ -118,27 +118,33 @@ PENALTIES = {"l1": FOBOSL1Learner, "l2": FOBOSL2Learner, "l2_squared": FOBOSSqua
 
 
 class FOBOS(Classifier):
-    """FOBOS: a gradient step, w' = w - eta_t grad loss, and w <- argmin_w |w - w'|^2 / 2 + eta_t lambda r(w).
+    """FOBOS (forward-backward splitting): a gradient step, then the proximal step of a penalty on the weights.
 
-    r is "l1", |w|_1: w_j = sgn(w'_j) [|w'_j| - eta_t lambda]+; "l2", |w|: w = [1 - eta_t lambda / |w'|]+ w';
-    "l2_squared", |w|^2 / 2: w = w' / (1 + eta_t lambda); or "linf", max |w_j|: w' less its projection onto the l1 ball
-    of radius eta_t lambda, which cuts the largest weights to one size. The losses are those of `OGD`. With several
-    classes the margin is m = w_y.x - w_s.x, where s is the strongest wrong class, and w in r is the matrix as one
-    vector. The intercept is a weight like the others. The importance of an example multiplies its loss.
+    w' = w - eta_t grad loss, and w <- argmin_w |w - w'|^2 / 2 + eta_t lambda r(w). The penalty r is one of
 
-    A round costs the non-zeros of its row: with l1 a feature that is absent shrinks when it comes back, by all that the
-    rounds between have asked for. With l2 a round after which all weights are 0 costs O(d), d the number of weights,
-    and with linf every round does. With l2_squared it is one in about 115 / log(1 + eta_t lambda), when the weights
-    must be rescaled: one in 25 with eta_t lambda = 100, hardly ever with 0.001.
+    - "l1", |w|_1: w_j = sgn(w'_j) [|w'_j| - eta_t lambda]+;
+    - "l2", |w|: w = [1 - eta_t lambda / |w'|]+ w';
+    - "l2_squared", |w|^2 / 2: w = w' / (1 + eta_t lambda);
+    - "linf", max |w_j|: w' minus its projection onto the l1 ball of radius eta_t lambda. This cuts the largest weights
+      to one size.
+
+    The losses are those of `OGD`. With many classes the margin is m = w_y.x - w_s.x, where s is the strongest wrong
+    class, and r is a function of all weights of the matrix. The intercept is a weight like any other. A sample weight
+    multiplies the loss.
+
+    A round costs the non-zeros of its row. With l1 a feature that was absent makes up for the shrinkage when it
+    returns. Some rounds cost O(d), where d is the number of weights: with linf all rounds, with l2 those after which
+    all weights are 0, and with l2_squared about one in 115 / log(1 + eta_t lambda), when the weights are rescaled. That
+    is one round in 25 with eta_t lambda = 100, and hardly any with 0.001.
 
     Parameters
     ----------
-    loss : as for `OGD`.
-    penalty : r, as above.
-    lam : lambda, at least 0.
-    eta : the step, above 0.
-    schedule : constant (eta_t = eta), sqrt (eta / sqrt(t)) or inverse (eta / t).
-    epsilon : of the epsilon-insensitive loss, at least 0.
+    loss : the loss, as for `OGD`.
+    penalty : r: l1, l2, l2_squared or linf.
+    lam : lambda, the strength of the penalty, at least 0.
+    eta : step size, above 0.
+    schedule : constant (eta_t = eta), sqrt (eta_t = eta / sqrt(t)) or inverse (eta_t = eta / t).
+    epsilon : width of the epsilon-insensitive loss, at least 0.
 
     >>> from seriatim import FOBOS, data, evaluate
     >>> run = evaluate.progressive(FOBOS(eta=0.01, lam=0.1), *data.load("digits"))
@@ -178,9 +184,10 @@ cdef inline void several(const Row* x, const double* w, Py_ssize_t width, Py_ssi
 
 
 cdef class AdaFOBOSLearner(Shrinking):
-    """Steps and shrinkage of each feature divided by H_j = delta + sqrt(S_j), S_j the sum of its g^2, this one's too.
+    """Steps and shrinkage of each feature are divided by H_j = delta + sqrt(S_j), where S_j is the sum of its g^2.
 
-    H_j stays what the last step of the feature has made it. The table keeps 1 / H_j, and the state does not.
+    H_j changes only with a step of the feature. The table also stores 1 / H_j, which follows from S_j; the state does
+    not.
     """
 
     SUMS = (*Shrinking.SUMS, "S")
@@ -239,21 +246,21 @@ cdef class AdaFOBOSLearner(Shrinking):
 
 
 class AdaFOBOS(Classifier):
-    """Adaptive FOBOS (AdaGrad with composite mirror descent): each feature has a rate of its own.
+    """Adaptive FOBOS (AdaGrad with composite mirror descent): FOBOS with an l1 penalty and a rate for each feature.
 
-    With g the gradient of the loss, S_j += g_j^2 and H_j = delta + sqrt(S_j); then, for every feature in every round,
+    With g the gradient of the loss: S_j += g_j^2 and H_j = delta + sqrt(S_j). Then, for every feature in every round,
     w'_j = w_j - eta g_j / H_j and w_j = sgn(w'_j) [|w'_j| - eta lambda / H_j]+. The losses are those of `OGD`. With
-    several classes the margin is m = w_y.x - w_s.x, where s is the strongest wrong class. The intercept is a weight
-    like the others. A feature that is absent shrinks when it comes back, so a round costs the non-zeros of its row.
-    The importance of an example multiplies its loss.
+    many classes the margin is m = w_y.x - w_s.x, where s is the strongest wrong class. The intercept is a weight like
+    any other. A feature that was absent makes up for the shrinkage when it returns, so a round costs the non-zeros of
+    its row. A sample weight multiplies the loss.
 
     Parameters
     ----------
-    loss : as for `OGD`.
-    lam : lambda, at least 0; with 0 no weight returns to 0.
-    eta : the step, above 0.
-    delta : at least 0; large values make the features more alike.
-    epsilon : of the epsilon-insensitive loss, at least 0.
+    loss : the loss, as for `OGD`.
+    lam : lambda, the strength of the l1 penalty, at least 0; with 0 no weight returns to 0.
+    eta : step size, above 0.
+    delta : at least 0; with large values the features have nearly equal rates.
+    epsilon : width of the epsilon-insensitive loss, at least 0.
 
     >>> from seriatim import AdaFOBOS, data, evaluate
     >>> run = evaluate.progressive(AdaFOBOS(eta=0.1, lam=0.1), *data.load("digits"))

@@ -70,21 +70,21 @@ cdef class FTRLLearner(Lazy):
 
 
 class FTRL(Classifier):
-    """FTRL-Proximal: online gradient descent with a rate for each feature, and weights that l1 sets to 0.
+    """FTRL-Proximal: follow the regularised leader, with a learning rate for each feature and exact zeros by l1.
 
-    For each feature of the row, with g the gradient of the loss, sigma = (sqrt(n + g^2) - sqrt(n)) / alpha,
-    z += g - sigma w, n += g^2, and w = 0 where |z| <= l1, else -(z - sgn(z) l1) / ((beta + sqrt(n)) / alpha + l2). The
-    losses are those of `OGD`. With several classes the margin is m = w_y.x - w_s.x, where s is the strongest wrong
-    class. The intercept is a weight like the others. The importance of an example multiplies its loss.
+    For each feature of the row, with g the gradient of the loss: sigma = (sqrt(n + g^2) - sqrt(n)) / alpha,
+    z += g - sigma w, n += g^2. Then w = 0 where |z| <= l1, else w = -(z - sgn(z) l1) / ((beta + sqrt(n)) / alpha + l2).
+    The losses are those of `OGD`. With many classes the margin is m = w_y.x - w_s.x, where s is the strongest wrong
+    class. The intercept is a weight like any other. A sample weight multiplies the loss.
 
     Parameters
     ----------
-    loss : as for `OGD`.
-    alpha : the rate, above 0.
-    beta : at least 0; it tempers the first steps.
-    l1 : at least 0; the larger, the sparser.
-    l2 : at least 0.
-    epsilon : of the epsilon-insensitive loss, at least 0.
+    loss : the loss, as for `OGD`.
+    alpha : learning rate, above 0.
+    beta : at least 0; makes the first steps of a feature shorter.
+    l1 : strength of the l1 penalty, at least 0; larger values give more zeros.
+    l2 : strength of the l2 penalty, at least 0.
+    epsilon : width of the epsilon-insensitive loss, at least 0.
 
     >>> from seriatim import FTRL, data, evaluate
     >>> run = evaluate.progressive(FTRL(), *data.load("digits"))

@@ -1,4 +1,4 @@
-"""Dual averaging over groups of weights: of features that belong together, or of one feature in several tasks."""
+"""Dual averaging over groups of weights: groups of features, or the weights of a feature in several tasks."""
 
 import numpy as np
 
@@ -99,7 +99,7 @@ cdef class GroupRDALearner(Lazy):
         free(self.group_of)
 
     def group(self, Py_ssize_t block, groups):
-        """Blocks of so many columns; or, if it is 0, lists of columns. What is in none is a group by itself."""
+        """Set the groups: blocks of `block` columns, or lists of columns if it is 0."""
         groups = [sorted(group) for group in groups if len(group) > 1]
         listed = np.array([column for group in groups for column in group], dtype=np.intp)
         owners = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
@@ -126,7 +126,7 @@ cdef class GroupRDALearner(Lazy):
         return 0
 
     def find_places(self, Py_ssize_t rows):
-        """The groups of so many records."""
+        """Enter the groups of all records below `rows`."""
         cdef Py_ssize_t i, block = self.block
         if block > 1:
             self.norms.grow((rows - 2) // block + 1)
@@ -196,7 +196,7 @@ cdef class GroupRDALearner(Lazy):
     # ---- classes and state
 
     cdef void measure(self) noexcept nogil:
-        """The norms from the sums themselves."""
+        """Compute the norms from the sums."""
         cdef Py_ssize_t i, k, classes = self.classes
         cdef double* r
         for i in range(self.norms.rows):
@@ -210,7 +210,7 @@ cdef class GroupRDALearner(Lazy):
                     replace_square(r, r + classes, 0, self.table.data[i * self.table.width + k])
 
     def reclass(self, source, factor):
-        """Where a binary model becomes one of several classes, what is left of G halves, and what was cut off stays."""
+        """When a binary model becomes multiclass, the part of G above the thresholds halves; the rest stays."""
         G = self.table.get("G")
         if self.factor:
             G -= self.weights() / self.factor / 2
@@ -219,7 +219,7 @@ cdef class GroupRDALearner(Lazy):
         sums = self.table.get("G")
         for k, (old, by) in enumerate(zip(source, factor)):
             if old >= 0 and abs(by) == 0.5:
-                sums[:, k] = np.sign(by) * G[:, old] + 0.0    # a zero has no sign
+                sums[:, k] = np.sign(by) * G[:, old] + 0.0    # + 0.0: no negative zero
         self.table.set("G", sums)
         self.measure()
 
@@ -228,7 +228,7 @@ cdef class GroupRDALearner(Lazy):
         self.end_round()
 
     def state(self):
-        """The norms, too: they go on from where they are, to the last bit."""
+        """The norms belong to the state, because they depend on the order of the steps in the last bits."""
         norms = np.hstack([self.norms.get("norm2"), self.norms.get("rest")])
         index = np.flatnonzero(norms.any(axis=1))
         return {**Lazy.state(self), "groups": index, "norms": norms[index]}
@@ -237,9 +237,9 @@ cdef class GroupRDALearner(Lazy):
         Lazy.restore(self, state)
         index, norms = state["groups"], state["norms"]
         if norms.shape != (len(index), 2 * self.classes):
-            raise ModelError("the norms of the groups differ in shape from their numbers")
+            raise ModelError(f"the norms of {len(index)} groups have shape {norms.shape}")
         if not ascend(index, self.norms.rows):
-            raise ModelError(f"the numbers of the groups do not ascend from 0 to less than {self.norms.rows}")
+            raise ModelError(f"the group numbers do not ascend from 0 to below {self.norms.rows}")
         for name, values in zip(("norm2", "rest"), np.hsplit(norms, 2)):
             all_values = self.norms.get(name)
             all_values[index] = values
@@ -247,34 +247,34 @@ cdef class GroupRDALearner(Lazy):
 
 
 class GroupRDA(Grouped):
-    """Dual averaging with the group lasso: features that belong together are in the model together, or not at all.
+    """Dual averaging with the group lasso: the weights of a group of features are all 0, or none of them has to be.
 
     With ubar the mean of the gradients of rounds 1..t and d_g the size of group g,
     c_j = sgn(ubar_j) [|ubar_j| - lambda r - gamma rho / sqrt(t)]+ and
-    w^g = -(sqrt(t) / gamma) [1 - lambda sqrt(d_g) / |c^g|]+ c^g, 0 where c^g = 0: the minimiser of
+    w^g = -(sqrt(t) / gamma) [1 - lambda sqrt(d_g) / |c^g|]+ c^g, or 0 where c^g = 0. This w minimises
     ubar.w + lambda sum_g (sqrt(d_g) |w^g| + r |w^g|_1) + (gamma / sqrt(t)) (|w|^2 / 2 + rho |w|_1). r > 0 is the sparse
-    group lasso, with zeros within the groups that are left, and rho > 0 the enhanced form. The intercept is not
-    penalised: b = -(sqrt(t) / gamma) ubar_b. The losses are those of `OGD`. With several classes the margin is
-    m = w_y.x - w_s.x, where s is the strongest wrong class, and each class has the groups by itself. The importance of
-    an example multiplies its loss. What is kept are sums of gradients, as in `RDA`, and a third label halves the
-    weights in the same way: what is above the thresholds.
+    group lasso, with zeros inside the groups that stay, and rho > 0 the enhanced form. The intercept is not penalised:
+    b = -(sqrt(t) / gamma) ubar_b. The losses are those of `OGD`. With many classes the margin is m = w_y.x - w_s.x,
+    where s is the strongest wrong class, and the groups are those of each class separately. A sample weight multiplies
+    the loss. The state is the sums of the gradients, as in `RDA`. A third label halves the weights of a binary model
+    in the same way: the parts of the sums above the thresholds halve.
 
-    A round costs the non-zeros of its row if r and rho are 0: the norm of each group is kept up to date. Otherwise all
-    of c moves with t, and a round costs the sizes of the groups that its row has features of.
+    If r and rho are 0, a round costs the non-zeros of its row, because each step updates the norms of its groups.
+    Otherwise all of c changes with t, and a round costs the sizes of the groups that its row has features of.
 
     Parameters
     ----------
-    groups : a group number for each column; a list of column numbers for each group; or n, for groups of n columns in
-        a row. Where features have names the lists may have names, and column numbers count the names in the order in
-        which they were first met. A feature that is in none, or comes later, is a group by itself. d_g is what is told,
-        whether the stream has shown the feature or not. On the command line: groups=8, groups=0,0,1,1 or, a list for
-        each, groups="0,1;2,3".
-    loss : as for `OGD`.
-    lam : lambda, at least 0.
-    gamma : above 0: the larger, the smaller the steps.
-    rho : at least 0.
-    within : r, at least 0.
-    epsilon : of the epsilon-insensitive loss, at least 0.
+    groups : a group number for each column; or a list of column numbers for each group; or n, for groups of n adjacent
+        columns. If features have names, the lists may have names. Column numbers then count the names in order of first
+        appearance. A feature that is in no group, or is new, is a group of its own. d_g is the given size, even if the
+        stream has not shown all features. On the command line: groups=8, groups=0,0,1,1 or, with a list for each
+        group, groups="0,1;2,3".
+    loss : the loss, as for `OGD`.
+    lam : lambda, the strength of the penalty, at least 0.
+    gamma : above 0; larger values make smaller steps.
+    rho : the enhancement, at least 0; larger values give more zeros in early rounds.
+    within : r, at least 0; larger values give more zeros inside the groups.
+    epsilon : width of the epsilon-insensitive loss, at least 0.
 
     >>> from seriatim import GroupRDA, data, evaluate
     >>> run = evaluate.progressive(GroupRDA(8, lam=0.1, gamma=100), *data.load("digits"))    # the rows of the picture
@@ -308,17 +308,18 @@ cdef enum Variant:
 
 @cython.final
 cdef class MultiTaskRDALearner(Lazy):
-    """W_j. = -[1 - t lambda / |U_j.|]+ U_j. / (gamma sqrt(t)), U = soft(G, t lambda r); a column of G a task.
+    """W_.j = -[1 - t lambda / |U_.j|]+ U_.j / (gamma sqrt(t)), U = soft(G, t lambda r).
 
-    iMTFS is the l1 penalty instead. A record has the sums of the tasks and, for aMTFS, their squared norm and its rest.
+    iMTFS has the l1 penalty instead. A record has the sums of all tasks and, for aMTFS, their squared norm in two
+    parts.
     """
 
     cdef int variant
     cdef double lam, gamma, within
     cdef double cut, factor          # t lambda, and -1 / (gamma sqrt(t))
     cdef readonly Py_ssize_t tasks
-    cdef public Py_ssize_t task      # that of the example at hand
-    cdef const Py_ssize_t[::1] told  # those of the rows at hand
+    cdef public Py_ssize_t task      # the task of the current example
+    cdef const Py_ssize_t[::1] told  # the tasks of the current rows
 
     def __init__(self, Gradient gradient, Py_ssize_t tasks, str variant, double lam, double gamma, double within):
         Lazy.__init__(self, gradient, (("G", 0.0, True),))
@@ -368,7 +369,7 @@ cdef class MultiTaskRDALearner(Lazy):
     # ---- the tasks of rows
 
     def tell(self, tasks):
-        """The tasks of the rows that come next, which are all of one otherwise."""
+        """Set the tasks of the next rows. Otherwise all rows belong to `task`."""
         self.told = tasks
 
     cdef int begin_rows(self, Py_ssize_t n) except -1:
@@ -395,7 +396,7 @@ cdef class MultiTaskRDALearner(Lazy):
         return np.hstack(columns)
 
     def reclass(self, source, factor):
-        """Of two labels, the only one so far is the other one; the norms have no sign."""
+        """The only label so far turns out to be the other class. The sums change sign, the norms do not."""
         self.table.reclass(np.arange(self.tasks + 2), np.array([factor[0]] * self.tasks + [1.0, 1.0]))
         Learner.reclass(self, source, factor)
 
@@ -404,34 +405,35 @@ cdef class MultiTaskRDALearner(Lazy):
 
 
 class MultiTaskRDA(MultiTask):
-    """Dual averaging over several tasks at a time, whose examples come in any order: each task has a row of W.
+    """Dual averaging over several tasks that share features; the examples of the tasks come in any order.
 
-    With G the mean of the gradients of rounds 1..t, each of which is of one task q and 0 in the others:
+    W has a row for each task. G is the mean of the gradients of rounds 1..t, each of which belongs to one task q and is
+    0 in the rows of the other tasks:
 
-    "iMTFS", each task by itself: W_qj = -(sqrt(t) / gamma) sgn(G_qj) [|G_qj| - lambda]+.
+    "iMTFS", each task separately: W_qj = -(sqrt(t) / gamma) sgn(G_qj) [|G_qj| - lambda]+.
     "aMTFS", a feature is in all tasks or in none: W_.j = -(sqrt(t) / gamma) [1 - lambda / |G_.j|]+ G_.j.
-    "MTFTS", some features for all tasks, and in each some of these: the same with U_qj = sgn(G_qj) [|G_qj| - lambda r]+
-    in place of G.
+    "MTFTS", the tasks share features, and each task uses some of these: as aMTFS, with
+    U_qj = sgn(G_qj) [|G_qj| - lambda r]+ in place of G.
 
-    They minimise <G, W> + lambda R(W) + gamma |W|^2 / (2 sqrt(t)), where R sums |W_qj|, the lengths |W_.j|, or these
-    and r |W_qj|. The losses are those of `OGD`; two labels, the same in all tasks. `coef_` has a row a task. The
-    intercept is a weight like the others. The importance of an example multiplies its loss. The formulas are from the
-    problems that the paper poses, and have not been compared with its text. A round costs the non-zeros of its row, for
-    MTFTS times the number of tasks.
+    W minimises <G, W> + lambda R(W) + gamma |W|^2 / (2 sqrt(t)), where R is the sum of |W_qj|, of the norms |W_.j|, or
+    of the norms and r |W_qj|. The losses are those of `OGD`. There are two labels, the same in all tasks. `coef_` has a
+    row for each task. The intercept is a weight like any other. A sample weight multiplies the loss. The formulas are
+    derived from the problems that the paper poses. They were not compared with its text, but tests compare them with a
+    numerical solver. A round costs the non-zeros of its row, for MTFTS times the number of tasks.
 
-    `partial_fit(X, y, tasks)`, `predict(X, tasks)`, `decision_function`, `score`, and with `task` `learn_one`,
-    `predict_one` and `score_one` are told the tasks by their numbers, from 0 on. Nothing else can tell them: to the
-    command line, `evaluate.progressive` and `compare` all examples are of task 0, as wherever no task is told.
+    `partial_fit(X, y, tasks)`, `predict(X, tasks)`, `decision_function` and `score` take task numbers from 0 on, and so
+    do `learn_one`, `predict_one` and `score_one` with `task`. Without them all examples belong to task 0. This is
+    always so on the command line and in `evaluate.progressive` and `compare`.
 
     Parameters
     ----------
-    n_tasks : how many there are, at least 1.
-    variant : as above.
-    loss : as for `OGD`.
-    lam : lambda, at least 0.
-    gamma : above 0: the larger, the smaller the steps.
-    within : r of MTFTS, at least 0.
-    epsilon : of the epsilon-insensitive loss, at least 0.
+    n_tasks : number of tasks, at least 1.
+    variant : iMTFS, aMTFS or MTFTS.
+    loss : the loss, as for `OGD`.
+    lam : lambda, the strength of the penalty, at least 0.
+    gamma : above 0; larger values make smaller steps.
+    within : r of MTFTS, at least 0; larger values give more zeros.
+    epsilon : width of the epsilon-insensitive loss, at least 0.
 
     >>> from seriatim import MultiTaskRDA, data
     >>> X, y = data.load("digits")

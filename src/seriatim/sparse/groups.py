@@ -1,4 +1,4 @@
-"""Which features belong together, and a classifier that is told."""
+"""Groups of features as a parameter, and the base class of classifiers that have it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_COLUMNS = 1 << 28
 
 @dataclass(frozen=True)
 class Grouping:
-    """Blocks of so many columns each; or the columns, and the names, of each group."""
+    """Blocks of `block` columns each, or the columns and the names of each group."""
 
     block: int = 0
     columns: tuple[tuple[int, ...], ...] = ()
@@ -31,19 +31,19 @@ def is_whole(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Groups(Parameter):
-    """Groups of features: a size, a number for each column, or a list of columns and names for each group."""
+    """Groups of features: a size, a group number for each column, or a list of columns and names for each group."""
 
     commas = True
 
     @property
     def range(self) -> str:
         return (
-            "a whole number n, at least 1, for groups of n columns in a row, a group number for each column, or a "
-            "list of columns or names for each group, in which each stands once"
+            "a whole number n, at least 1, for groups of n adjacent columns, a group number for each column, or a list "
+            "of columns or names for each group, in which no column or name occurs twice"
         )
 
     def parse(self, text: str) -> Any:
-        """`8`; `0,0,1,1`, a number for each column; `0,1;2,3` or `age,sex;height;`, a list for each group."""
+        """Parse `8`, a size; `0,0,1,1`, group numbers; or `0,1;2,3` and `age,sex;height;`, a list for each group."""
         if ";" in text:
             lists = [part.split(",") for part in text.split(";") if part]
             return [[int(one) if one.isdigit() else one for one in part] for part in lists]
@@ -60,7 +60,7 @@ class Groups(Parameter):
         return [self.as_json(one) for one in value]
 
     def of(self, value: Any) -> Grouping:
-        """The groups; an error for what are none."""
+        """The groups; TypeError or ValueError if the value does not describe groups."""
         if is_whole(value):
             if not 1 <= value < MOST_COLUMNS:
                 raise ValueError
@@ -94,18 +94,18 @@ class Groups(Parameter):
 
 
 class Grouped(Classifier):
-    """A classifier over groups of features. Where these have names, the names take the first columns."""
+    """A classifier over groups of features. Names in the groups become the first columns."""
 
     fixed = (*Classifier.fixed, "groups")
     groups: Any = Groups()
 
     def _grouping(self) -> tuple[Grouping, list[str]]:
-        """The groups, and all names in them."""
+        """The groups, and all their names."""
         known = Groups().of(self.groups)
         return known, [name for group in known.names for name in group]
 
     def _group(self, learner: Any, vocabulary: Vocabulary | None) -> Any:
-        """Tell a new learner which of its columns belong together."""
+        """Pass the groups to a new learner."""
         known, names = self._grouping()
         if vocabulary is not None and names:
             place = {name: column for column, name in enumerate(vocabulary.names)}
@@ -125,5 +125,5 @@ class Grouped(Classifier):
             known, names = self._grouping()
             if names and not any(known.columns):
                 raise DataError(
-                    f"{type(self).__name__}: the groups are of names, and these examples have none; give column numbers"
+                    f"{type(self).__name__}: the groups have names, but these examples do not; give column numbers"
                 )

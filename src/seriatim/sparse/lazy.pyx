@@ -1,4 +1,4 @@
-"""The frame of the sparse learners: weights that are worked out when a row asks for them."""
+"""Lazy updates: the base class of sparse learners whose weights are computed when a row needs them."""
 
 import numpy as np
 
@@ -11,14 +11,14 @@ from seriatim.errors import ModelError
 
 
 cdef class Lazy(Linear):
-    """A gradient method in which a weight is a function of its own record and of the round.
+    """A gradient method in which each weight is a function of its own record and of the round.
 
-    So a round changes all weights and touches only those that its row has. Asking for a weight does not change its
-    record: what a record says is what the last step along it left.
+    A round may change all weights, but reads and writes only the records of its row. Computing a weight does not change
+    its record, which is as the last step of that feature left it.
     """
 
     NUMBERS = Learner.NUMBERS
-    SUMS = ()    # fields that are never below 0
+    SUMS = ()    # fields that are never negative
 
     def __init__(self, Gradient gradient, tuple fields, bint regression=False):
         self.table = Table(fields)
@@ -29,13 +29,14 @@ cdef class Lazy(Linear):
     # ---- what a subclass writes
 
     cdef void products(self, const Row* x, Py_ssize_t column, int n, double* out) noexcept nogil:
-        """x.w of n columns, the weights as they are now; n is 1 or 8, constants that let the sums stay in registers."""
+        """x.w for n columns, with the weights of this round. n is 1 or 8: constants let the compiler keep the sums in
+        registers."""
 
     cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
-        """The step of a gradient -a x in a column."""
+        """The update with the gradient -a x in one column."""
 
     cdef double length(self, double slope) noexcept nogil:
-        """What `push` is told for a slope of the loss; the rate of this round may be part of it."""
+        """The `a` of `push` for a slope of the loss. A learner may multiply it by the learning rate of the round."""
         return slope
 
     # ---- a round
@@ -86,30 +87,30 @@ cdef class Lazy(Linear):
         cdef int index
         cdef double one = 1
         cdef Py_ssize_t i, k
-        cdef Row x = Row(&index, &one, 0, 1, 1)    # the constant alone, and then one column after another
+        cdef Row x = Row(&index, &one, 0, 1, 1)    # the constant alone, then each column alone
         for i in range(self.table.rows):
             index = <int> i - 1
             if i > 0:
                 x.n, x.constant = 1, 0
             for k in range(self.classes):
                 self.products(&x, k, 1, &view[i, k])
-                view[i, k] += 0.0    # a zero has no sign
+                view[i, k] += 0.0    # + 0.0: no negative zero
         return array
 
     def fields(self):
-        """The table by names, without what no longer tells anything: that is at its initial value."""
+        """The fields of the table that belong to the state. Numbers that no longer matter are 0, as in a new record."""
         return {name: self.table.get(name) for name, _, _ in self.table.fields}
 
     def refresh(self):
-        """What follows from the numbers and fields of a state that was just restored."""
+        """Recompute what follows from the numbers and fields of a restored state."""
 
     def state(self):
-        """Only the records that differ from new ones, by their numbers."""
+        """The records that differ from a new record, and their numbers."""
         fields = self.fields()
-        told = np.zeros(self.table.rows, dtype=bool)
+        used = np.zeros(self.table.rows, dtype=bool)
         for values in fields.values():
-            told |= values.any(axis=1)
-        index = np.flatnonzero(told)
+            used |= values.any(axis=1)
+        index = np.flatnonzero(used)
         return {
             **Learner.state(self),
             "records": self.table.rows,
@@ -121,16 +122,16 @@ cdef class Lazy(Linear):
         Learner.restore(self, state)
         cdef Py_ssize_t f, i, k, columns = self.table.classes
         cdef const double[:, ::1] values
-        index, records, told = state["index"], state["records"], self.fields()
+        index, records, names = state["index"], state["records"], self.fields()
         if not ascend(index, records):
-            raise ModelError(f"the numbers of the records do not ascend from 0 to less than {records}")
-        if any(state[name].shape != (len(index), columns) for name in told):
+            raise ModelError(f"the record numbers do not ascend from 0 to below {records}")
+        if any(state[name].shape != (len(index), columns) for name in names):
             raise ModelError("the fields of the feature table differ in shape")
         if any((state[name] < 0).any() for name in self.SUMS):
-            raise ModelError(f"a number of {' or '.join(self.SUMS)} is below 0")
-        self.grow(records)    # the learner's own, for it may have more beside the table that grows with it
+            raise ModelError(f"the sums {', '.join(self.SUMS)} have a negative number")
+        self.grow(records)    # `grow` of the learner: it may own more than the table
         for f, (name, _, _) in enumerate(self.table.fields):
-            if name in told:
+            if name in names:
                 values = np.ascontiguousarray(state[name])
                 for i in range(len(index)):
                     for k in range(columns):
@@ -139,7 +140,7 @@ cdef class Lazy(Linear):
 
 
 def reclassed(old, source, factor):
-    """The columns that Table.reclass makes of those of a signed field that begins with zeros."""
+    """The columns of a signed field after Table.reclass, if its initial value is 0."""
     new = np.zeros((len(old), len(source)))
     for k, (place, by) in enumerate(zip(source, factor)):
         if place >= 0:
@@ -148,9 +149,9 @@ def reclassed(old, source, factor):
 
 
 def shared_out(sums, factor, double threshold):
-    """Sums of gradients, of which Table.reclass takes the half where a binary model becomes one of several classes.
+    """Correct the sums of gradients that Table.reclass halved because a binary model became multiclass.
 
-    It is the weight that halves, and so what is above the threshold; what is below stays.
+    The weights must halve. So the part of a sum above the threshold halves, and the part below it stays.
     """
     half = np.abs(factor) == 0.5
     size = 2 * np.abs(sums[:, half])

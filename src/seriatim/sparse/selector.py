@@ -1,4 +1,4 @@
-"""What a learner that selects features offers to scikit-learn's pipelines."""
+"""Feature selectors for scikit-learn's pipelines."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ else:
 
 
 class Selector(Base):
-    """The features whose weights are not zero, as a feature selector has them."""
+    """A classifier that selects at most k features, with the methods of scikit-learn's selectors."""
 
     @property
     def selected_features_(self) -> np.ndarray:
-        """The features that have a weight, by name; by column number where columns have no names."""
+        """The names of the features with a weight, or their column numbers if columns have no names."""
         columns = self.get_support(indices=True)
         return columns if self._vocabulary is None else self.feature_names_in_[columns]
 
     def get_support(self, indices: bool = False) -> np.ndarray:
-        """Whether each column has a weight; or the numbers of those that have."""
+        """A mask of the columns with a weight; with `indices` their numbers."""
         support = np.asarray(self._weights()[1 : 1 + self.n_columns].any(axis=1))
         return np.flatnonzero(support) if indices else support
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """The names of the columns that `transform` leaves; x0, x1, ... for columns without names."""
+        """The names of the selected columns; x0, x1, ... for columns without names."""
         names = input_features
         if names is None:
             names = [f"x{j}" for j in range(self.n_columns)] if self._vocabulary is None else self.feature_names_in_
@@ -42,7 +42,7 @@ class Selector(Base):
         return np.asarray(names, dtype=object)[self.get_support()]
 
     def transform(self, X: Any) -> Any:
-        """The selected columns of X, in X's own values: sparse if X is; of a table, an array with those features."""
+        """The selected columns of X: sparse if X is sparse, an array if X is a data frame."""
         self._fitted()
         rows, columns = self.as_rows(X).check(), self.get_support(indices=True)
         if not is_frame(X):
@@ -60,7 +60,7 @@ class Selector(Base):
         return out
 
     def fit_transform(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Forget all, learn from these rows, and return their selected columns."""
+        """Learn from these rows alone, and return their selected columns."""
         return self.fit(X, y, sample_weight).transform(X)
 
     def __sklearn_tags__(self) -> Any:

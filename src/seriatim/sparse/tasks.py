@@ -1,4 +1,4 @@
-"""A classifier of several tasks, each with weights of its own."""
+"""The base class of classifiers that learn several tasks, with separate weights for each task."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from seriatim.parameters import Number
 
 
 class LabelsAndTasks(NamedTuple):
-    """What a user says of some rows."""
+    """The labels and the tasks of some rows, as the user passes them."""
 
     y: Any
     tasks: Any
@@ -26,7 +26,7 @@ class LabelsAndTasks(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tasks(Coded):
-    """The labels of some rows, and the task of each."""
+    """The labels and the tasks of some rows, checked."""
 
     tasks: np.ndarray
 
@@ -35,9 +35,9 @@ class Tasks(Coded):
 
 
 class MultiTask(Classifier):
-    """A classifier that is told with each example which of its tasks it belongs to; if it is not told, to task 0.
+    """A classifier with several tasks. Each example belongs to one task, by default to task 0.
 
-    The tasks stand beside the labels, before what is seldom told: where another classifier takes the classes.
+    `tasks` is the third argument of `partial_fit` and `fit`, before the arguments that are used less.
     """
 
     binary = True
@@ -48,28 +48,28 @@ class MultiTask(Classifier):
         """The tasks of n rows, checked."""
         numbers = plain_array(tasks, "the tasks")
         if numbers.shape != (n,):
-            raise DataError(f"the tasks have shape {numbers.shape}; for {n} rows they must have shape ({n},)")
+            raise DataError(f"the tasks have shape {numbers.shape}; {n} rows need the shape ({n},)")
         if numbers.dtype.kind not in "iuf":
-            raise DataError(f"the tasks must be whole numbers; these are of type {numbers.dtype}")
+            raise DataError(f"the tasks have type {numbers.dtype}; they must be whole numbers")
         bad = np.flatnonzero(~((numbers >= 0) & (numbers < self.n_tasks) & (numbers == np.floor(numbers))))
         if len(bad):
-            raise DataError(f"row {bad[0]}: the task {numbers[bad[0]]} is not a whole number below {self.n_tasks}")
+            raise DataError(f"row {bad[0]}: task {numbers[bad[0]]} must be a whole number below {self.n_tasks}")
         return np.ascontiguousarray(numbers, dtype=np.intp)
 
     # ---- arrays
 
     def fit(self, X: Any, y: Any, tasks: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
-        """Forget all and learn from these rows, in one pass; all else is as for `partial_fit`."""
+        """Learn from these rows alone, in one pass. The arguments are those of `partial_fit`."""
         with self._lock:
             return self._become(self.fresh()._learn_array(X, LabelsAndTasks(y, tasks), sample_weight))
 
     def partial_fit(  # type: ignore[override]
         self, X: Any, y: Any, tasks: Any = None, classes: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Learn from these rows, one after another, where the last call ended; all of them or, if one is bad, none.
+        """Continue to learn from these rows, one after another. If one row is bad, none is learned.
 
-        `tasks` are the numbers, from 0 on, of the tasks that the rows belong to; without them all belong to task 0.
-        `classes` and `sample_weight` are as everywhere.
+        `tasks` has the task number of each row, from 0 on; without it all rows belong to task 0. `classes` and
+        `sample_weight` are as for every classifier.
         """
         return self._learn_array(X, LabelsAndTasks(y, tasks), sample_weight, classes=classes)
 
@@ -99,11 +99,11 @@ class MultiTask(Classifier):
                 self._learner.tell(None)
 
     def decision_function(self, X: Any, tasks: Any = None) -> np.ndarray:
-        """The score of each row, by the weights of its task: positive for the higher of the two labels."""
+        """The score of each row by the weights of its task; positive for the positive class."""
         return self._scores(X, tasks)[:, 0]
 
     def predict(self, X: Any, tasks: Any = None) -> np.ndarray:
-        """The prediction for each row, by the weights of its task."""
+        """The predicted label of each row by the weights of its task."""
         with self._lock:
             return self.decide(self._scores(X, tasks))
 
@@ -112,7 +112,7 @@ class MultiTask(Classifier):
         return np.column_stack([1 - higher, higher]) if len(self._labels) > 1 else np.ones((len(higher), 1))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, tasks: Any = None) -> float:
-        """The share of rows, or of their weight, whose label is predicted."""
+        """The accuracy on these rows, weighted if there are sample weights."""
         predicted = self.predict(X, tasks)
         return mean(predicted == check_targets(y, len(predicted)), sample_weight)
 
@@ -120,9 +120,9 @@ class MultiTask(Classifier):
 
     @contextmanager
     def _at(self, task: Any, learning: bool = False) -> Iterator[None]:
-        """The example of now is of this task."""
+        """Make `task` the current task of the learner."""
         with self._lock:
-            if type(task) is not int or task != 0:  # 0 is what a learner takes it for
+            if type(task) is not int or task != 0:  # 0 is the default of the learner
                 self.check()
                 task = int(self._numbers([task], 1)[0])
                 if learning:
@@ -136,7 +136,7 @@ class MultiTask(Classifier):
                     self._learner.task = 0
 
     def learn_one(self, x: dict[str, Any], y: Any, weight: float = ONE, *, task: int = 0) -> Self:
-        """Learn one example: a dict of features by name, its label, its importance, and the number of its task."""
+        """Learn one example: a dict of features by name, its label, its sample weight and its task number."""
         with self._at(task, learning=True):
             try:
                 return super().learn_one(x, y, weight)
@@ -145,7 +145,7 @@ class MultiTask(Classifier):
                 raise
 
     def predict_one(self, x: dict[str, Any], task: int = 0) -> Any:
-        """The label of one example of a task; None as long as no label is known."""
+        """The predicted label of one example of a task; None before the first label."""
         with self._at(task):
             return super().predict_one(x)
 

@@ -1,4 +1,4 @@
-"""Truncated gradient, and weights that shrink by a constant in every round."""
+"""Truncated gradient, and the base class of learners that shrink every weight in every round."""
 
 from math import inf
 
@@ -17,7 +17,7 @@ from seriatim.parameters import Choice, Flag, Number, powers
 
 
 cdef inline double settled(double w, double by, double theta, bint rounding) noexcept nogil:
-    """A weight less what was taken from all since its last step; it only shrinks, so it stays on its side of theta."""
+    """A weight after the shrinkage since its last step. It only shrinks, so it does not cross theta."""
     if fabs(w) > theta:
         return w
     return soft(w, INFINITY if rounding and by > 0 else by)
@@ -39,10 +39,10 @@ cdef inline void several(const Row* x, const double* w, Py_ssize_t width, Py_ssi
 
 
 cdef class Shrinking(Lazy):
-    """w_j += a x_j, and now and then every weight up to theta goes some way towards 0, where it stops.
+    """w_j += a x_j; and in some rounds every |w_j| <= theta shrinks by a constant, down to 0.
 
-    `shrinkage` sums these ways; a record holds the weight after its last step and the sum at that time. With `rounding`
-    the way has no end: the sum counts.
+    `shrinkage` is the sum of these constants. A record has the weight after its last step and the sum at that time.
+    With `rounding` weights become 0 instead, and the sum counts how often.
     """
 
     NUMBERS = (*Lazy.NUMBERS, "shrinkage")
@@ -81,43 +81,43 @@ cdef class Shrinking(Lazy):
                 w[before] = shrinkage
 
     cdef double now(self, const double* w) noexcept nogil:
-        """The weight of one record and column."""
+        """The current weight of one record and column."""
         return settled(w[0], self.shrinkage - w[self.classes], self.theta, self.rounding)
 
     cdef void shrink_all(self, double by) noexcept nogil:
-        """Differences of a sum that is much larger than its last terms are inexact: it begins again before that."""
+        """Shrink all weights. The sum restarts at 0 before it is so large that differences of it are inexact."""
         self.shrinkage += by
         if self.shrinkage > 1e6 * by:
             self.fold()
 
     cdef void fold(self) noexcept nogil:
-        """Every weight as it is now, and the sum begins again at 0."""
+        """Write the current weights to the table, and restart the sum at 0."""
         cdef Py_ssize_t i, k
         cdef double* w
         for i in range(self.table.rows):
             for k in range(self.classes):
                 w = self.table.data + i * self.table.width + k
-                w[0] = self.now(w) + 0.0    # a zero has no sign
+                w[0] = self.now(w) + 0.0    # + 0.0: no negative zero
                 w[self.classes] = 0
         self.shrinkage = 0
 
     def restore(self, state):
         Lazy.restore(self, state)
         if not np.max(state["before"], initial=0.0) <= self.shrinkage:
-            raise ModelError(f"a weight has shrunk further than all, by more than {self.shrinkage}")
+            raise ModelError(f"a record has a shrinkage above the total of {self.shrinkage}")
 
     def reclass(self, source, factor):
-        self.fold()    # half a weight does not shrink by half
+        self.fold()    # a halved weight still shrinks by the full constant
         Lazy.reclass(self, source, factor)
 
     def fields(self):
-        """A weight that has shrunk to 0 is as good as one that never was."""
+        """A weight that has shrunk to 0 is the same as a new one."""
         fields, zero = Lazy.fields(self), self.weights() == 0
         return fields | {name: np.where(zero, 0.0, fields[name]) for name in ("w", "before")}
 
 
 cdef class TruncatedGradientLearner(Shrinking):
-    """Shrinks before round t if the period divides t: what is left is what predicts."""
+    """Shrinks before the prediction of round t if the period divides t."""
 
     cdef double gravity
     cdef Py_ssize_t period
@@ -135,36 +135,48 @@ cdef class TruncatedGradientLearner(Shrinking):
                 self.shrink_all(self.period * self.gravity * rate(self.gradient.schedule, self.gradient.eta, t))
 
 
-def truncation(model, bint regression):
-    """The learner of a TruncatedGradient or TruncatedGradientRegressor."""
-    if model.rounding and model.theta is None:
-        raise ParameterError(
-            f"{type(model).__name__}: rounding=True with theta=None would set every weight to 0; give a theta"
-        )
-    gradient = Gradient(model.loss, model.eta, model.schedule, model.epsilon)
-    return TruncatedGradientLearner(gradient, model.gravity, model.theta, model.period, model.rounding, regression)
+class Truncated:
+    """The parameters of truncated gradient, after the loss."""
+
+    family = "sparse"
+    paper = "Langford et al. (2009)"
+    eta = Number(0.1, above=0, search=powers(-10, 2))
+    gravity = Number(0.01, least=0)
+    theta = Number(None, above=0, optional=True)
+    period = Number(1, least=1, below=10**9, integer=True)
+    schedule = Choice("constant", SCHEDULES)
+    rounding = Flag(False)
+    epsilon = Number(0.1, least=0)
+
+    def _learner_for(self, bint regression):
+        if self.rounding and self.theta is None:
+            raise ParameterError(
+                f"{type(self).__name__}: rounding=True with theta=None would set every weight to 0; give a theta"
+            )
+        gradient = Gradient(self.loss, self.eta, self.schedule, self.epsilon)
+        return TruncatedGradientLearner(gradient, self.gravity, self.theta, self.period, self.rounding, regression)
 
 
-class TruncatedGradient(Classifier):
-    """Truncated gradient: gradient steps, and every K rounds the small weights shrink towards 0 and stop there.
+class TruncatedGradient(Truncated, Classifier):
+    """Truncated gradient: gradient steps, and every K rounds small weights shrink towards 0.
 
-    In round t, if K divides t, every |w_j| <= theta becomes [|w_j| - K g eta_t]+, or 0 with `rounding`; then the
-    prediction is made, and w -= eta_t grad loss. The losses are those of `OGD`; squared is (1 - m)^2 / 2, half of the
-    paper's, whose eta is half of ours. With several classes m = w_y.x - w_s.x, where s is the strongest wrong class.
-    As what predicts has been shrunk, `coef_` is w as the next round finds it. The weight of the intercept shrinks like
-    the others. A feature that is absent shrinks when it comes back, by all that the rounds between have asked for, so
-    a round costs the non-zeros of its row. The importance of an example multiplies its loss.
+    In round t, if K divides t, every |w_j| <= theta becomes [|w_j| - K g eta_t]+, or 0 with `rounding`. Then the model
+    predicts, and w -= eta_t grad loss. The losses are those of `OGD`. The squared loss is (1 - m)^2 / 2, half of the
+    paper's, so eta is twice the paper's. With many classes m = w_y.x - w_s.x, where s is the strongest wrong class.
+    `coef_` is w as the next round predicts with it. The intercept is a weight like any other. A feature that was absent
+    makes up for the shrinkage when it returns, so a round costs the non-zeros of its row. A sample weight multiplies
+    the loss.
 
     Parameters
     ----------
-    loss : as for `OGD`.
-    eta : the step, above 0.
-    gravity : g, at least 0: how much weights shrink, beside the steps.
-    theta : weights beyond it do not shrink, above 0; None for no such limit.
-    period : K, at least 1.
-    schedule : constant (eta_t = eta), sqrt (eta / sqrt(t)) or inverse (eta / t).
-    rounding : instead of shrinking, weights up to theta, which then is not None, become 0.
-    epsilon : of the epsilon-insensitive loss, at least 0.
+    loss : the loss, as for `OGD`.
+    eta : step size, above 0.
+    gravity : g, at least 0; larger values shrink more.
+    theta : weights above it do not shrink; above 0, or None for no limit.
+    period : K, a whole number of rounds, at least 1.
+    schedule : constant (eta_t = eta), sqrt (eta_t = eta / sqrt(t)) or inverse (eta_t = eta / t).
+    rounding : set weights up to theta to 0 instead of shrinking them; needs a theta.
+    epsilon : width of the epsilon-insensitive loss, at least 0.
 
     >>> from seriatim import TruncatedGradient, data, evaluate
     >>> run = evaluate.progressive(TruncatedGradient(loss="hinge", eta=0.01, gravity=0.1), *data.load("digits"))
@@ -174,38 +186,31 @@ class TruncatedGradient(Classifier):
     Langford, Li and Zhang, "Sparse online learning via truncated gradient", JMLR 10 (2009), Algorithm 1.
     """
 
-    family = "sparse"
-    paper = "Langford et al. (2009)"
     fixed = (*Classifier.fixed, "theta", "rounding")
     loss = Choice("squared", LOSSES[:6])
-    eta = Number(0.1, above=0, search=powers(-10, 2))
-    gravity = Number(0.01, least=0)
-    theta = Number(None, above=0, optional=True)
-    period = Number(1, least=1, below=10**9, integer=True)
-    schedule = Choice("constant", SCHEDULES)
-    rounding = Flag(False)
-    epsilon = Number(0.1, least=0)
 
     def build(self):
-        return truncation(self, False)
+        return self._learner_for(regression=False)
 
 
-class TruncatedGradientRegressor(Regressor):
-    """Truncated gradient for regression: gradient steps, and every K rounds the small weights shrink towards 0.
+class TruncatedGradientRegressor(Truncated, Regressor):
+    """Truncated gradient for regression: gradient steps, and every K rounds small weights shrink towards 0.
 
-    As `TruncatedGradient`, with a loss of the residual z = y - w.x: squared z^2 / 2, absolute |z|, epsilon_insensitive
-    [|z| - epsilon]+. With the squared loss the step is w += eta_t (y - w.x) x; the paper's eta is half of ours.
+    In round t, if K divides t, every |w_j| <= theta becomes [|w_j| - K g eta_t]+, or 0 with `rounding`. Then the model
+    predicts, and w -= eta_t grad loss. The loss is a function of the residual z = y - w.x: squared z^2 / 2, absolute
+    |z|, or epsilon_insensitive [|z| - epsilon]+. The squared loss is half of the paper's, so eta is twice the paper's.
+    All else is as for `TruncatedGradient`.
 
     Parameters
     ----------
-    loss : as above.
-    eta : the step, above 0.
-    gravity : g, at least 0: how much weights shrink, beside the steps.
-    theta : weights beyond it do not shrink, above 0; None for no such limit.
-    period : K, at least 1.
-    schedule : constant (eta_t = eta), sqrt (eta / sqrt(t)) or inverse (eta / t).
-    rounding : instead of shrinking, weights up to theta, which then is not None, become 0.
-    epsilon : of the epsilon-insensitive loss, at least 0.
+    loss : squared, absolute or epsilon_insensitive.
+    eta : step size, above 0.
+    gravity : g, at least 0; larger values shrink more.
+    theta : weights above it do not shrink; above 0, or None for no limit.
+    period : K, a whole number of rounds, at least 1.
+    schedule : constant (eta_t = eta), sqrt (eta_t = eta / sqrt(t)) or inverse (eta_t = eta / t).
+    rounding : set weights up to theta to 0 instead of shrinking them; needs a theta.
+    epsilon : width of the epsilon-insensitive loss, at least 0.
 
     >>> from seriatim import TruncatedGradientRegressor
     >>> model = TruncatedGradientRegressor(gravity=0.05)
@@ -217,17 +222,8 @@ class TruncatedGradientRegressor(Regressor):
     Langford, Li and Zhang, "Sparse online learning via truncated gradient", JMLR 10 (2009), Algorithm 1.
     """
 
-    family = "sparse"
-    paper = "Langford et al. (2009)"
     fixed = (*Regressor.fixed, "theta", "rounding")
     loss = Choice("squared", ("squared", "absolute", "epsilon_insensitive"))
-    eta = Number(0.1, above=0, search=powers(-10, 2))
-    gravity = Number(0.01, least=0)
-    theta = Number(None, above=0, optional=True)
-    period = Number(1, least=1, below=10**9, integer=True)
-    schedule = Choice("constant", SCHEDULES)
-    rounding = Flag(False)
-    epsilon = Number(0.1, least=0)
 
     def build(self):
-        return truncation(self, True)
+        return self._learner_for(regression=True)

@@ -1,4 +1,4 @@
-"""The linear model from which knowledge is carried over."""
+"""The source of transfer learning: a linear model as a parameter, and the base class of methods that have it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from seriatim.parameters import Parameter
 
 LARGEST = 1e50
 MOST_COLUMNS = 1 << 28  # 2 GiB of weights
-FEW = 10  # weights that are shown in the description of a model
-NO_NAMES = "{}: the source has no names, and these examples have; give it as a dict by name"
+FEW = 10  # a description shows the weights themselves up to this number
+NO_NAMES = "{}: the source has no names, but these examples do; give the source as a dict by name"
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ class Weights:
 
 
 def number(value: Any) -> float:
-    """A number, by itself or in an array."""
+    """A number, or the only number of an array."""
     return float(np.asarray(value, dtype=np.float64).reshape(()) if np.ndim(value) == 0 else np.ravel(value).item())
 
 
 @dataclass(frozen=True)
 class SourceModel(Parameter):
-    """A linear model of two labels: one that has been learned, or its weights, by themselves or with an intercept."""
+    """A linear model of two labels: a fitted model, or weights with or without an intercept."""
 
     parts: ClassVar[tuple[str, ...]] = ("weights", "keys")
 
@@ -49,10 +49,10 @@ class SourceModel(Parameter):
 
     @property
     def written(self) -> str:
-        return "a file with a linear model of two labels, as `seriatim train` writes it"
+        return "a file with a linear model of two labels, written by `seriatim train`"
 
     def shown(self, value: Any) -> str:
-        """As it is; of many weights only how many there are."""
+        """The source, or only the number of its weights if there are many."""
         if getattr(value, "coef_", None) is not None or self.problem(value):
             return repr(value)
         weights, _ = self.taken_apart(value)
@@ -66,7 +66,7 @@ class SourceModel(Parameter):
         return modelfile.load(text)
 
     def of(self, value: Any) -> Weights:
-        """The weights of a source; an error for what is none."""
+        """The weights of a source; an exception if the value is not a source."""
         weights, intercept = self.taken_apart(value)
         if not isinstance(weights, dict):
             vector = np.asarray(weights)
@@ -90,7 +90,7 @@ class SourceModel(Parameter):
         return Weights(columns, names, float(intercept))
 
     def taken_apart(self, value: Any) -> tuple[Any, Any]:
-        """The weights of a source, of any form, and its intercept."""
+        """The weights of a source in their own form, and its intercept."""
         if getattr(value, "coef_", None) is not None:
             coef = value.coef_.toarray() if hasattr(value.coef_, "toarray") else np.asarray(value.coef_)
             names = getattr(value, "feature_names_in_", None)
@@ -128,7 +128,7 @@ class SourceModel(Parameter):
         weights: Any = arrays["weights"]
         if weights.dtype != np.float64 or weights.ndim != 1:
             raise ModelError(
-                f"the weights of the source are {weights.dtype} of shape {weights.shape}; expected a vector"
+                f"the weights of the source are {weights.dtype} of shape {weights.shape}; they must be a vector"
             )
         if "keys" in arrays:
             weights = dict(zip(json.loads(arrays["keys"].tobytes()), weights.tolist(), strict=True))
@@ -136,31 +136,31 @@ class SourceModel(Parameter):
 
 
 class Transfer(Classifier):
-    """A classifier that begins with what a source knows. Its columns are those of the source, and then new ones."""
+    """A classifier that starts from a source. Its first columns are those of the source."""
 
     binary = True
     fixed = (*Classifier.fixed, "source")
     source: Any = SourceModel()
-    _votes = False  # whether `coef_` and `intercept_` are but a part of what scores
+    _votes = False  # the score is a vote, of which `coef_` and `intercept_` are only a part
 
     def _weights_of_source(self) -> Weights:
         source = self.source
         if isinstance(source, Transfer) and source._votes:
             raise ParameterError(
-                f"{type(self).__name__}: the source is a {type(source).__name__}, whose vote of two models is not "
-                f"linear; it must be a linear model, or weights"
+                f"{type(self).__name__}: the source is a {type(source).__name__}, whose score is not linear; "
+                f"give a linear model, or weights"
             )
-        if isinstance(source, Estimator):  # what it weighs are scaled features
+        if isinstance(source, Estimator):  # its weights are for features scaled in its own way
             its, own = (model.features_.normalize for model in (source, self))
             if its is not None and its != own:
                 raise ParameterError(
-                    f"{type(self).__name__}: the source has learned with normalize={its!r}, and here it is {own!r}; "
-                    f"its weights are right for features={{'normalize': {its!r}}} only"
+                    f"{type(self).__name__}: the source learned with normalize={its!r}, but this model has {own!r}; "
+                    f"set features={{'normalize': {its!r}}}"
                 )
         return SourceModel().of(source)
 
     def _begin_with(self, learner: Any, vocabulary: Vocabulary | None) -> Any:
-        """Tell a new learner what the source knows of its columns."""
+        """Pass the weights of the source to a new learner."""
         known = self._weights_of_source()
         if vocabulary is not None:
             learner.begin_with(list(known.names.values()), list(range(len(known.names))), known.intercept)
@@ -190,9 +190,9 @@ class Transfer(Classifier):
             known = self._weights_of_source()
             if known.names and not known.columns:
                 raise DataError(
-                    f"{type(self).__name__}: the source has names, and these examples have none; give it as a vector"
+                    f"{type(self).__name__}: the source has names, but these examples do not; give it as a vector"
                 )
 
     def __sklearn_clone__(self) -> Any:
-        """A model with the same source, which scikit-learn would make one that has learned nothing."""
+        """A clone with the same source. scikit-learn would clone the source too, and so lose its weights."""
         return type(self)(**self.get_params())

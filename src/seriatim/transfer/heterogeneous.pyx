@@ -1,4 +1,4 @@
-"""Transfer to a task with more features: the source goes on learning, beside weights for what is new."""
+"""Transfer learning to more features: the weights of the source and those of the new features learn together."""
 
 from libc.math cimport fmin
 
@@ -13,11 +13,11 @@ from seriatim.transfer.base import Transfer
 
 
 cdef class HeterogeneousOTLLearner(AsymmetricLearner):
-    """f = (w_1.x_1 + w_2.x_2) / 2, both moved as little as gives a margin of 1."""
+    """f = (w_1.x_1 + w_2.x_2) / 2, with the smallest change of both that gives a margin of 1."""
 
     cdef double C, gamma1, gamma2
     cdef object weights_of_source
-    cdef const double* source        # a weight a record, NaN where the source knows nothing
+    cdef const double* source        # a weight for each record; NaN for features that the source does not have
     cdef Py_ssize_t source_rows
 
     def __init__(self, double C, double gamma1, double gamma2):
@@ -27,7 +27,7 @@ cdef class HeterogeneousOTLLearner(AsymmetricLearner):
         self.weighted = True
 
     def begin_with(self, weights, columns, double intercept):
-        """The source: the weights of some columns, and the intercept, whose feature is the source's, too."""
+        """Set the source: the weights of some columns, and the intercept, which belongs to the source."""
         source = np.full(max(columns, default=-1) + 2, np.nan)
         cdef double[::1] view = source
         source[0] = intercept
@@ -36,7 +36,7 @@ cdef class HeterogeneousOTLLearner(AsymmetricLearner):
         self.begin()
 
     cdef bint known(self, Py_ssize_t row) noexcept nogil:
-        """Whether a record is one of the source's."""
+        """Whether a record belongs to the source."""
         return row < self.source_rows and self.source[row] == self.source[row]
 
     cdef double initial(self, Py_ssize_t row) noexcept nogil:
@@ -65,21 +65,22 @@ cdef class HeterogeneousOTLLearner(AsymmetricLearner):
 
 
 class HeterogeneousOTL(Transfer):
-    """Online transfer learning to a task with more features: the source's weights learn on, and so do new ones.
+    """Online transfer learning to more features: the weights of the source learn on, together with new weights.
 
-    x_1 are the features that the source knows, x_2 the others; w_1 begins as the source and w_2 as 0. The score is
-    f = (w_1.x_1 + w_2.x_2) / 2, l = [1 - y f]+, tau = min(C, 4 gamma_1 gamma_2 l / (|x_1|^2 gamma_2 + |x_2|^2 gamma_1))
-    and w_i += tau y x_i / (2 gamma_i): the smallest change, weighted by gamma_i, that gives f a margin of 1, where C
-    lets it. The intercept's feature is the source's. `coef_` and `intercept_` are w / 2, which is what scores. Two
-    labels, the higher one being that for which the source scores high. An example of importance g has g C.
+    x_1 are the features of the source, x_2 the others. w_1 starts as the source and w_2 at 0. The score is
+    f = (w_1.x_1 + w_2.x_2) / 2. With l = [1 - y f]+ and
+    tau = min(C, 4 gamma_1 gamma_2 l / (|x_1|^2 gamma_2 + |x_2|^2 gamma_1)): w_i += tau y x_i / (2 gamma_i). This is the
+    smallest change, weighted by gamma_i, that gives f a margin of 1, if C permits. The intercept belongs to x_1.
+    `coef_` and `intercept_` are w / 2, with which the model scores. There are two labels; the positive class is the one
+    for which the source has positive scores. An example of sample weight g has g C.
 
     Parameters
     ----------
-    source : as for `HomogeneousOTL`: a model or weights, whose columns are some of the columns here, by name or by
-        number. A vector covers the first columns, a dict those that it names, with a weight of 0 too.
+    source : a model or weights, as for `HomogeneousOTL`. Its columns are some of the columns here, by name or
+        number. A vector covers the first columns, a dict those that it names, even with weight 0.
     C : aggressiveness, above 0.
-    gamma1 : how hard the weights of the source are to move, above 0.
-    gamma2 : how hard the new ones are, above 0.
+    gamma1 : above 0; larger values change the weights of the source less.
+    gamma2 : above 0; larger values change the new weights less.
 
     >>> from seriatim import HeterogeneousOTL, PA, data, evaluate
     >>> X, y = data.load("digits")

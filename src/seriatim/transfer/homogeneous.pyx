@@ -1,4 +1,4 @@
-"""Transfer between tasks over the same features: the source and a new classifier vote."""
+"""Transfer learning on the same features: the source and a new classifier vote."""
 
 from libc.math cimport exp, fmax, fmin
 from libc.stdlib cimport free
@@ -14,22 +14,22 @@ from seriatim.transfer.base import Transfer
 
 
 cdef inline double Pi(double z) noexcept nogil:
-    """A score as a number from 0 to 1."""
+    """Map a score to [0, 1]."""
     return fmax(0, fmin(1, (z + 1) / 2))
 
 
 cdef class HomogeneousOTLLearner(Linear):
-    """The source v, which stays as it is, and w, learned by PA-I, weighted by how well each did so far.
+    """The source v, which does not change, and w, which PA-I learns, vote with the weights alpha_1 and alpha_2.
 
-    The weights are kept as log(alpha_1 / alpha_2), which no number of rounds takes out of the range of numbers.
+    The learner stores log(alpha_1 / alpha_2), which cannot underflow.
     """
 
     cdef double C, eta
-    cdef double* v                   # one number a record; that of the constant is not used
+    cdef double* v                   # a weight for each record; the first one is not used
     cdef Py_ssize_t v_room
-    cdef double intercept            # of v
+    cdef double intercept            # the intercept of v
     cdef public double odds          # log(alpha_1 / alpha_2)
-    cdef public double turned        # what it is should the only label so far be the other one of the two
+    cdef public double turned        # `odds` if the only label so far is the other class
 
     NUMBERS = (*Linear.NUMBERS, "odds", "turned")
 
@@ -43,7 +43,7 @@ cdef class HomogeneousOTLLearner(Linear):
         free(self.v)
 
     def begin_with(self, weights, columns, double intercept):
-        """The source: the weights of some columns, and the intercept."""
+        """Set the source: the weights of some columns, and the intercept."""
         self.intercept = intercept
         self.make_room(max(columns, default=-1) + 2)
         memset(self.v, 0, self.v_room * sizeof(double))
@@ -64,11 +64,11 @@ cdef class HomogeneousOTLLearner(Linear):
         return self.make_room(rows)
 
     cdef double source(self, const Row* x) noexcept nogil:
-        """v.x, whose intercept counts whether or not w has one."""
+        """v.x with the intercept of v, even if w has none."""
         return dot(x, self.v, 1) + self.intercept
 
     cdef double vote(self, double p1, double p2) noexcept nogil:
-        """alpha_1 p1 + alpha_2 p2 - 1/2, by alpha_1 + alpha_2 = 1."""
+        """alpha_1 p1 + alpha_2 p2 - 1/2, where alpha_1 + alpha_2 = 1."""
         return p2 - 0.5 + (p1 - p2) / (1 + exp(-self.odds))
 
     cdef double score(self, const Row* x) noexcept nogil:
@@ -86,31 +86,31 @@ cdef class HomogeneousOTLLearner(Linear):
         return vote
 
     def reclass(self, source, factor):
-        """The only label so far is the other one: -w, and v was right where it seemed wrong."""
+        """The only label so far is in fact the other class: w changes sign, and v was right where it seemed wrong."""
         Linear.reclass(self, source, factor)
         self.odds, self.turned = self.turned, self.odds
 
 
 class HomogeneousOTL(Transfer):
-    """Online transfer learning over the same features: the source votes with a classifier that is new.
+    """Online transfer learning on the same features: the source and a new classifier vote.
 
-    v is the source, w = 0 at first, Pi(z) = min(1, max(0, (z + 1) / 2)), alpha_1 = alpha_2 = 1/2 at first. The score is
-    alpha_1 Pi(v.x) + alpha_2 Pi(w.x) - 1/2; then alpha_1 and alpha_2 are multiplied by exp(-eta (Pi(u.x) - Pi(y))^2),
-    u being v and w, and divided by their sum, and w takes a step of PA-I, w += min(C, [1 - y w.x]+ / |x|^2) y x. So a
-    source that is of no use loses its vote, and does no lasting harm. v does not change.
+    v is the source. w starts at 0, alpha_1 = alpha_2 = 1/2, and Pi(z) = min(1, max(0, (z + 1) / 2)). The score is
+    alpha_1 Pi(v.x) + alpha_2 Pi(w.x) - 1/2. Then alpha_1 is multiplied by exp(-eta (Pi(v.x) - Pi(y))^2), alpha_2 by
+    the same of w, and both are divided by their sum. w takes the step of PA-I, w += min(C, [1 - y w.x]+ / |x|^2) y x. A
+    source that does not help loses its vote, and does no lasting harm. v does not change.
 
-    `source_weight_` and `target_weight_` are alpha_1 and alpha_2, to be read after any call; `coef_` and `intercept_`
-    are those of w, though the vote of the two is not linear. Two labels, the higher one being that for which the source
-    scores high. An example of importance g has g C, and its loss counts g times in the weights.
+    `source_weight_` and `target_weight_` are alpha_1 and alpha_2, to be read after any call. `coef_` and `intercept_`
+    are those of w, although the vote is not linear. There are two labels; the positive class is the one for which the
+    source has positive scores. An example of sample weight g has g C, and its loss counts g times in the vote.
 
     Parameters
     ----------
-    source : a fitted linear model of ours or of scikit-learn; its weights, as a vector, one a column, or as a dict by
-        name or column number; or (weights, intercept). What it does not know has weight 0. A source with names is for
-        examples with names, one without for columns without. One that normalises its features is for a model that
-        does so too, in the same way. On the command line it is a model file.
+    source : a fitted linear model of Seriatim or scikit-learn; its weights, as a vector by column, or as a dict by name
+        or column number; or (weights, intercept). Other features have weight 0. A source with names needs examples with
+        names, and a source without names needs columns without names. A source with normalised features needs a model
+        with the same normalisation. On the command line it is a model file.
     C : aggressiveness of w, above 0.
-    eta : of the votes, above 0.
+    eta : learning rate of the vote, above 0.
 
     >>> from seriatim import AROW, HomogeneousOTL, PA, data, evaluate
     >>> X, y = data.load("digits")
@@ -136,12 +136,12 @@ class HomogeneousOTL(Transfer):
 
     @property
     def source_weight_(self):
-        """alpha_1, the share of the source in the vote."""
+        """alpha_1, the weight of the source in the vote."""
         return share(self._fitted().odds)
 
     @property
     def target_weight_(self):
-        """alpha_2, the share of what has been learned here."""
+        """alpha_2, the weight of the new classifier in the vote."""
         return share(-self._fitted().odds)
 
 
