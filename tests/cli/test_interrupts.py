@@ -60,6 +60,7 @@ def interrupted(learning: int, saving: int, number: int = signal.SIGINT):
     return before
 
 
+@pytest.mark.slow
 def test_the_third_ends_at_once_and_leaves_the_old_file(more, folder):  # noqa: F811
     for line in SAVING:
         name = line.split()[-1]

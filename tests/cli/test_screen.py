@@ -120,6 +120,7 @@ def test_nothing_in_names_is_obeyed_by_a_terminal(folder):
         assert "status 2" in shown and shown.count("\nstatus 0") >= 11, shown
 
 
+@pytest.mark.slow
 def test_any_encoding_will_do(folder):
     commands = [*every_command("plain.jsonl"), ["algorithms"]]
     for environment in ({"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},

@@ -26,6 +26,7 @@ def resident():
     return int(STATM.read_text().split()[1]) * 4096
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "case"), CASES, ids=str)
 def test_the_stream_is_not_kept(name, case):
     if not STATM.exists():

@@ -358,6 +358,7 @@ print(comparison.interrupted, comparison.ran, flush=True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_stopped_at_any_moment(tmp_path, number):
     """A comparison that is stopped again and again comes to the same end, and never runs what is kept."""

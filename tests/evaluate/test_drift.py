@@ -19,7 +19,6 @@ from seriatim.data.generate.drift import abrupt, sea, stagger
 from seriatim.errors import DataError, ModelError, NotFittedError, ParameterError
 from seriatim.evaluate import progressive
 from seriatim.evaluate.drift import ADWIN, DDM, KSWIN, Blend, Change, Changes, PageHinkley, Restart, changes
-from tests.cases import looped
 from tests.reference import drift as reference
 from tests.test_contract import SUPERVISED, default, most_labels
 
@@ -371,7 +370,7 @@ def test_wrappers_are_what_they_say(make, detector):
 
 @wrappers
 @pytest.mark.parametrize("cls", SUPERVISED.values(), ids=list(SUPERVISED))
-@looped("labels", [2, 4])
+@pytest.mark.parametrize("labels", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_any_division_of_the_stream(wrapper, cls, labels):
     X, y = examples(cls, min(labels, most_labels(cls)), n=400, width=100)
 

@@ -244,7 +244,7 @@ def test_what_is_warm_up_is_not_counted(cls):
 
 
 @classifiers
-@pytest.mark.parametrize("labels", [2, 4])
+@pytest.mark.parametrize("labels", [4, pytest.param(2, marks=pytest.mark.slow)])
 def test_confusions_and_metrics_are_those_of_the_predictions(cls, labels):
     """Asked one by one; the first example, of which nothing could be predicted, is in no cell, and a mistake."""
     X, y = examples(cls, labels=labels, n=60)

@@ -68,6 +68,7 @@ def test_chunks_rounds_and_files(spec, tmp_path):
 # ---- regret
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("spec", CASES, ids=name_of)
 def test_regret_is_under_its_bound(make, spec):

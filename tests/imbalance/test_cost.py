@@ -261,6 +261,7 @@ def test_no_rival_no_step(variant):
 # ---- what the costs do
 
 
+@pytest.mark.slow
 @labels_2_4
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_squared_losses_bound_the_cost(labels, seed):
@@ -290,6 +291,7 @@ def test_the_squared_losses_bound_the_cost(labels, seed):
         assert total <= radius2 * length2
 
 
+@pytest.mark.slow
 @variants
 @steps
 @pytest.mark.parametrize("seed", SEEDS)

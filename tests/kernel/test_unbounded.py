@@ -189,7 +189,7 @@ REAL = [
 
 
 @pytest.mark.parametrize("spec", REAL, ids=name_of)
-@pytest.mark.parametrize("data", ["spam", "digits"])
+@pytest.mark.parametrize("data", ["spam", pytest.param("digits", marks=pytest.mark.slow)])
 def test_real_streams(spec, data):
     X, y = real_stream(data, rows=400)
     if spec[0] in BINARY:
@@ -584,6 +584,7 @@ def test_lasvm_is_an_svm(data, kernel, C, n):
         assert np.abs(model.decision_function(X) - scores).max() < precision
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["gaussian", "laplacian"])
 @pytest.mark.parametrize("C", [0.5, 5.0])
 def test_copies_as_importance(kernel, C):

@@ -106,6 +106,7 @@ def one_digit_usual(digit):
     return X[order].toarray() / 16, y[order] != digit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "least"),
     [

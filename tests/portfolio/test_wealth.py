@@ -63,6 +63,7 @@ def figure(name, where):
     return value, 0.5 * 10.0 ** (np.floor(np.log10(value)) + 1 - digits)
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("spec", TABLE, ids="-".join)
 def test_toolbox(make, spec):

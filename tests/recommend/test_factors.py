@@ -82,6 +82,7 @@ REAL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", REAL, ids=name_of)
 def test_equals_the_paper_on_movielens(spec):
     learner(spec[0])
@@ -269,6 +270,7 @@ def test_they_learn(make, spec):
     assert rmse(model, stream[560:]) < 0.6 * spread
 
 
+@pytest.mark.slow
 def test_which_items_were_rated_says_something():
     """SVD++ on a fold of MovieLens: with the marks the rest is told better than without, as Koren found."""
     learner("PMF")

@@ -1,6 +1,7 @@
 """OMDL on a real set: three kernels as modalities, of which nobody says which is good."""
 
 import numpy as np
+import pytest
 
 from seriatim import data
 from seriatim.kernel import ChiSquare, Gaussian, Linear
@@ -33,6 +34,7 @@ def quality(distances, y):
     return mean_average_precision(relevant, orders)
 
 
+@pytest.mark.slow
 def test_better_than_the_best_kernel_and_than_their_sum():
     """On every seed than the kernels as they are; on average than the learned distances without weights.
 

@@ -175,6 +175,7 @@ def squared(K):
     return np.diag(K)[:, None] + np.diag(K) - 2 * K
 
 
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("rank", [None, 45])
 def test_better_than_the_best_kernel_and_than_their_sum(make, rank):

@@ -305,6 +305,7 @@ AGAINST_TRUNCATION = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", AGAINST_TRUNCATION)
 def test_fewer_mistakes_than_truncation_alone(path):
     """The paper's claim, k being a tenth of the features: over 20 permutations, by three standard errors."""
