@@ -31,8 +31,8 @@ def large_block(request, monkeypatch) -> tuple[int, int]:
     """
     if request.param == "large":
         return 1300, 1000
-    monkeypatch.setattr("seriatim.estimator.LARGE", 1000)
-    monkeypatch.setattr("seriatim.estimator.THREADS", 2)
+    monkeypatch.setattr("seriatim.estimator.base.LARGE", 1000)
+    monkeypatch.setattr("seriatim.estimator.base.THREADS", 2)
     return 195, 10
 
 
