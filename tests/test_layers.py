@@ -48,11 +48,7 @@ BASE = {
 INSIDE = ("estimator", "locks")
 # Accesses to private names of other objects that are left, by file: none may be added.
 PRIVATE = {
-    "cli/inspect.py": 1,
     "cli/interrupts.py": 1,  # os._exit
-    "cli/options.py": 1,
-    "cli/topics.py": 4,
-    "kernel/support.pyx": 1,
     "modelfile.py": 3,
     "sparse/tasks.py": 1,
     "transfer/base.py": 1,

@@ -114,7 +114,7 @@ def describe_recommender(model: Any) -> dict[str, Any]:
         "ratings": model.t_,
         "users": len(model.users_),
         "items": len(model.items_),
-        "rated pairs": model._learner.rated.total,
+        "rated pairs": model.n_pairs_,
         "singular values": None if values is None else [round(float(value), 4) for value in values],
         "weights": {},
     }

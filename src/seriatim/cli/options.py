@@ -209,7 +209,7 @@ def open_stream(sources: tuple[str, ...], model: Any, **options: Any) -> Any:
         return data.stream(open_stream(sources, model, **options), skip=skip, delay=delay)
     source = sources[0] if len(sources) == 1 else list(sources)
     options = {"labelled": model.labelled, **options}
-    return data.stream(source, features=model.features_, schema=dict(model._schema or {}), **options)
+    return data.stream(source, features=model.features_, schema=model.schema_, **options)
 
 
 class PrefixType(click.ParamType):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -122,8 +121,8 @@ def command(
             if save and run.examples:
                 save_model(model, save)
         report(run, stream)
-        about |= {"documents": run.examples, "seconds": run.seconds, "perplexity": perplexity_of(model)}
-    about |= {"vocabulary": len(model._learner.vocabulary()), "topics": topics_of(model, words)}
+        about |= {"documents": run.examples, "seconds": run.seconds, "perplexity": model.perplexity_}
+    about |= {"vocabulary": model.n_words_, "topics": topics_of(model, words)}
     if as_json:
         click.echo(json.dumps(about))
     else:
@@ -165,20 +164,14 @@ def expect_words(model: Any, stream: Any) -> None:
     """Raise DataError if a text column was read as a category."""
     from seriatim.errors import DataError
 
-    if model._vocabulary is None or model.features_.text:
+    if model.features_.text:
         return
-    for name in model._vocabulary.names:
+    for name in getattr(model, "feature_names_in_", ()):  # none if the columns have no names
         column, _, word = str(name).partition("=")
         if " " in word:
             raise DataError(
                 f"{stream.name}: the column {column!r} holds texts; give --text {column} to count their words"
             )
-
-
-def perplexity_of(model: Any) -> float | None:
-    """The perplexity of the documents before they were learned; None without words."""
-    learner = model._learner
-    return math.exp(-learner.told_bound / learner.told_words) if learner.told_words else None
 
 
 class TopicsProgress(Live):
@@ -194,7 +187,7 @@ class TopicsProgress(Live):
 
     def line(self, run: Any, seconds: float) -> str:
         rate = f"{run.examples:,} documents  {run.examples / max(seconds, 1e-9):,.0f}/s"
-        known = perplexity_of(run.model)
+        known = run.model.perplexity_
         return rate if known is None else f"{rate}  perplexity {known:,.1f}"
 
 

@@ -95,6 +95,11 @@ class Estimator(Model):
         """How the learned rows were made: as `features` says or, where that is None, as the stream had it."""
         return Features.of(self._made_by if self.features is None else self.features)
 
+    @property
+    def schema_(self) -> dict[str, str]:
+        """The kind of each column in the tables that the model has learned from."""
+        return dict(self._schema or {})
+
     def _untrained(self, columns: int, named: bool, classes: Any = None) -> dict[str, Any]:
         """A learner, and what a model has beside it before the first example."""
         learner = self.build()

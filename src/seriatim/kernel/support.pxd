@@ -53,7 +53,7 @@ cdef class Support:
     cdef double itself(self, const Row* x, Py_ssize_t kernel) noexcept nogil
     cdef Row row(self, Py_ssize_t slot) noexcept nogil
     cdef void against(self, Py_ssize_t slot, double* out, Py_ssize_t stride) noexcept nogil
-    cdef void _pair(self, const Row* x, int pairing, double* sums) noexcept nogil
+    cdef void pair(self, const Row* x, int pairing, double* sums) noexcept nogil
     cdef void _add(self, const Column* column, int pairing, double v, double* sums) noexcept nogil
     cdef double _norm(self, const Row* x, int pairing) noexcept nogil
     cdef const double* _norms(self, int pairing) noexcept nogil

@@ -338,10 +338,10 @@ cdef class Support:
                 continue
             pairing = pairing_of(self.forms[i].kind)
             if self.terms == 1:
-                self._pair(x, pairing, kernel)
+                self.pair(x, pairing, kernel)
             else:
                 if pairing != paired:    # several kernels use the same sums
-                    self._pair(x, pairing, self.pairs)
+                    self.pair(x, pairing, self.pairs)
                     paired = pairing
                 memcpy(kernel, self.pairs, self.n * sizeof(double))
             self._map(&self.forms[i], x, kernel)
@@ -359,7 +359,7 @@ cdef class Support:
         x.index, x.value, x.n, x.constant, x.norm2 = z.index, z.value, z.n, 0, z.norm2
         return x
 
-    cdef void _pair(self, const Row* x, int pairing, double* sums) noexcept nogil:
+    cdef void pair(self, const Row* x, int pairing, double* sums) noexcept nogil:
         """Compute x.z, or a distance, for each support vector z."""
         cdef Py_ssize_t i, j
         cdef const Column* column
@@ -578,7 +578,7 @@ def median_distance(blocks, str kind, Py_ssize_t most=500):
             rows.get(i, 0, &x)
             if support.reserve(support.n + 1) < 0:
                 raise MemoryError(f"no memory for {support.n + 1} rows")
-            support._pair(&x, pairing_of(support.forms[0].kind), support.pairs)
+            support.pair(&x, pairing_of(support.forms[0].kind), support.pairs)
             found = np.array([max(support.pairs[s], 0) for s in range(support.n)])
             distances.append(np.sqrt(found) if kind == "gaussian" else found)
             if support.append(&x) < 0:

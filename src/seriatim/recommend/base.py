@@ -154,6 +154,11 @@ class Recommender(Model):
         return list(self._fitted().user_labels.labels)
 
     @property
+    def n_pairs_(self) -> int:
+        """The number of pairs of a user and an item with a rating."""
+        return int(self._fitted().rated.total)
+
+    @property
     def items_(self) -> list[Any]:
         """The items, in order of appearance."""
         return list(self._fitted().item_labels.labels)

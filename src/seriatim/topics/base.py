@@ -100,6 +100,17 @@ class TopicModel(Transformer):
         return math.exp(-bound / words) if words else 1.0
 
     @property
+    def perplexity_(self) -> float | None:
+        """The perplexity of the documents so far, each measured before the model learned it; None without words."""
+        learner = self._fitted()
+        return math.exp(-learner.told_bound / learner.told_words) if learner.told_words else None
+
+    @property
+    def n_words_(self) -> int:
+        """The number of different words so far."""
+        return len(self._fitted().vocabulary())
+
+    @property
     def topic_weights_(self) -> np.ndarray:
         """The proportions of the topics in the corpus; they sum to 1."""
         with self._lock:
