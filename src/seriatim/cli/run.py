@@ -25,12 +25,32 @@ from seriatim.cli.options import (
 from seriatim.cli.paths import Data, Writes, save_model
 from seriatim.cli.screen import is_unicode, say
 
-METRICS = (
-    "accuracy, auc, balanced-accuracy, cost:TRUE:GUESS=COST, f1[:macro|:LABEL], precision, recall, sensitivity, "
-    "specificity, sum, mean-loss:LOSS, mae, r2"
-)
 MOST_CHANGES = 20
-DETECTORS = click.Choice(["adwin", "ddm", "page-hinkley", "kswin"])
+
+
+class MetricOption(click.Option):
+    """An option that lists the metrics. They are imported when the help is shown, because NumPy takes 0.1 seconds."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        from seriatim.evaluate.metrics import METRICS
+
+        names = [f"{name}{kind.argument}" for name, kind in METRICS.items() if kind.task != "recommendation"]
+        self.help = f"Also report this metric. Repeatable. One of {', '.join(names)}."
+        return super().get_help_record(ctx)
+
+
+class DetectorChoice(click.Choice[str]):
+    """The names of the detectors, imported when they are needed."""
+
+    @property  # type: ignore[override]
+    def choices(self) -> tuple[str, ...]:
+        from seriatim.evaluate.drift import DETECTORS
+
+        return tuple(DETECTORS)
+
+    @choices.setter
+    def choices(self, value: tuple[str, ...]) -> None:
+        pass
 
 
 @click.command("run")
@@ -38,9 +58,7 @@ DETECTORS = click.Choice(["adwin", "ddm", "page-hinkley", "kswin"])
 @algorithm_options
 @stream_options
 @feature_options
-@click.option(
-    "--metric", "metrics", multiple=True, metavar="NAME", help=f"Also report this metric. Repeatable. One of {METRICS}."
-)
+@click.option("--metric", "metrics", cls=MetricOption, multiple=True, metavar="NAME")
 @click.option("--window", type=click.IntRange(1), metavar="N", help="Also report metrics over the last N examples.")
 @click.option(
     "--fade",
@@ -65,7 +83,9 @@ DETECTORS = click.Choice(["adwin", "ddm", "page-hinkley", "kswin"])
     help="Evaluate on this held-out file after 1, 2, 4, ... examples, or every N with --every N.",
 )
 @click.option(
-    "--drift", type=DETECTORS, help="Detect changes of the mistakes or losses with this detector, and report them."
+    "--drift",
+    type=DetectorChoice([]),
+    help="Detect changes of the mistakes or losses with this detector, and report them.",
 )
 @click.option(
     "--on-drift",

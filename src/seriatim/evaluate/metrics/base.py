@@ -120,6 +120,7 @@ class Metric:
 
     name: str
     task: str = "classification"
+    argument: str = ""  # what may follow the name on the command line
     high: bool = False  # whether more is better
     in_order: bool = False  # whether it is of the stream as it is, so that it cannot be had of a window, or faded
     known: Sequence[Any] = ()  # labels of earlier examples

@@ -174,6 +174,8 @@ class Averaged(OfConfusion):
         else macro.
     """
 
+    argument = "[:macro|:micro|:LABEL]"
+
     def __init__(self, average: str | None = None, positive: Any = None) -> None:
         super().__init__(positive)
         if average not in (None, *AVERAGES):
@@ -299,7 +301,7 @@ class Cost(Confusion):
     6.0
     """
 
-    name = "cost"
+    name, argument = "cost", ":TRUE:GUESS=COST"
 
     def __init__(self, costs: dict[tuple[Any, Any], float] | None = None) -> None:
         super().__init__()

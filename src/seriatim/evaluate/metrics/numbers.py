@@ -23,7 +23,7 @@ class MeanLoss(Mean):
     0.125
     """
 
-    name, task = "mean loss", "any"
+    name, task, argument = "mean loss", "any", "[:LOSS]"
 
     def __init__(self, loss: str | None = None, epsilon: float = 0.1) -> None:
         if loss is not None and loss not in LOSSES:
