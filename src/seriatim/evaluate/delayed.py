@@ -1,4 +1,4 @@
-"""Progressive validation where labels come late: each is told when so many examples more have been predicted."""
+"""Progressive validation with late labels: each is revealed after a number of further predictions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from seriatim.labels import Coded, coded, label_order
 
 
 class Waiting:
-    """Examples that have been predicted or come next, and whose labels are not known yet."""
+    """Examples whose labels have not been revealed yet, predicted or not."""
 
     def __init__(self, model: Estimator, judge: Any) -> None:
         self.model, self.judge = model, judge
@@ -31,9 +31,9 @@ class Waiting:
         self.columns = 0
 
     def join(self, rows: Rows, y: np.ndarray) -> Rows:
-        """Those who waited, and these."""
+        """Append rows and labels; return all that wait."""
         model = self.model
-        model.as_targets(y, rows.n)  # a bad label is refused when it comes
+        model.as_targets(y, rows.n)  # refuse a bad label at once, not when it is revealed
         model.begin(rows)
         own = model.encoded(rows.check())
         self.columns = max(own.features, self.columns, model.n_columns)
@@ -43,7 +43,7 @@ class Waiting:
         return self.rows()
 
     def rows(self, which: np.ndarray | None = None) -> Rows:
-        """Some of those who wait, or all."""
+        """The waiting rows, or some of them."""
         arrays = self.held if which is None else picked(*self.held, which)
         rows = Rows.sparse(*arrays, self.columns).in_any_order().check()
         rows.weights = self.weights if which is None else self.weights[which]
@@ -51,7 +51,7 @@ class Waiting:
         return rows
 
     def keep(self, which: np.ndarray) -> None:
-        """These go on waiting."""
+        """Keep these rows and drop the others."""
         self.held = picked(*self.held, which)
         self.y, self.weights = self.y[which], self.weights[which]
 
@@ -59,7 +59,7 @@ class Waiting:
         self.judge(y, self.model.score_rows(rows))
 
     def learn(self, rows: Rows, y: np.ndarray, delay: int = 0) -> None:
-        """Learn the first of these rows, as many as y; each time the one `delay` further on is predicted before."""
+        """Learn the first len(y) of these rows; before each, predict the row `delay` further on."""
         model, n = self.model, len(y) - delay
         if n <= 0:
             return
@@ -68,7 +68,7 @@ class Waiting:
             if not delay:
                 model.learn_rows(rows.slice(begin, end), targets[begin:end])
                 continue
-            told = begin + delay  # predicted before a label is met that the example at `begin` may bring
+            told = begin + delay  # predict it before row `begin` adds a new label
             self.predict(rows.slice(told, told + 1), y[told : told + 1])
             seen = Scores()
             model.learn_rows(rows.slice(begin, end + delay), targets[begin:end], seen, delay)
@@ -84,10 +84,10 @@ class Fixed(Waiting):
         self.delay = delay
 
     def take(self, rows: Rows, y: np.ndarray) -> None:
-        """Predict these rows, and learn those whose labels come meanwhile."""
+        """Predict these rows, and learn those whose labels are revealed meanwhile."""
         held = len(self.y)
         waiting = self.join(rows, y)
-        early = min(max(self.delay, held), waiting.n)  # these are predicted before any of them is learned
+        early = min(max(self.delay, held), waiting.n)  # rows predicted before any of them is learned
         if early > held:
             self.predict(waiting.slice(held, early), self.y[held:early])
         if waiting.n > self.delay:
@@ -95,19 +95,18 @@ class Fixed(Waiting):
         self.keep(np.arange(max(waiting.n - self.delay, 0), waiting.n))
 
     def end(self) -> None:
-        """The last labels come."""
+        """Reveal the last labels."""
         self.learn(self.rows(), self.y)
 
 
 class OwnDelays(Waiting):
-    """Each example has a delay of its own: example s is learned when example s + delay_s has been predicted; those
-    that become known together in their order."""
+    """Learn example s after example s + delay_s has been predicted; labels revealed together, in stream order."""
 
     def __init__(self, model: Estimator, judge: Any, delays: np.ndarray) -> None:
         super().__init__(model, judge)
         self.delays = delays
         self.seen = 0
-        self.due = np.zeros(0, np.int64)  # of those who wait
+        self.due = np.zeros(0, np.int64)  # when the label of each waiting row is revealed
 
     def take(self, rows: Rows, y: np.ndarray) -> None:
         first, held = self.seen, len(self.y)
@@ -121,7 +120,7 @@ class OwnDelays(Waiting):
         order = order[self.due[order] < first + rows.n]
         moments, begins = np.unique(self.due[order], return_index=True)
         for moment, now in zip(moments.tolist(), np.split(order, begins[1:]), strict=False):
-            until = held + moment - first + 1  # all up to this example are predicted, then some become known
+            until = held + moment - first + 1  # predict all up to this example, then reveal labels
             if until > at:
                 self.predict(waiting.slice(at, until), self.y[at:until])
                 at = until
@@ -134,13 +133,13 @@ class OwnDelays(Waiting):
         self.due = self.due[~learned]
 
     def end(self) -> None:
-        """The last labels come."""
+        """Reveal the last labels."""
         order = np.argsort(self.due, kind="stable")
         self.learn(self.rows(order), self.y[order])
 
 
 def delayed(model: Estimator, blocks: Iterable[tuple[Rows, np.ndarray]], delay: Any, run: Any) -> Iterator[Rows]:
-    """Go through blocks; each is given back when it has been judged."""
+    """Run over blocks; yield each after its rows have been predicted."""
     judge, delays = judge_of(model, run), check_delays(delay)
     late = OwnDelays(model, judge, delays) if delays.ndim else Fixed(model, judge, int(delays))
     seen = 0
@@ -160,7 +159,7 @@ def check_delays(delay: Any) -> np.ndarray:
 
 
 def judge_of(model: Any, run: Any) -> Any:
-    """What judges scores beside the labels that come later."""
+    """A function that judges scores against the labels, which are revealed later."""
     if model.task == "classification":
         return LabelJudge(model, run)
 
@@ -173,15 +172,15 @@ def judge_of(model: Any, run: Any) -> Any:
 
 
 class LabelJudge:
-    """Judges scores beside the labels of the stream: `met` are all that it has had until now, told or not."""
+    """Judges scores against the labels of the stream. `met` are the labels so far, revealed or not."""
 
     def __init__(self, model: Any, run: Any) -> None:
         self.model, self.run = model, run
         self.met: set[Any] = set()
-        self.known: list[Any] = []  # the same, ascending, or the signs as long as there are no others
+        self.known: list[Any] = []  # the labels in `met`, ascending; -1 and 1 while there are no others
 
     def __call__(self, y: np.ndarray, scores: np.ndarray) -> None:
-        """Cut where a new label comes, so that nothing depends on how many are judged at once."""
+        """Cut at each new label, so that the result does not depend on the block size."""
         truth = coded(y)
         firsts = [first_place(truth.which, k) for k, label in enumerate(truth.labels) if label not in self.met]
         for begin, end in pairwise(sorted({0, *firsts, len(truth)})):
@@ -190,7 +189,7 @@ class LabelJudge:
     def take(self, truth: Coded, scores: np.ndarray) -> None:
         model, codes = self.model, self.model.codes
         self.met |= {*codes, *(truth.labels[k] for k in np.unique(truth.which))}
-        signs = self.met <= {*SIGNS}  # which can be predicted before they have been met
+        signs = self.met <= {*SIGNS}  # these can be predicted before they have been seen
         known = SIGNS if signs else sorted(self.met, key=label_order)
         if signs:
             codes, guess = {-1: -1.0, 1: 1.0}, Coded(SIGNS, (scores[:, 0] >= 0).astype(np.intp))
@@ -207,10 +206,10 @@ class LabelJudge:
 
 
 def spread(scores: np.ndarray, codes: dict[Any, float], place: dict[Any, int]) -> np.ndarray:
-    """The scores as columns for all labels, also those that the model does not know yet; one column for two labels."""
+    """Scores with a column for each label, known to the model or not; one column for two labels."""
     if len(place) == scores.shape[1] or len(place) == 1:
         return scores
-    if len(place) == 2:  # a label that is the only one known may have been taken for the other
+    if len(place) == 2:  # the only known label may have been taken for the other one
         turned = any(code != (-1.0, 1.0)[place[label]] for label, code in codes.items())
         return -scores if turned else scores
     wide = np.zeros((len(scores), len(place)))

@@ -1,4 +1,4 @@
-"""Detectors on streams whose anomalies are known, and thresholds that a given share of the scores fall below."""
+"""Evaluation of novelty detectors on streams whose anomalies are known."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from seriatim.parameters import Number
 
 
 def checked_detector(model: Any) -> Any:
-    """The detector; an error for what is none."""
+    """The detector; a ParameterError for anything else."""
     if not isinstance(model, Detector):
         raise ParameterError(f"{model!r}: must be a detector, such as OneClassPA() or HalfSpaceTrees()")
     return model
@@ -27,10 +27,10 @@ def checked_detector(model: Any) -> Any:
 
 @dataclass(frozen=True)
 class Detection:
-    """How a detector did on a stream whose anomalies are known. Each row was scored before it was learned.
+    """The results of a detector on a stream whose anomalies are known. Each row was scored before it was learned.
 
-    `auc` is the chance that an anomaly has the lower score of two; None if there were none, or nothing else. `alarms`
-    were called unusual, of which `hits` were anomalies.
+    `auc` is the probability that an anomaly scores lower than a normal row; None if either kind is missing. `alarms`
+    is the number of rows called unusual; `hits` of them were anomalies.
     """
 
     model: Any
@@ -43,24 +43,24 @@ class Detection:
 
     @property
     def precision(self) -> float | None:
-        """The share of anomalies among the alarms."""
+        """The fraction of alarms that were anomalies."""
         return self.hits / self.alarms if self.alarms else None
 
     @property
     def recall(self) -> float | None:
-        """The share of the anomalies that were found."""
+        """The fraction of anomalies that raised an alarm."""
         return self.hits / self.anomalies if self.anomalies else None
 
 
 def detect(model: Any, X: Any, anomalous: Any, *, warm_up: int = 0) -> Detection:
-    """Run a detector over rows of which it is known which are anomalous: score each, and then learn it.
+    """Run a detector over rows whose anomalies are known: score each row, then learn it.
 
-    The detector is not told which they are, and learns them all. It goes on from where it is.
+    The detector learns all rows and never sees which are anomalous. It continues from its present state.
 
-    model : a detector, or a `Threshold` around one, whose alarms then count.
-    X : rows, or a stream as `data.stream` gives it.
-    anomalous : a truth value a row; of a stream the label of what is anomalous, or a list of such labels.
-    warm_up : the first so many rows are learned, but not counted.
+    model : a detector, or a `Threshold` around one, which then decides about alarms.
+    X : rows, or a stream from `data.stream`.
+    anomalous : True or False for each row; for a stream, the label of anomalies, or a list of labels.
+    warm_up : the first `warm_up` rows are learned, but not counted.
 
     >>> import numpy as np
     >>> from seriatim import HalfSpaceTrees, data
@@ -97,7 +97,7 @@ def detect(model: Any, X: Any, anomalous: Any, *, warm_up: int = 0) -> Detection
 
 
 def known_blocks(detector: Any, X: Any, anomalous: Any) -> Iterator[tuple[Rows, np.ndarray]]:
-    """Checked rows, and which of them are anomalous."""
+    """Checked rows, and for each whether it is anomalous."""
     if hasattr(X, "shape") or isinstance(X, list | tuple):
         rows, truth = detector.as_rows(X).check(), np.asarray(anomalous)
         if truth.shape != (rows.n,) or not np.isin(truth, (0, 1)).all():

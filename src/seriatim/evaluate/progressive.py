@@ -18,25 +18,25 @@ from seriatim.evaluate.judge import Judge, judge_rows
 from seriatim.evaluate.metrics import Fading, MeanLoss, Metric, MistakeRate, Outcome, Windowed, metric
 from seriatim.labels import coded, label_order
 
-STEP = 1 << 19  # values of an array between two looks at the clock
+STEP = 1 << 19  # values of an array that are learned between two calls of `watch`
 
 Blocks = Iterator[tuple[Rows, Any]]
 
 
 class Run:
-    """What a run over a stream showed. Figures are of the examples so far; `mistakes` is None without labels."""
+    """The result of a run over a stream, up to date at any time. `mistakes` is None without labels."""
 
     def __init__(self, model: Any, followed: list[Metric], warm_up: int, every: int | None, at: Any) -> None:
         self.model, self.followed = model, followed
         self.warm_up, self.judge = warm_up, Judge(*loss_of(model), at, every, warm_up, bool(followed))
-        self.spacing = 1 if at is None and every is None else None  # of the places of `curves`
+        self.spacing = 1 if at is None and every is None else None  # between two checkpoints of `curves`
         self.values = self.updates = 0
         self.seconds = 0.0
         self.interrupted = False
-        self.held_out_curve: list[tuple[int, float]] = []  # (examples, mistake rate or mean loss of the held-out)
-        self.values_at: dict[int, list[Any]] = {}  # of the followed metrics
-        self.passing = 0  # the last of these, as long as it is no place but the end of what has come
-        self.told = 0  # examples that the metrics have been told of
+        self.held_out_curve: list[tuple[int, float]] = []  # (examples, mistake rate or mean loss on the held-out set)
+        self.values_at: dict[int, list[Any]] = {}  # values of the followed metrics at each checkpoint
+        self.passing = 0  # the last key of values_at, if it is the end of the data and not a checkpoint
+        self.told = 0  # examples that the metrics have received
 
     def __repr__(self) -> str:
         figure = self.mean_loss if self.mistake_rate is None else self.mistake_rate
@@ -64,12 +64,12 @@ class Run:
 
     @property
     def measure(self) -> str:
-        """What the curve is of."""
+        """The name of the measure that the curve shows."""
         return "mean loss" if self.mistakes is None else "mistake rate"
 
     @property
     def curve(self) -> list[tuple[int, float]]:
-        """(examples, mistake rate or mean loss so far), evenly spaced, and the last."""
+        """(examples, mistake rate or mean loss so far) at evenly spaced checkpoints and at the end."""
         places, sums, losses = self.judge.curve()[:3]
         sums = losses if self.mistakes is None else sums
         points = list(zip(places.tolist(), (sums / places).tolist(), strict=True))
@@ -79,12 +79,12 @@ class Run:
 
     @property
     def figures(self) -> dict[str, Any]:
-        """The metrics that were asked for, by name."""
+        """The values of the requested metrics, by name."""
         return {str(one): one.value for one in self.followed}
 
     @property
     def curves(self) -> dict[str, list[tuple[int, Any]]]:
-        """The same at up to 64 places, or at those asked for, and at the end."""
+        """The requested metrics at up to 64 checkpoints, or at the given ones, and at the end."""
         return {str(one): [(t, at[k]) for t, at in self.values_at.items()] for k, one in enumerate(self.followed)}
 
     @property
@@ -93,7 +93,7 @@ class Run:
 
     @property
     def nonzeros(self) -> int | None:
-        """Weights that are not zero."""
+        """The number of weights that are not zero."""
         try:
             return int(np.count_nonzero(dense_coef(self.model)))
         except AttributeError:
@@ -101,12 +101,12 @@ class Run:
 
     @property
     def bytes(self) -> int:
-        """The size of what the model has learned."""
+        """The memory of the learned state, in bytes."""
         return self.model.nbytes
 
     @property
     def confusion(self) -> np.ndarray | None:
-        """How often each of `labels` (row) was taken for each (column); None without labels, or with over 1,000."""
+        """The confusion matrix, true labels in rows; None without labels or with over 1,000."""
         return self.confusions()[1]
 
     @property
@@ -115,7 +115,7 @@ class Run:
         return self.confusions()[0]
 
     def confusions(self) -> tuple[list[Any], np.ndarray | None]:
-        """Both."""
+        """The labels, and the confusion matrix over them."""
         known, counts = self.judge.labels, self.judge.counts
         there = self.model.codes if self.model.task == "classification" else ()
         places = [
@@ -130,7 +130,7 @@ class Run:
         return labels, counts[np.array(places)[:, None], places]
 
     def summary(self) -> dict[str, Any]:
-        """The figures as plain numbers."""
+        """The results as plain numbers, for JSON."""
         from seriatim.catalogue import command_name
 
         labels, confusion = self.confusions()
@@ -152,10 +152,10 @@ class Run:
         }
         return figures | {"metrics": self.figures} if self.followed else figures
 
-    # ---- on the way
+    # ---- during the run
 
     def learn(self, rows: Rows, targets: Any) -> None:
-        """Let the model learn some rows, and judge what it predicted of each before."""
+        """Let the model learn some rows, and judge the prediction made before each."""
         try:
             self.model.learn_rows(rows, targets, self.judge)
         finally:  # Ctrl-C comes between two rows
@@ -163,7 +163,7 @@ class Run:
                 self.follow(Outcome(truth, predicted, scores, losses, labels, seen), targets)
 
     def take(self, outcome: Outcome) -> None:
-        """The next examples, judged by somebody else."""
+        """Add the next examples, whose predictions are known: with late labels, and of ratings."""
         skipped = min(self.judge.skip, len(outcome))
         self.judge.skip -= skipped
         outcome = outcome[skipped:]
@@ -175,7 +175,7 @@ class Run:
             self.follow(outcome)
 
     def follow(self, outcome: Outcome, targets: np.ndarray | None = None) -> None:
-        """Bring the metrics up to date, and note what they are now and then."""
+        """Update the metrics, and store their values at the checkpoints."""
         if not len(outcome):
             return
         before = begin = self.told
@@ -191,7 +191,7 @@ class Run:
             self.values_at[place] = [one.value for one in self.followed]
 
     def places(self, before: int, end: int) -> list[int]:
-        """Those of the curve if they were given, else up to 64, after so many examples and up to so many."""
+        """The checkpoints after `before` examples and up to `end`: the given ones, else up to 64."""
         if self.spacing is None:
             return [place for place in self.judge.places_after(before) if place <= end]
         while end // self.spacing > 64:
@@ -202,12 +202,12 @@ class Run:
 
 
 def loss_of(model: Any) -> tuple[str, float]:
-    """What a model is judged by; one that only ranks has no loss."""
+    """The loss and epsilon that judge a model; squared for a model that only ranks."""
     return getattr(model, "loss", None) or "squared", getattr(model, "epsilon", 0.0)
 
 
 def plain_parameters(model: Any) -> dict[str, Any]:
-    """The parameters of a model as what JSON has; a model within a model as it is shown."""
+    """The parameters of a model as JSON values; a model within a model becomes its repr."""
     given = model.get_params(deep=False)
     wrapped = isinstance(model, Wrapper)
     plain = given if wrapped else {name: model.parameters[name].as_json(value) for name, value in given.items()}
@@ -234,31 +234,30 @@ def progressive(
     held_out: Any = None,
     watch: Callable[[Run], None] | None = None,
 ) -> Run:
-    """Run a model over a stream and judge every prediction that it makes before it learns the answer.
+    """Run a model over a stream: predict each example, then reveal its label and learn it. Every prediction counts.
 
-    The stream is X and y as for `partial_fit`, or what `data.stream` gives. The model goes on from where it is.
-    Weights, be they in the stream or in `sample_weight`, are for learning: mistakes and losses count once an example.
-    A label cannot be predicted before it has been seen, so that its first example is a mistake. Of the labels -1 and 1
-    the sign of the score is the prediction from the first example on, as in the papers, and as long as no other label
-    has come. A model that normalises knows of an example's features, though not of its label, before it predicts it.
+    The stream is X and y as for `partial_fit`, or a stream from `data.stream`. The model continues from its present
+    state. Sample weights affect learning only: each example counts once in mistakes and losses. A model cannot predict
+    a label before it has seen it, so the first example of a label is a mistake. If the labels are -1 and 1, the sign
+    of the score is the prediction from the first example on, as in the papers. A model that normalises uses the
+    features of an example, but not its label, before it predicts.
 
-    delay : a label is told when so many examples more have been predicted: a number, or one for each example. A stream
-        may have one of its own.
-    warm_up : the first so many examples are predicted and learned, but not counted.
-    every, at : the places of the curve: every so many examples, or these; up to 512 evenly spaced ones if not said.
-    metrics : more figures, by name or as objects of `evaluate.metrics`, one or several; in `run.figures` and
-        `run.curves`.
-    window, fade : beside the mistake rate (or mean loss) and each metric, the same over the last so many examples, and
-        with older examples counting less by this factor each time.
-    held_out : X and y, or a stream, that is predicted but not learned, after 1, 2, 4, ... examples or `every` so many,
-        and at the end, none of them of the warm-up: `run.held_out_curve`.
-    watch : called now and then with the run so far.
+    delay : reveal each label after this many more predictions: a number, or one for each example. A stream may have
+        its own delay.
+    warm_up : the first `warm_up` examples are predicted and learned, but not counted.
+    every, at : the checkpoints of the curve: every N examples, or a list. By default up to 512 evenly spaced ones.
+    metrics : a metric or several, by name or as objects of `evaluate.metrics`; see `run.figures` and `run.curves`.
+    window, fade : also report the mistake rate (or mean loss) and each metric over the last `window` examples, and with
+        exponential forgetting by the factor `fade`.
+    held_out : X and y, or a stream, evaluated but not learned after 1, 2, 4, ... examples, or every `every` examples,
+        and at the end: `run.held_out_curve`. The warm-up does not count.
+    watch : called from time to time with the run so far.
 
-    Of a recommender X is (users, items) and y the ratings, or the stream gives (users, items, ratings); the run has
-    `rmse`, `mae` and `ndcg` (see `evaluate.metrics.NDCG`), and the curve is of RMSE. A user or an item that is new is
-    predicted as one of which nothing is known. There are no weights, delays and held-out ratings.
+    For a recommender, X is (users, items) and y the ratings, or the stream yields (users, items, ratings). The run has
+    `rmse`, `mae` and `ndcg` (see `evaluate.metrics.NDCG`), and the curve shows RMSE. New users and items are predicted
+    without factors or biases. Weights, delays and held-out ratings are not supported.
 
-    Ctrl-C ends the run between two blocks; what was learned until then stands, and `interrupted` says so.
+    Ctrl-C ends the run between two blocks. The model keeps what it has learned, and `interrupted` is True.
 
     >>> from seriatim import Perceptron
     >>> run = progressive(Perceptron(fit_intercept=False), [[4, 0], [1, 1], [0, 1], [-2, -2]], [1, -1, -1, 1])
@@ -324,14 +323,14 @@ def progressive(
 
 
 def is_place(value: Any) -> bool:
-    """Whether it is a number of examples that there could be."""
+    """Whether the value is a possible number of examples."""
     return isinstance(value, int | float | np.number) and bool(1 <= value < 1 << 62 and value == int(value))
 
 
 def followed_metrics(
     model: Estimator, metrics: Iterable[str | Metric], window: int | None, fade: float | None
 ) -> list[Metric]:
-    """The metrics to be brought up to date, each also as a windowed and a fading one."""
+    """The metrics to update, each also windowed and fading if asked for."""
     asked = [metric(one) for one in metrics]
     for one in asked:
         if one.task not in ("any", model.task):
@@ -350,7 +349,7 @@ def followed_metrics(
 def judged(
     model: Estimator, X: Any, y: Any, sample_weight: Any, delay: Any, run: Run, cuts: Iterator[int] | None
 ) -> Iterator[Rows]:
-    """Go through the stream; its blocks when they have been predicted and learned."""
+    """Run over the stream; yield each block after it has been predicted and learned."""
     whole = y is not None or (not model.labelled and (hasattr(X, "shape") or isinstance(X, list | tuple)))
     given = model.as_rows(X) if whole else None
     if given is not None and y is None:
@@ -378,7 +377,7 @@ def updates(model: Estimator) -> int:
 
 
 def places(every: int | None, warm_up: int) -> Iterator[int]:
-    """Where a run stops for a look at what is held out."""
+    """The numbers of examples after which a run evaluates the held-out set."""
     place = every or 1
     while True:
         yield warm_up + place
@@ -386,7 +385,7 @@ def places(every: int | None, warm_up: int) -> Iterator[int]:
 
 
 def cut(blocks: Iterable[tuple[Rows, Any]], places: Iterator[int]) -> Blocks:
-    """Blocks that end at these examples."""
+    """Cut blocks so that they end at these numbers of examples."""
     seen, place = 0, next(places)
     for rows, y in blocks:
         begin = 0
@@ -402,15 +401,15 @@ def cut(blocks: Iterable[tuple[Rows, Any]], places: Iterator[int]) -> Blocks:
 def stream_blocks(model: Estimator, stream: Iterable[tuple[Rows, np.ndarray]], as_told: bool = False) -> Blocks:
     """The blocks of a stream, each checked before it is learned.
 
-    Their targets are those of the model or, where that has yet to meet them, `as_told`.
+    The targets are those of the model, or with `as_told` the labels as they are.
     """
     for rows, y, targets in checked_blocks(model, stream):
         yield rows, np.asarray(y) if as_told else targets
 
 
 def checked_blocks(model: Estimator, stream: Iterable[Any]) -> Iterator[tuple[Rows, Any, Any]]:
-    """Rows, their targets as they are, and these as the model takes them."""
-    if hasattr(stream, "expect_numbers"):  # it can say on which line one is none
+    """Checked rows, their labels, and the targets that the model makes of them."""
+    if hasattr(stream, "expect_numbers"):  # a stream knows the line of a label that is not a number
         stream.expect_numbers(model.task == "regression")
     seen = 0
     for block in stream:
@@ -427,7 +426,7 @@ def checked_blocks(model: Estimator, stream: Iterable[Any]) -> Iterator[tuple[Ro
 
 
 def array_blocks(model: Estimator, rows: Rows, y: Any) -> Blocks:
-    """Pieces of an array, all checked before the first."""
+    """Slices of an array, all checked before the first is learned."""
     targets = model.as_targets(y, rows.n)
     rows = rows.check()
     model.begin(rows)
@@ -438,7 +437,7 @@ def array_blocks(model: Estimator, rows: Rows, y: Any) -> Blocks:
 
 
 def outcome_of(model: Any, labels: Any, seen: Any, fresh: bool, targets: np.ndarray, scores: np.ndarray) -> Outcome:
-    """What a model predicted by the scores of a segment, of examples whose targets are those that its learner saw."""
+    """The predictions and losses of a segment, from its scores and the targets that the learner saw."""
     n = 0 if labels is None else len(labels)
     truth, predicted, losses = judge_rows(model.loss, targets, scores, model.epsilon, n, seen, fresh)
     if labels is None:
@@ -447,7 +446,7 @@ def outcome_of(model: Any, labels: Any, seen: Any, fresh: bool, targets: np.ndar
 
 
 def check_held_out(model: Any, held_out: Any, columns: int) -> None:
-    """Go through it once, so that what is wrong with it is an error before the model has learned anything."""
+    """Read the held-out set once, so that errors in it are raised before the model learns."""
     pair = isinstance(held_out, tuple) and len(held_out) == 2
     again = isinstance(held_out, Iterable) and not isinstance(held_out, Iterator | tuple | str)
     source = getattr(held_out, "source", None)
@@ -460,13 +459,13 @@ def check_held_out(model: Any, held_out: Any, columns: int) -> None:
             if pair and rows.names is None and rows.features < columns:
                 raise DataError(f"X has {rows.features} features, and the rows to be learned have {columns}")
     except DataError as error:
-        if hasattr(held_out, "name"):  # which the error tells
+        if hasattr(held_out, "name"):  # the error names it
             raise
         raise DataError(f"held_out: {error}") from None
 
 
 def look_at_held_out(run: Run, held_out: Any, seen: int, every: int | None) -> None:
-    """Judge the model as it is by what is held out, if this is a place for it."""
+    """Evaluate the model on the held-out set, if this number of examples is a checkpoint."""
     model: Any = run.model
     curve = run.held_out_curve
     if seen <= 0 or (seen % every if every else seen & (seen - 1)) or (curve and curve[-1][0] == seen):

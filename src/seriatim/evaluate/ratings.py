@@ -1,4 +1,4 @@
-"""Progressive validation of recommenders: each rating is predicted before it is told."""
+"""Progressive validation of recommenders: predict each rating, then reveal and learn it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from seriatim.evaluate.metrics import NDCG, RMSE, Fading, Metric, Outcome, Windo
 from seriatim.evaluate.progressive import Run, plain_parameters
 from seriatim.recommend.base import Recommender
 
-STEP = 1 << 15  # ratings of an array between two looks at the clock
+STEP = 1 << 15  # ratings of an array that are learned between two calls of `watch`
 
 Block = tuple[Any, Any, Any]  # users, items, ratings
 
 
 class RatingRun(Run):
-    """What a run over ratings showed. Of a model that only ranks there is no `rmse` and no `mae`."""
+    """The result of a run over ratings. A model that only ranks has no `rmse` and no `mae`."""
 
     model: Any
 
@@ -38,7 +38,7 @@ class RatingRun(Run):
 
     @property
     def ndcg(self) -> float | None:
-        """As `evaluate.metrics.NDCG` says."""
+        """The NDCG so far; see `evaluate.metrics.NDCG`."""
         value: float | None = next(one for one in self.followed if isinstance(one, NDCG)).value
         return value
 
@@ -48,13 +48,13 @@ class RatingRun(Run):
 
     @property
     def figure(self) -> float:
-        """What the curve is of, so far; NaN if there is nothing to say."""
+        """The measure of the curve so far; NaN before the first rating."""
         value = self.ndcg if self.model.ranks else self.rmse
         return np.nan if value is None else value
 
     @property
     def curve(self) -> list[tuple[int, float]]:
-        """(ratings, RMSE so far), evenly spaced, and the last; of a model that only ranks, NDCG."""
+        """(ratings, RMSE so far) at evenly spaced checkpoints and the end; NDCG for a model that only ranks."""
         if self.model.ranks:
             return [(place, value) for place, value in self.curves[self.measure] if value is not None]
         places, _, losses = self.judge.curve()[:3]
@@ -65,16 +65,16 @@ class RatingRun(Run):
 
     @property
     def users(self) -> int:
-        """Users known to the model."""
+        """The number of users known to the model."""
         return len(self.model.users_) if self.examples else 0
 
     @property
     def items(self) -> int:
-        """Items known to the model."""
+        """The number of items known to the model."""
         return len(self.model.items_) if self.examples else 0
 
     def summary(self) -> dict[str, Any]:
-        """The figures as plain numbers."""
+        """The results as plain numbers, for JSON."""
         from seriatim.catalogue import command_name
 
         return {
@@ -91,7 +91,7 @@ class RatingRun(Run):
         }
 
     def learn_block(self, users: Any, items: Any, ratings: Any) -> None:
-        """Let the model learn some ratings, and judge what it predicted of each before."""
+        """Let the model learn some ratings, and judge the prediction made before each."""
         model = self.model
         told = model.as_ratings(ratings)
         before, predicted = known(model), np.empty(len(told))
@@ -106,7 +106,7 @@ class RatingRun(Run):
 
 
 def known(model: Any) -> int:
-    """Ratings that a model has learned."""
+    """The number of ratings that a model has learned."""
     return model.t_ if model.__sklearn_is_fitted__() else 0
 
 
@@ -123,7 +123,7 @@ def progressive_ratings(
     fade: float | None = None,
     watch: Callable[[RatingRun], None] | None = None,
 ) -> RatingRun:
-    """What `progressive` does with a recommender; see there."""
+    """Run a recommender; see `progressive`."""
     run = RatingRun(model, followed_metrics(model, metrics, window, fade), warm_up, every, at)
     start = perf_counter()
     try:
@@ -142,7 +142,7 @@ def progressive_ratings(
 def followed_metrics(
     model: Recommender, metrics: Iterable[str | Metric], window: int | None, fade: float | None
 ) -> list[Metric]:
-    """Those asked for, NDCG in any case, and the errors of a window and fading."""
+    """The requested metrics, NDCG always, and windowed and fading errors."""
     asked = [metric(one) for one in metrics]
     for one in asked:
         if one.task not in ("recommendation", *(() if model.ranks else ("any", "regression"))):
@@ -160,7 +160,7 @@ def followed_metrics(
 
 
 def blocks(model: Recommender, X: Any, y: Any) -> Iterator[Block]:
-    """Pieces of arrays, all checked before the first, or the blocks of a stream."""
+    """Slices of arrays, all checked before the first is learned, or the blocks of a stream."""
     if y is None:
         for block in X:
             if not (isinstance(block, tuple) and len(block) == 3):

@@ -1,4 +1,4 @@
-"""A threshold around a detector: the fraction of rows that are unusual is given, whatever the scores are."""
+"""A wrapper that calls a given fraction of rows unusual, whatever the scale of the scores."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ class Quantile:
 
 
 class Threshold(Wrapper):
-    """A detector that calls a given share of what it sees unusual, whatever its scores are.
+    """A detector that calls a given fraction of rows unusual, whatever the scale of its scores.
 
-    Each row is scored before it is learned, as in a run; it is unusual if its score is below the level that a share of
-    the last scores fell below. The level follows the scores as these drift. The first `window / 10` rows are usual. A
-    row costs what the detector costs, and a search in the sorted scores of the window.
+    Each row is scored before it is learned. It is unusual if its score is below the `share` quantile of the last
+    `window` scores. The quantile follows the scores as they drift. The first `window / 10` rows are usual. Beside the
+    detector, a row costs one search in the sorted scores of the window.
 
-    detector : OneClassPA, NORMANovelty, HalfSpaceTrees or another, which goes on from where it is.
-    share : of rows that are to be unusual, above 0 and below 1.
-    window : scores, at least 10.
+    detector : OneClassPA, NORMANovelty, HalfSpaceTrees or another. It continues from its present state.
+    share : the fraction of rows to be called unusual, above 0 and below 1.
+    window : the number of scores in the quantile, at least 10.
 
-    `threshold_` is the level now, `alarms_` are the unusual rows so far. `decision_function` is the detector's score
-    less the level, and `predict` gives 1 for what is usual, else -1.
+    `threshold_` is the quantile now. `alarms_` is the number of unusual rows so far. `decision_function` is the score
+    of the detector minus the quantile. `predict` gives 1 for usual rows, else -1.
 
     >>> from seriatim import OneClassPA, data
     >>> X, y = data.load("digits")
@@ -95,7 +95,7 @@ class Threshold(Wrapper):
 
     @property
     def threshold_(self) -> float:
-        """The score below which a row is unusual now; -inf before there are enough scores."""
+        """The score below which a row is unusual; -inf before there are enough scores."""
         return self._scores.value if len(self._scores.recent) >= self.window / 10 else -np.inf
 
     # ---- learning
@@ -133,23 +133,23 @@ class Threshold(Wrapper):
     # ---- predictions
 
     def predict_one(self, x: dict[str, Any]) -> int:
-        """1 for what is usual, else -1."""
+        """1 for a usual example, else -1."""
         with self._lock:
             return -1 if self.detector.score_one(x) < self.threshold_ else 1
 
     def score_one(self, x: dict[str, Any]) -> float:
-        """The detector's score less the threshold; its score alone before there is one."""
+        """The score of the detector minus the threshold, or the score alone before there is a threshold."""
         with self._lock:
             score: float = self.detector.score_one(x)
             return score if self.threshold_ == -np.inf else score - self.threshold_
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """The same of each row."""
+        """The score of each row minus the threshold, or the scores alone before there is a threshold."""
         with self._lock:
             scores: np.ndarray = self.detector.decision_function(X)
             return scores if self.threshold_ == -np.inf else scores - self.threshold_
 
     def predict(self, X: Any) -> np.ndarray:
-        """1 for each row that is usual, else -1."""
+        """1 for each usual row, else -1."""
         with self._lock:
             return np.where(self.detector.decision_function(X) < self.threshold_, -1, 1)

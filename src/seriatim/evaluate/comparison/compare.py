@@ -28,8 +28,10 @@ from seriatim.files import whole_file
 if TYPE_CHECKING:
     from seriatim.evaluate.comparison.store import RunStore
 
-IN_ORDER = 1 << 23  # values that are put in order once for all algorithms; more are for each of them anew, in blocks
-QUICK_REGRET, MOST_REGRET = 1 << 18, 1 << 22  # values of which the best in hindsight is found in seconds, in minutes
+IN_ORDER = (
+    1 << 23
+)  # values up to which a permutation is made once for all algorithms; larger ones are made in blocks for each
+QUICK_REGRET, MOST_REGRET = 1 << 18, 1 << 22  # values up to which finding the best fixed model takes seconds, minutes
 BETWEEN_LOOKS = 0.1  # seconds between two calls of `watch`
 
 
@@ -50,25 +52,26 @@ def compare(
 ) -> Comparison:
     """Run algorithms over the same permutations of a data set, and over its own order, each by progressive validation.
 
-    data : what `data.stream` takes, read once and kept in memory; or (X, y).
-    algorithms : names, names with parameters such as "pa:C=0.1,variant=II", classes or models; a good dozen by default.
+    data : anything that `data.stream` takes, read once into memory; or (X, y).
+    algorithms : names, names with parameters such as "pa:C=0.1,variant=II", classes or models. The default is a dozen.
     permutations : permutation k is np.random.default_rng([seed, k]).permutation(n), the same for all algorithms.
-    jobs : runs at the same time; as many as there are cores. No result depends on it.
-    store : a file in which each run is kept when it has ended, or a folder (one that is there, or ends with /) for such
-        files. What is in it is not run again, so that a comparison that was stopped goes on where it was, and with
-        more algorithms or permutations only those are run.
-    features : how what is in the data becomes features, as for `data.stream`.
-    metric : what the algorithms are judged by, such as "auc", "f1" or "balanced-accuracy" (see `evaluate.metrics`), in
-        place of the usual measure; the curves are of that one all the same.
-    regret : also find the regret of each algorithm against the best in hindsight, and the bounds of its papers, on the
-        first permutation; None: if that takes seconds only.
-    tune : search for good parameters first, by "grid", "random" or "halving", on a `prefix` that is drawn by the seed
-        and left out of all runs; or "like-libol": on the examples of the runs themselves, as the literature does.
-    watch : called ten times a second with the comparison so far; what is done beside the runs is in its `doing`.
+    jobs : the number of runs at the same time; by default one per core. The results do not depend on it.
+    store : a file that keeps each run when it ends, or a folder for such files (an existing one, or a path ending in
+        /). Stored runs are not repeated: an interrupted comparison resumes, and more algorithms or permutations add
+        only their own runs.
+    features : how the data become features, as for `data.stream`.
+    metric : rank the algorithms by this metric, such as "auc", "f1" or "balanced-accuracy" (see `evaluate.metrics`).
+        The curves show the usual measure.
+    regret : also compute on the first permutation the regret of each algorithm against the best fixed model, and the
+        bounds of its papers. None: only if it takes seconds.
+    tune : search for good parameters first, by "grid", "random" or "halving", on a random `prefix` that no run uses; or
+        "like-libol": on the examples of the runs themselves, as the literature does.
+    watch : called ten times a second with the comparison so far. Its `doing` says what happens beside the runs.
 
-    Labels that are whole numbers or names are classified and judged by the mistake rate, other numbers are estimated
-    and judged by the mean absolute error, whatever the loss of an algorithm. The seconds of a run are those that its
-    thread worked on learning and judging. Ctrl-C ends it; `interrupted` says so, and what has ended is kept.
+    Whole numbers and names are labels: algorithms classify them and are ranked by the mistake rate. Other numbers are
+    predicted, and algorithms are ranked by the mean absolute error, whatever their loss. The seconds of a run are the
+    time that its thread spent learning and judging. Ctrl-C ends the comparison: `interrupted` is True, and finished
+    runs are kept.
 
     >>> comparison = compare("spam", ["perceptron", "arow"], permutations=3)
     >>> [(standing.label, round(standing.figures["mistake rate"][0], 3)) for standing in comparison.standings()]
@@ -101,7 +104,7 @@ def compare(
 
 
 def checked_metric(asked: str | Metric, examples: Dataset, field: list[Competitor]) -> Metric:
-    """The metric that is meant, if it is one number of a run of each of these over such examples."""
+    """The metric of this name; an error if it is not one number for a run of each algorithm on this data."""
     found = metric(asked)
     if type(found) not in METRICS.values():
         raise ParameterError(f"metric={asked!r}: must be one number of a whole run")
@@ -124,7 +127,7 @@ def tune_field(
 ) -> None:
     """Give the algorithms the parameters that were best on some examples, and leave the others to the comparison.
 
-    What was found of an algorithm is kept beside the runs, so that a search that was stopped goes on with the next one.
+    The parameters are kept beside the runs, so that an interrupted search resumes with the next algorithm.
     """
     from seriatim.evaluate.tuning.tune import divided, tuned
 
@@ -169,7 +172,7 @@ def tune_field(
 
 
 class Looks:
-    """Ten times a second, how far the search for the parameters of an algorithm is."""
+    """Calls `watch` ten times a second while an algorithm is tuned."""
 
     def __init__(self, comparison: Comparison, label: str, watch: Callable[[Comparison], None]) -> None:
         self.comparison, self.label, self.watch = comparison, label, watch
@@ -183,7 +186,7 @@ class Looks:
 
 
 def known_parameters(path: Path | None, asked: str) -> list[dict[str, Any]]:
-    """What a search found, as far as it went, that was asked for in the same way."""
+    """The stored parameters of a search with the same settings, as far as it went."""
     if path is None or not path.exists():
         return []
     try:
@@ -198,7 +201,7 @@ def hashed(what: Any) -> Any:
 
 
 def kept_path(given: str | os.PathLike[str], examples: Dataset) -> Path:
-    """The file that is meant, or the one in a folder that is for these examples."""
+    """The given file, or the file for this data set in the given folder."""
     path = Path(given)
     if path.is_dir() or os.fspath(given).endswith(os.sep):
         path.mkdir(parents=True, exist_ok=True)
@@ -207,7 +210,7 @@ def kept_path(given: str | os.PathLike[str], examples: Dataset) -> Path:
 
 
 def opened(path: Path | None) -> tuple[RunStore | None, dict[str, Record]]:
-    """The store, and what is in it."""
+    """The store and its runs, by key."""
     if path is None:
         return None, {}
     from seriatim.evaluate.comparison.store import RunStore
@@ -217,7 +220,7 @@ def opened(path: Path | None) -> tuple[RunStore | None, dict[str, Record]]:
 
 
 class Order:
-    """An order of the examples, by its number, and the algorithms that have yet to go through them in it."""
+    """A permutation of the examples, by its number, and the algorithms that have yet to run over it."""
 
     def __init__(self, number: int | None, missing: list[Competitor]) -> None:
         self.number, self.missing = number, missing
@@ -227,7 +230,7 @@ class Order:
         self.turn = threading.Lock()
 
     def blocks(self, examples: Dataset, seed: int) -> Iterable[tuple[Any, Any]]:
-        """The examples in this order; put in order once for all that go through them, if they are not too many."""
+        """The examples in this order, permuted once for all algorithms unless the data set is large."""
         with self.turn:
             if self.held is not None:
                 return self.held
@@ -239,11 +242,11 @@ class Order:
 
 
 class Runs:
-    """The runs of a comparison that are not in the store, on several threads: learning needs no interpreter."""
+    """The runs of a comparison that are not in the store, on several threads: learning releases the GIL."""
 
     def __init__(self, comparison: Comparison, jobs: int, promising: bool) -> None:
         self.comparison, self.jobs, self.promising = comparison, jobs, promising
-        self.firsts: dict[str, tuple[Any, np.ndarray]] = {}  # of the first permutation: models, and what they predicted
+        self.firsts: dict[str, tuple[Any, np.ndarray]] = {}  # models of the first permutation, and their predictions
         self.places = curve_places(comparison.examples.n)
         self.turn = threading.Lock()
         self.stopping = False
@@ -265,7 +268,7 @@ class Runs:
                 self.missing.append(Order(number, missing))
 
     def name_runs(self, competitor: Competitor) -> None:
-        """The key of a run is a hash of all that its result depends on."""
+        """Set the keys of runs: a key is a hash of everything that the result depends on."""
         judged = [] if self.comparison.metric is None else [repr(self.comparison.metric)]
         what = [self.comparison.fingerprint, competitor.algorithm, competitor.parameters, __version__, *judged]
         begun = hashed(what)
@@ -275,7 +278,7 @@ class Runs:
             self.keys[competitor.label, order] = key.hexdigest()
 
     def go(self, watch: Callable[[Comparison], None] | None) -> None:
-        """Run what is missing; Ctrl-C stops it between two blocks."""
+        """Run the missing runs; Ctrl-C stops them between two blocks."""
         threads = [threading.Thread(target=self.work, daemon=True) for _ in range(self.jobs if self.missing else 0)]
         try:
             for thread in threads:
@@ -284,32 +287,32 @@ class Runs:
                 working[0].join(BETWEEN_LOOKS)
                 if watch is not None:
                     watch(self.comparison)
-            if watch is not None and threads:  # and see the end
+            if watch is not None and threads:  # a last call for the final state
                 watch(self.comparison)
         except KeyboardInterrupt:
             self.comparison.interrupted = self.stopping = True
         finally:
             self.stopping = True
             for thread in threads:
-                if thread.ident is not None:  # Ctrl-C may come before the last one has begun
+                if thread.ident is not None:  # Ctrl-C may come before all threads have started
                     thread.join()
         if self.error is not None:
             raise self.error
 
     def work(self) -> None:
-        """What each thread does until nothing is left."""
+        """The loop of a thread: take runs until none is left."""
         while not self.stopping:
             order, some = self.next_runs()
             if order is None:
                 return
             try:
                 self.take(order, some)
-            except BaseException as error:  # raised in the thread that waits
+            except BaseException as error:  # the waiting thread raises it
                 self.error, self.stopping = error, True
 
     def next_runs(self) -> tuple[Order | None, list[Competitor]]:
-        """Some runs over one order, for they share its blocks: all, as long as every thread finds an order that nobody
-        has begun, and fewer when little is left to share out."""
+        """Some runs over one permutation, which share its blocks: all of them while each thread can have a permutation
+        of its own, and fewer when few runs are left."""
         with self.turn:
             if not self.missing:
                 return None, []
@@ -324,7 +327,7 @@ class Runs:
             return order, some
 
     def take(self, order: Order, some: list[Competitor]) -> None:
-        """Run algorithms over one order, one after another, and keep what each showed as soon as it is done."""
+        """Run algorithms over one permutation, one after another, and store each run when it ends."""
         examples = self.comparison.examples
         for competitor in some:
             model = competitor.fresh()
@@ -349,7 +352,7 @@ class Runs:
                 self.comparison.ran += 1
 
     def record(self, competitor: Competitor, order: int | None, run: Compared) -> Record:
-        """A run as it is kept."""
+        """The record of a run, as the store keeps it."""
         column = self.comparison.examples.column
         weights = [[label, column(j), weight] for label, j, weight in heaviest(run.model)] if order == 0 else None
         return {
@@ -367,7 +370,7 @@ class Runs:
         }
 
     def promise(self, watch: Callable[[Comparison], None] | None) -> None:
-        """Find the regret and the bounds of those algorithms of which they are not known."""
+        """Compute regret and bounds of the algorithms whose records lack them."""
         comparison = self.comparison
         firsts = {run["label"]: k for k, run in enumerate(comparison.records) if run["order"] == 0}
         missing = [one for one in comparison.competitors if "regret" not in comparison.records[firsts[one.label]]]
@@ -384,7 +387,7 @@ class Runs:
                 comparison.records[firsts[competitor.label]] = record
                 if self.store is not None:
                     self.store.append(record)
-        except KeyboardInterrupt:  # the runs are all there
+        except KeyboardInterrupt:  # all runs are finished
             comparison.no_regret = "was interrupted"
             comparison.interrupted = True
         comparison.doing = ""

@@ -1,4 +1,4 @@
-"""The algorithms of a comparison, as users name them: `pa`, `pa:C=0.1,variant=II`, a class, a model."""
+"""The algorithms of a comparison, as users give them: `pa`, `pa:C=0.1,variant=II`, a class, a model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from seriatim.estimator.model import Model
 from seriatim.features import Features
 from seriatim.parameters import REQUIRED, Number
 
-# Each kind of update once, with parameters that do well without being tuned, on two labels and on many.
+# One algorithm for each kind of update, with parameters that do well untuned on two labels and on many.
 CLASSIFIERS = (
     "perceptron",
     "averaged-perceptron",
@@ -45,13 +45,13 @@ DEFAULTS = {"classification": CLASSIFIERS, "regression": REGRESSORS}
 
 @dataclass(frozen=True)
 class Competitor:
-    """An algorithm with its parameters, and what it is called in the tables."""
+    """An algorithm with its parameters, and its label in the tables."""
 
     label: str
     model: Estimator
 
     def fresh(self) -> Estimator:
-        """A model that has seen nothing; without the checks that this one has passed."""
+        """An untrained model; its parameters have been checked."""
         model = type(self.model).__new__(type(self.model))
         vars(model).update(self.given)
         return model
@@ -66,13 +66,13 @@ class Competitor:
 
     @cached_property
     def parameters(self) -> dict[str, Any]:
-        """All of them, as what JSON has."""
+        """All parameters as JSON values."""
         plain = {name: plain_value(self.model.parameters[name], value) for name, value in self.given.items()}
         return {**plain, "features": self.given["features"].as_dict() or None}
 
 
 def plain_value(parameter: Any, value: Any) -> Any:
-    """A value as it is kept with results: 1 and 1.0 are the same number."""
+    """A parameter as a stored run has it: 1 and 1.0 become the same number."""
     arrays = parameter.arrays(value)
     value = parameter.as_json(value)
     if arrays:
@@ -87,9 +87,9 @@ def plain_value(parameter: Any, value: Any) -> Any:
 
 
 def competitor(given: Any, features: Any = None) -> Competitor:
-    """The algorithm that is meant by a name, a name with parameters, a class or a model, checked.
+    """The algorithm of a name, a name with parameters, a class or a model, checked.
 
-    A model that has learned counts as its parameters only. `features` are for those that have none of their own.
+    Of a model only the parameters count. `features` is used where the model has none.
 
     >>> competitor("pa:C=0.1,variant=II").model
     PA(C=0.1, variant='II', average=False, fit_intercept=True, features=Features())
@@ -120,7 +120,7 @@ def competitor(given: Any, features: Any = None) -> Competitor:
 def parsed(text: str, find: Callable[[str], Any] = catalogue.find_estimator) -> tuple[Any, dict[str, Any]]:
     """Class and parameters of `name:parameter=value,parameter=value`.
 
-    A comma within a value needs no quotes: what follows it is no parameter.
+    A comma within a value needs no quotes if no parameter name follows it.
 
     >>> parsed("cspa:rho=spam:ham=5,ham:spam=1,C=2")[1]
     {'rho': {('spam', 'ham'): 5.0, ('ham', 'spam'): 1.0}, 'C': 2.0}
@@ -150,7 +150,7 @@ def parsed(text: str, find: Callable[[str], Any] = catalogue.find_estimator) -> 
 
 
 def described(model: Estimator, features: bool = False) -> str:
-    """The name of a model's algorithm, and its parameters as far as they are not the usual ones."""
+    """The name of a model's algorithm, and the parameters that are not at their defaults."""
     special = {
         name: value
         for name, value in model.get_params().items()
@@ -165,13 +165,13 @@ def described(model: Estimator, features: bool = False) -> str:
 
 
 def said(model: Estimator, name: str, value: Any) -> Any:
-    """A value in a label: what is made of arrays only in short."""
+    """A parameter value in a label; arrays are abbreviated."""
     parameter = model.parameters[name]
     return parameter.shown(value) if parameter.parts else value
 
 
 def competitors(given: Iterable[Any] | None, task: str, features: Any, weighted: bool) -> list[Competitor]:
-    """All algorithms of a comparison, each once; by default those of DEFAULTS that can take the data."""
+    """All algorithms of a comparison, each once; by default those of DEFAULTS that fit the data."""
     if given is None:
         field = [competitor(name, features) for name in DEFAULTS[task]]
         return [one for one in field if not weighted or one.model.build().weighted]
@@ -190,7 +190,7 @@ def competitors(given: Iterable[Any] | None, task: str, features: Any, weighted:
 
 
 def distinct(field: list[Competitor]) -> list[Competitor]:
-    """Each algorithm with the same parameters once; several with one label are told apart by their parameters."""
+    """Each algorithm once; equal labels are extended by parameters until they differ."""
     once: dict[str, Competitor] = {}
     for one in field:
         once.setdefault(f"{one.algorithm} {one.parameters}", one)

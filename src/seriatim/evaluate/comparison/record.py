@@ -1,4 +1,4 @@
-"""One run of a comparison, as it is kept: plain figures, its curve, and the features that weigh most."""
+"""The record of one run of a comparison: numbers, the curve, and the features with the largest weights."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from seriatim.evaluate.drift.series import cost_of
 from seriatim.evaluate.metrics import Metric, Outcome
 from seriatim.evaluate.progressive import Run
 
-POINTS = 100  # of a curve, evenly spaced; between them and before are the powers of two
-HEAVIEST = 20  # features of a model
-WINDOWS = 20  # a recent figure is one of the last twentieth of the stream
-MOST_CLASSES = 64  # with more labels there is no table of confusions
+POINTS = 100  # evenly spaced checkpoints of a curve, beside the powers of two
+HEAVIEST = 20  # features of a model that a record lists
+WINDOWS = 20  # a recent value covers a twentieth of the stream
+MOST_CLASSES = 64  # with more labels there is no confusion matrix
 
 
 def curve_places(n: int) -> np.ndarray:
-    """The numbers of examples at which curves have a point: about 100 evenly spaced, and the powers of two.
+    """The checkpoints of curves: about 100 evenly spaced numbers of examples, and the powers of two.
 
     >>> curve_places(5).tolist(), len(curve_places(4601))
     ([1, 2, 3, 4, 5], 113)
@@ -31,7 +31,7 @@ def curve_places(n: int) -> np.ndarray:
 
 
 def figures_of(run: Compared) -> dict[str, Any]:
-    """What a run showed, as plain numbers. There are many runs, so that nothing is done twice."""
+    """The results of a run as plain numbers."""
     places, means, updates, seconds = run.judge.points()
     labels, confusion = run.confusions()
     numbers = run.mistakes is None
@@ -55,9 +55,10 @@ def figures_of(run: Compared) -> dict[str, Any]:
 
 
 class Compared(Run):
-    """A run with a metric of the whole of it, if one is asked for; and of a run over the stream as it is also a series:
-    of each example the mistake, or the error of a predicted number, of which its curve shows the mean. `margins`: keep
-    the margin of each example, or the predicted number."""
+    """A run of a comparison, with a metric if one is asked for.
+
+    series : keep the mistake of each example, or the absolute error of a predicted number. The curve shows their mean.
+    margins : keep the margin of each example, or the predicted number."""
 
     def __init__(self, model: Any, at: np.ndarray, metric: Metric | None, series: bool, margins: bool = False) -> None:
         super().__init__(model, [], 0, None, at)
@@ -81,7 +82,7 @@ class Compared(Run):
 
 
 def in_time(run: Compared, places: np.ndarray) -> dict[str, Any]:
-    """Of a run in the order of the file: its recent figure at the places of its curve, and where that changed."""
+    """For a run in file order: the recent mistake rate or error at each checkpoint, and its changes."""
     series = np.concatenate(run.parts)
     window = max(1, round(len(series) / WINDOWS))
     sums = np.concatenate([[0.0], np.cumsum(series)])
@@ -92,7 +93,7 @@ def in_time(run: Compared, places: np.ndarray) -> dict[str, Any]:
 
 
 def heaviest(model: Any) -> list[tuple[Any, int, float]]:
-    """Class, column and weight of the features that weigh most; of two labels the higher one is meant."""
+    """Class, column and weight of the features with the largest weights; for two labels the positive class."""
     try:
         coef = np.atleast_2d(dense_coef(model))
     except AttributeError:

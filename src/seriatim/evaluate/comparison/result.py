@@ -1,4 +1,4 @@
-"""What the runs of a comparison add up to, and what is significant."""
+"""The result of a comparison: means over runs, and tests of significance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from seriatim.evaluate.comparison.dataset import Dataset, short_name
 from seriatim.evaluate.comparison.significance import LEVEL, fewest_pairs, holm, signed_rank
 from seriatim.evaluate.metrics import Metric
 
-# What a table shows: the name of a figure, and the field of a run that holds it.
+# The columns of a table: name, and field of a run.
 MEASURES = {"classification": "mistake rate", "regression": "mean absolute error"}
 FIGURES = {
     "mistake rate": "mistake_rate",
@@ -32,10 +32,10 @@ Record = dict[str, Any]
 
 @dataclass
 class Standing:
-    """How an algorithm did: the mean and the standard deviation (n - 1) of each figure over the permutations.
+    """The results of an algorithm: mean and standard deviation (n - 1) of each measure over the permutations.
 
-    `p` is the p-value of the paired test against the best, corrected for the number of tests (see `significance`);
-    None where there are too few permutations for any difference to be significant.
+    `p` is the p-value of the paired test against the best, corrected for the number of tests (see `significance`).
+    It is None if there are too few permutations for any difference to be significant.
     """
 
     label: str
@@ -47,13 +47,13 @@ class Standing:
 
     @property
     def differs(self) -> bool:
-        """Whether it differs from the best by more than the order of the stream explains."""
+        """Whether the difference from the best is significant over the permutations."""
         return self.p is not None and self.p < LEVEL
 
 
 @dataclass
 class Comparison:
-    """The runs of a comparison so far, and what they add up to."""
+    """The runs of a comparison so far, and their summary."""
 
     examples: Dataset = field(repr=False)
     competitors: list[Competitor]
@@ -61,46 +61,46 @@ class Comparison:
     seed: int
     fingerprint: str
     command: str | None = None
-    metric: Metric | None = None  # what they are judged by, if not by the usual measure
+    metric: Metric | None = None  # ranks the algorithms in place of the usual measure
     tuning: str | None = None
     store: Path | None = None
     interrupted: bool = False
-    ran: int = 0  # runs of this call; the others were kept
-    doing: str = ""  # what is under way beside runs
-    no_regret: str | None = None  # why there is no regret, where it was asked for
+    ran: int = 0  # runs of this call; the others come from the store
+    doing: str = ""  # the present activity beside runs
+    no_regret: str | None = None  # why there is no regret although asked for
     records: list[Record] = field(default_factory=list, repr=False)
 
     @property
     def measure(self) -> str:
-        """What the algorithms are judged by."""
+        """The name of the measure that ranks the algorithms."""
         return self.followed if self.metric is None else str(self.metric)
 
     @property
     def followed(self) -> str:
-        """What the curves are of."""
+        """The name of the measure that the curves show."""
         return MEASURES[self.examples.task]
 
     @property
     def high(self) -> bool:
-        """Whether more of the measure is better."""
+        """Whether higher values of the measure are better."""
         return self.metric is not None and self.metric.high
 
     def figure(self, run: Record, name: str) -> Any:
-        """A figure of a run by its name; None if there is none."""
+        """A measure of a run by its name; None if the run has none."""
         return run.get(FIGURES[name]) if name in FIGURES else run.get("metrics", {}).get(name)
 
     @property
     def total(self) -> int:
-        """The runs that there will be."""
+        """The number of runs when the comparison is complete."""
         return len(self.competitors) * (self.permutations + 1)
 
     def runs_of(self, label: str) -> list[Record]:
-        """The runs of an algorithm over permutations, in the order of their numbers."""
+        """The runs of an algorithm over permutations, ordered by number."""
         runs = [run for run in [*self.records] if run["label"] == label and run["order"] is not None]
         return sorted(runs, key=lambda run: run["order"])
 
     def standings(self, test: bool = True) -> list[Standing]:
-        """The algorithms that have a run, the best first; `test` says whether to look for significance."""
+        """The algorithms that have a run, the best first. `test`: also test for significance."""
         found = []
         for one in self.competitors:
             if runs := self.runs_of(one.label):
@@ -118,9 +118,9 @@ class Comparison:
         return found
 
     def test(self, standings: list[Standing]) -> None:
-        """Compare each with the best over the permutations that both have, if these are enough to show a difference."""
+        """Test each algorithm against the best over their common permutations, if these are enough."""
 
-        def value(run: Record) -> float:  # counts have exact ties, which rates have not
+        def value(run: Record) -> float:  # counts have exact ties, rates do not
             counted = self.measure == "mistake rate"
             return number(run["mistakes"] if counted else self.figure(run, self.measure), self.high)
 
@@ -141,7 +141,7 @@ class Comparison:
     # ---- for the report
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain data: what a report shows."""
+        """The comparison as plain data, for a report."""
         standings = self.standings()
         return {
             "title": short_name(self.examples.name),
@@ -155,7 +155,7 @@ class Comparison:
         }
 
     def promises(self, standings: list[Standing]) -> dict[str, Any]:
-        """Regret and bounds, as far as they have been looked for."""
+        """Regret and bounds, as far as they were computed."""
         firsts = {run["label"]: run for run in self.records if run["order"] == 0 and "regret" in run}
         found = [firsts[standing.label] for standing in standings if standing.label in firsts]
         return {
@@ -164,7 +164,7 @@ class Comparison:
         }
 
     def brief(self, test: bool = True) -> dict[str, Any]:
-        """The same without curves: what a table shows."""
+        """The comparison without curves, for a table."""
         return {
             "title": short_name(self.examples.name),
             "setting": {},
@@ -174,7 +174,7 @@ class Comparison:
         }
 
     def row(self, standing: Standing) -> dict[str, Any]:
-        """An algorithm and its figures."""
+        """A row of the table: an algorithm and its measures."""
         return {
             "label": standing.label,
             "parameters": standing.parameters,
@@ -210,7 +210,7 @@ class Comparison:
         }
 
     def shown(self, standing: Standing) -> dict[str, Any]:
-        """An algorithm with its curves."""
+        """A row of the table, with curves."""
         runs = self.runs_of(standing.label)
         examples = runs[0]["curve"]["examples"]
         mean, deviation = over_runs([run["curve"]["value"] for run in runs])
@@ -224,7 +224,7 @@ class Comparison:
         }
 
     def winner(self, best: Standing) -> dict[str, Any]:
-        """More of the best algorithm: its first run, and the one in the order of the file."""
+        """Details of the best algorithm, from its first run and its run in file order."""
         runs = self.runs_of(best.label)
         by_file = [run for run in self.records if run["label"] == best.label and run["order"] is None]
         return {
@@ -240,12 +240,12 @@ class Comparison:
 
 
 def number(value: Any, high: bool = False) -> float:
-    """A number of which less is better, whether or not more of the value is; what is none is larger than all."""
+    """The value as a number to minimise; None and NaN become infinity."""
     return np.inf if value is None or np.isnan(value) else -float(value) if high else float(value)
 
 
 def mean_and_deviation(values: list[Any]) -> tuple[float, float]:
-    """The mean, and the standard deviation with n - 1; that of one value is 0.
+    """The mean, and the standard deviation (n - 1), which is 0 for one value.
 
     >>> mean_and_deviation([1, 2, 3])
     (2.0, 1.0)
@@ -255,12 +255,12 @@ def mean_and_deviation(values: list[Any]) -> tuple[float, float]:
 
 
 def over_runs(values: list[list[Any]]) -> tuple[np.ndarray, np.ndarray]:
-    """The means and standard deviations of several figures, a list of them a run."""
+    """The means and standard deviations over runs; each run is a list of values."""
     table = np.array(values, dtype=np.float64)  # None becomes NaN
     with np.errstate(invalid="ignore", over="ignore"):
         return table.mean(axis=0), table.std(axis=0, ddof=1) if len(table) > 1 else np.zeros(table.shape[1])
 
 
 def as_json(values: Iterable[Any]) -> list[float | None]:
-    """Numbers as JSON has them."""
+    """Numbers for JSON; None where not finite."""
     return [float(value) if np.isfinite(value) else None for value in values]

@@ -1,4 +1,4 @@
-"""Whether two algorithms differ by more than the order of the stream explains."""
+"""Tests of whether two algorithms differ by more than the order of the stream explains."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from collections.abc import Sequence
 import numpy as np
 
 LEVEL = 0.05  # a corrected p-value below this counts as a difference
-EXACT = 200  # differences up to which the distribution is counted out, and not approximated
+EXACT = 200  # differences up to which the distribution is exact, not approximated
 
 
 def signed_rank(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray) -> float:
     """The two-sided p-value of Wilcoxon's signed-rank test (1945) for pairs (x_i, y_i).
 
-    Under the null hypothesis each difference is as likely to have the other sign. Differences of zero are left out, as
-    Wilcoxon did (and those of two infinities), and equal ones share the mean of their ranks. The distribution is then
-    that of all 2^n signs of the ranks that there are, ties included, counted exactly up to n = 200 and normal beyond.
-    Without any difference p is 1.
+    Under the null hypothesis each difference has either sign with probability 1/2. Differences of zero are left out, as
+    Wilcoxon did, and so are those of two infinities. Tied differences share the mean of their ranks. The distribution
+    over all 2^n signs is exact up to n = 200, ties included, and normal beyond. Without any difference p is 1.
 
-    What it means in a comparison: the pairs are runs over the same permutations of one data set. A small p says that
-    the two algorithms differ on *this data set* whatever its order. It does not say that they would differ on other
-    data, for all runs have seen the same examples.
+    In a comparison the pairs are runs over the same permutations of one data set. A small p says that the two
+    algorithms differ on *this data set* whatever its order. It says nothing about other data, because all runs have
+    seen the same examples.
 
     >>> signed_rank([0.11, 0.12, 0.13, 0.14, 0.15, 0.16], [0.21, 0.23, 0.25, 0.27, 0.29, 0.31])
     0.03125
@@ -43,7 +42,7 @@ def signed_rank(x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray
 
 
 def doubled_ranks(sizes: np.ndarray) -> np.ndarray:
-    """Twice the rank of each, from 2 on; equal ones share the mean of theirs, which so is a whole number.
+    """Twice the rank of each size, from 2 on. Ties share the mean rank, whose double is a whole number.
 
     >>> doubled_ranks(np.array([0.5, 0.1, 0.5])).tolist()
     [5, 2, 5]
@@ -54,7 +53,7 @@ def doubled_ranks(sizes: np.ndarray) -> np.ndarray:
 
 
 def counted(ranks: np.ndarray) -> np.ndarray:
-    """The probability of each sum of the ranks whose sign is positive, when all signs are equally likely.
+    """The probability of each sum of positive ranks when all signs are equally likely.
 
     >>> counted(np.array([1, 2])).tolist()
     [0.25, 0.25, 0.25, 0.25]
@@ -68,13 +67,13 @@ def counted(ranks: np.ndarray) -> np.ndarray:
 
 
 def normal_tails(ranks: np.ndarray, positive: int) -> float:
-    """The same p-value by the normal distribution with the mean and variance of that sum."""
+    """The p-value by the normal approximation of the sum of positive ranks."""
     deviation = math.sqrt(float((ranks.astype(np.float64) ** 2).sum()) / 4)
     return math.erfc(abs(positive - ranks.sum() / 2) / deviation / math.sqrt(2))
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """p-values of several tests, raised so that a false one among them is as rare as in one test (Holm, 1979).
+    """p-values corrected for several tests by the method of Holm (1979).
 
     >>> holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
@@ -88,7 +87,7 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def fewest_pairs(tests: int, level: float = LEVEL) -> int:
-    """Fewer pairs than this cannot show a difference at this level, however clear, among so many tests.
+    """The least number of pairs that can show a difference at this level among so many tests.
 
     >>> fewest_pairs(1), fewest_pairs(11)
     (6, 9)

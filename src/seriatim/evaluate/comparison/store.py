@@ -1,4 +1,4 @@
-"""Runs kept in a file, one line of JSON each, so that a comparison that was stopped goes on where it was."""
+"""A store of runs: a file with one line of JSON per run, from which an interrupted comparison resumes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import msgspec
 
 from seriatim.errors import DataError
 
-OPENING = b'{"key":"'  # every line begins so, and by this a line that was cut short is known as ours
+OPENING = b'{"key":"'  # every line begins so; it identifies a line that was cut short
 Number = float | None  # JSON has no infinity
 
 
 class Shape(msgspec.Struct):
-    """What a line must have; it may have more."""
+    """The required fields of a line; there may be more."""
 
     key: str
     data: str
@@ -39,10 +39,10 @@ class Shape(msgspec.Struct):
 
 
 class RunStore:
-    """The runs of a file, and those that are added to it.
+    """The runs of a file, to read and to append to.
 
-    A run is appended whole, by one write. Should the process be killed in the middle of it, what was written of the
-    line is passed over by the next reader and cut off by the next writer. Several processes may append at once.
+    A run is appended by one write. If the process is killed during it, the next reader skips the incomplete line and
+    the next writer cuts it off. Several processes may append at the same time.
 
     >>> import tempfile
     >>> run = {"key": "1f", "data": "d", "algorithm": "pa", "parameters": {}, "label": "pa", "order": 0, "seed": 0,
@@ -60,7 +60,7 @@ class RunStore:
         self.encoder = msgspec.json.Encoder()
 
     def read(self) -> dict[str, dict[str, Any]]:
-        """The runs by their keys. A line that is no run is an error; nothing is changed."""
+        """The runs by their keys. A line that is not a run is an error. The file stays unchanged."""
         try:
             text = self.path.read_bytes()
         except FileNotFoundError:
@@ -89,12 +89,12 @@ class RunStore:
         )
 
     def expect_ours(self, torn: bytes, number: int) -> None:
-        """What stands after the last line break is nothing, or the beginning of a run."""
+        """Check that the last line is empty or the beginning of a run."""
         if torn and not torn.startswith(OPENING) and not OPENING.startswith(torn):
             raise self.foreign(number, "it does not end, and does not begin like one")
 
     def append(self, *runs: dict[str, Any]) -> None:
-        """Add runs to the file by one write, all or none."""
+        """Append runs by one write, all or none."""
         lines = b"".join(self.encoder.encode(run) + b"\n" for run in runs)
         assert all(next(iter(run)) == "key" for run in runs), "a run begins with its key"
         with self.turn, self.opened() as file:
@@ -109,7 +109,7 @@ class RunStore:
 
     @contextmanager
     def opened(self) -> Iterator[int]:
-        """The file, for this writer alone; the system ends that with the process, however it ends."""
+        """Open the file and lock it for this writer; the system releases the lock when the process ends."""
         try:
             file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
@@ -121,7 +121,7 @@ class RunStore:
             os.close(file)
 
     def whole_lines(self, file: int) -> int:
-        """How long the file is, when what a dead writer left of its last line has been cut off."""
+        """The length of the file without an incomplete last line, which is cut off."""
         end = os.fstat(file).st_size
         if not end or os.pread(file, 1, end - 1) == b"\n":
             return end

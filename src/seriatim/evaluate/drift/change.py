@@ -1,13 +1,13 @@
-"""What a detector of drift reports."""
+"""Change: the report of a drift detector."""
 
 from dataclasses import asdict, dataclass
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change of level: found at example `at`, counted from 1, by `detector`; the mean before it and after it.
+    """A change of level that `detector` found at example `at`, counted from 1, with the means before and after it.
 
-    `since` is where the detector believes that it began, the first example of the new level; 0 if that is not known.
+    `since` is the estimated first example of the new level; 0 if it is unknown.
 
     >>> print(Change(1200, 0.1, 0.35, "ADWIN", since=1180))
     at 1200: from 0.1 to 0.35 since 1180 (ADWIN)
@@ -24,5 +24,5 @@ class Change:
         return f"at {self.at}: from {self.before:.4g} to {self.after:.4g}{since} ({self.detector})"
 
     def as_dict(self) -> dict[str, float | str]:
-        """The same as what JSON has."""
+        """The fields as a dict, for JSON."""
         return asdict(self)

@@ -1,4 +1,4 @@
-"""Models that act when their own mistakes rise, example by example, however their rows come in blocks."""
+"""Models that act when their own mistakes rise. The result does not depend on the block size."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from seriatim.evaluate.progressive import outcome_of, updates
 from seriatim.labels import plain_label
 from seriatim.parameters import Number, Parameter
 
-FEW, MANY = 1 << 8, 1 << 13  # rows that are learned at once, soon after a change and later
+FEW, MANY = 1 << 8, 1 << 13  # rows learned together, soon after a change and later
 
 
 class Learned:
-    """Some rows that a model has learned, with the scores before each; gone through from the first to the last.
+    """Rows that a model has learned, with the scores before each row. A wrapper examines them from first to last.
 
-    A change is found when the model has learned the rows behind it as well. How many updates it had made by then, so
-    that the count does not depend on where blocks end, is found by learning the rows up to there once more.
+    When a change is found, the model has already learned the rows after it. Learning the rows up to the change once
+    more gives the number of updates until then, so that the count does not depend on where blocks end.
     """
 
     def __init__(self, model: Any, rows: Rows, y: Any, before: Any = None) -> None:
@@ -58,30 +58,30 @@ class Learned:
         return self
 
     def __len__(self) -> int:
-        """Rows that have not been gone through."""
+        """The number of rows left."""
         return len(self.targets)
 
     def costs(self, n: int, scores: np.ndarray | None = None) -> np.ndarray:
-        """What the next n predictions cost: a mistake 1, as `progressive` counts them; of numbers, the model's loss.
+        """The costs of the next n predictions: 1 for a mistake, as in `progressive`; for numbers the model's loss.
 
-        scores : those of a mixture in place of the model's own.
+        scores : the scores of a mixture, in place of the model's own.
         """
         scores = self.scores[:n] if scores is None else scores
         return cost_of(outcome_of(self.model, self.labels, self.seen, self.fresh, self.targets[:n], scores))
 
     def tell(self, sink: Sink | None, n: int, scores: np.ndarray | None = None) -> None:
-        """Tell a sink of the next n."""
+        """Pass the next n rows to a sink."""
         if sink is not None and n:
             sink.segment(self.labels, self.seen, self.fresh)
             sink.push(self.targets[:n], self.scores[:n] if scores is None else scores[:n])
 
     def go_on(self, n: int) -> None:
-        """So many rows have been gone through."""
+        """Drop the next n rows, which have been examined."""
         self.targets, self.scores, self.fresh = self.targets[n:], self.scores[n:], False
         self.done += n
 
     def as_far_as_here(self) -> Any:
-        """The model as it was when it had learned what has been gone through, and no more."""
+        """The model in its state after the examined rows."""
         if self.before is None or self.done == self.rows.n:
             return self.model
         earlier = self.model.restored(self.before)
@@ -90,11 +90,11 @@ class Learned:
         return earlier
 
     def updates(self) -> int:
-        """The updates up to here."""
+        """The number of updates up to the last examined row."""
         return updates(self.as_far_as_here())
 
     def rest_by(self, model: Any) -> Learned:
-        """The rows that have not been gone through, learned by another model."""
+        """Let another model learn the rows that are left."""
         return Learned(model, self.rows.slice(self.done, self.rows.n), self.y[self.done :])
 
 
@@ -125,7 +125,7 @@ class DetectorParameter(Parameter):
 
 
 class Watched(Wrapper):
-    """A model whose own mistakes are watched for a rise; a subclass says what is done then."""
+    """A model whose own mistakes a detector watches; a subclass acts when they rise."""
 
     model: Any = ModelParameter(words="a classifier or a regressor of this package", labelled=True)
     detector: Any = DetectorParameter(None, positional=True)
@@ -134,7 +134,7 @@ class Watched(Wrapper):
         self.changes_: list[Change] = []
         self._watch: Any = None
         self._t = 0
-        self._gone = 0  # updates of the models that have been given up
+        self._gone = 0  # updates of the models that have been dropped
 
     def check(self) -> None:
         super().check()
@@ -191,23 +191,23 @@ class Watched(Wrapper):
     def _new_watch(self) -> Any:
         return checked_detector(self.detector).fresh()
 
-    # ---- what it has of its own beside the model's
+    # ---- not delegated to the model
 
     @property
     def t_(self) -> int:
-        """Examples seen."""
+        """The number of examples seen."""
         self._fitted()
         return self._t
 
     @property
     def updates_(self) -> int:
-        """Updates of all models there were and are."""
+        """The number of updates of all models so far, dropped ones included."""
         self._fitted()
         return self._gone + sum(updates(model) for model in self.models())
 
     @property
     def n_features_in_(self) -> int:
-        """Columns seen so far."""
+        """The number of columns seen so far."""
         self._fitted()
         return self.n_columns
 
@@ -217,7 +217,7 @@ class Watched(Wrapper):
     # ---- learning
 
     def _ready(self) -> None:
-        """Before the first example."""
+        """Make the detector before the first example."""
         if self._watch is not None:
             return
         self._watch = self._new_watch()
@@ -234,7 +234,7 @@ class Watched(Wrapper):
             self.encoded(rows)
         with self._lock:
             self._ready()
-            self.prepared(iter([(rows, y)]))  # a first stretch may be one row
+            self.prepared(iter([(rows, y)]))  # the first segment may be one row, too few for a width from the data
             for begin, segment_end in pairwise([*self.model.first_rows(y), len(y)]):
                 while begin < segment_end:
                     end = min(begin + self._reach(), segment_end)
@@ -242,7 +242,7 @@ class Watched(Wrapper):
                     begin = end
 
     def _reach(self) -> int:
-        """How many rows to learn at once: what lies behind a change is learned again, and must not be much."""
+        """How many rows to learn together. Rows after a change are learned twice, so these should be few."""
         quiet = self._t - (self.changes_[-1].at if self.changes_ else 0)
         return min(max(quiet, FEW), MANY)
 
@@ -269,11 +269,11 @@ class Watched(Wrapper):
         return self
 
     def _follow(self, parts: list[Learned], sink: Sink | None) -> None:
-        """Go through what the models have learned, and act where a change is found; `parts` are those of now."""
+        """Examine learned rows and act on changes. `parts` has one Learned for each model at work."""
         raise NotImplementedError
 
     def _up_to_a_rise(self, values: np.ndarray) -> tuple[int, Change | None]:
-        """How many of the values come before their level is found to have risen, and that change. It begins anew."""
+        """The number of values up to the first rise of their level, and that change. The detector restarts after it."""
         begin = self._watch.t
         while (change := self._watch.first(values[self._watch.t - begin :])) is not None:
             if change.after > change.before:
@@ -286,7 +286,7 @@ class Watched(Wrapper):
     # ---- predictions
 
     def _joint(self, scores: list[np.ndarray]) -> np.ndarray:
-        """The scores that count, of those of the models."""
+        """The scores of the wrapper, from the scores of each model."""
         return scores[0]
 
     def score_rows(self, rows: Rows) -> np.ndarray:
@@ -297,16 +297,16 @@ class Watched(Wrapper):
 
 
 class Restart(Watched):
-    """A model that begins anew when its own mistakes, or losses, have risen.
+    """A model that restarts when its own mistakes, or losses, rise.
 
-    The detector is told of each example whether the model was mistaken, or of a regressor its loss. Where it finds a
-    change for the worse, a fresh model learns from the next example on, and the detector begins anew with it; changes
-    for the better are left alone. Labels and names of features that have been met stay known.
+    For each example the detector receives 1 if the model was mistaken, else 0; for a regressor it receives the loss.
+    When it detects a rise, an untrained model learns from the next example on, and the detector restarts. A fall has
+    no effect. The new model knows the labels and feature names seen so far.
 
-    model : a classifier or a regressor, which goes on from where it is. The attribute is the model of now.
-    detector : ADWIN(), DDM() (not of losses), PageHinkley() or KSWIN(); None for ADWIN().
+    model : a classifier or a regressor. It continues from its present state. The attribute is the present model.
+    detector : ADWIN(), DDM() (not for losses), PageHinkley() or KSWIN(); None for ADWIN().
 
-    `changes_` are the changes on which it acted; `updates_` counts those of all models.
+    `changes_` lists the rises that caused a restart. `updates_` counts the updates of all models.
 
     >>> from seriatim import AROW
     >>> from seriatim.data import stream
@@ -339,22 +339,24 @@ class Restart(Watched):
 
 
 class Blend(Watched):
-    """A model beside which a fresh one begins when its mistakes, or losses, have risen; the better one stays.
+    """A model that gets a rival when its mistakes, or losses, rise; the better of the two stays.
 
-    As in `Restart`, but the old model goes on beside the fresh one. Each has the weight e^(-eta L), where L sums the
-    shares of the two in the cost of each example, l_old / (l_old + l_new) and l_new / (l_old + l_new), 0 where neither
-    erred (Hedge). Of classifiers the heavier one's scores count, the old one's as long as they are equal: a weighted
-    vote of two. Of regressors the prediction is the mean by weight. One is dropped when its share of the weight falls
-    below `least`: of classifiers, when the other made ln((1 - least) / least) / eta fewer mistakes, 10 by default. As
-    the sequential test of Wald between "the one is right in a share of 1 / (1 + e^-eta) of the examples that only one
-    gets right" and "the other is" it takes the worse for the better with a probability of about `least`. If mistakes
-    rise again while there are two, the lighter one gives way to another fresh one.
+    As in `Restart` an untrained model starts at a rise, but the old model continues to learn beside it. Each model has
+    the weight e^(-eta L) (Hedge). L sums the model's fraction of the cost of each example, l_old / (l_old + l_new) or
+    l_new / (l_old + l_new), and 0 if neither erred. Classifiers vote: the scores of the heavier model count, those of
+    the old model if the weights are equal. Regressors are averaged by weight.
+
+    A model is dropped when its fraction of the weight falls below `least`. For classifiers this happens when the other
+    model has made ln((1 - least) / least) / eta fewer mistakes, 10 by default. This is Wald's sequential test of "the
+    one is right in a fraction 1 / (1 + e^-eta) of the examples that only one gets right" against "the other is"; it
+    keeps the worse model with a probability of about `least`. If mistakes rise again while there are two models, the
+    lighter one is replaced by an untrained one.
 
     model, detector : as for `Restart`.
-    eta : rate of the weights, above 0.
-    least : share of the weight, above 0 and below 0.5.
+    eta : learning rate of the weights, above 0.
+    least : fraction of the weight, above 0 and below 0.5.
 
-    `model` is the old one, `beside` the fresh one or None.
+    `model` is the old model; `beside` is the new one or None.
 
     >>> from seriatim import AROW
     >>> from seriatim.data import stream
@@ -373,18 +375,18 @@ class Blend(Watched):
     def _forget(self) -> None:
         super()._forget()
         self.beside: Any = None
-        self._lead = 0.0  # by how much the shares of the old one exceed those of the fresh one
+        self._lead = 0.0  # the sum of the old model's fractions minus the new model's
 
     def models(self) -> list[Any]:
         """The old model, and the new one beside it."""
         return [self.model] if self.beside is None else [self.model, self.beside]
 
     def numbers(self) -> dict[str, Any]:
-        """The same as of `Restart`, and the lead."""
+        """The numbers of `Restart`, and the lead."""
         return {**super().numbers(), "lead": self._lead}
 
     def restore(self, models: list[Any], numbers: dict[str, Any], lists: dict[str, list[Any]]) -> None:
-        """The same as of `Restart`, and the model beside."""
+        """Restore as `Restart` does, and the new model."""
         super().restore(models, numbers, lists)
         if len(models) == 2:
             old, new = models
@@ -416,13 +418,15 @@ class Blend(Watched):
                     parts.append(parts[0].rest_by(self.beside))
 
     def _leads(self, parts: list[Learned]) -> np.ndarray:
-        """The lead of the fresh one before each example, and after the last."""
+        """The lead of the new model before each example, and after the last."""
         if len(parts) == 1:
             return np.zeros(len(parts[0]) + 1)
         old, new = (part.costs(len(part)) for part in parts)
         both = old + new
         shares = np.divide(old - new, both, out=np.zeros(len(both)), where=both > 0)
-        return np.cumsum(np.concatenate([[self._lead], shares]))  # one after another, wherever blocks end
+        return np.cumsum(
+            np.concatenate([[self._lead], shares])
+        )  # summed in stream order, so that block ends do not matter
 
     def _mixed(self, scores: list[np.ndarray], leads: np.ndarray) -> np.ndarray:
         if len(scores) == 1:
@@ -433,7 +437,7 @@ class Blend(Watched):
         return (1 - weight) * scores[0] + weight * scores[1]
 
     def _better(self, old: Learned, new: Learned) -> Learned:
-        """Keep the one with more weight, the old one if they are equal."""
+        """Keep the model with more weight, the old one if they are equal."""
         stays, goes = (new, old) if self._lead > 0 else (old, new)
         self._gone += goes.updates()
         self.model, self.beside, self._lead = stays.model, None, 0.0

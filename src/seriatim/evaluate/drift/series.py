@@ -15,7 +15,7 @@ from seriatim.evaluate.metrics import Metric, Outcome
 
 
 def checked_detector(detector: Any) -> Any:
-    """The detector that is meant; an error for what is none."""
+    """The given detector, ADWIN() for None, or a ParameterError."""
     if detector is None:
         return ADWIN()
     if not isinstance(detector, DriftDetector):
@@ -24,7 +24,7 @@ def checked_detector(detector: Any) -> Any:
 
 
 def cost_of(outcome: Outcome) -> np.ndarray:
-    """Mistakes, or losses of numbers."""
+    """The costs of predictions: mistakes, or for numbers losses."""
     if outcome.labels is None:
         return np.minimum(np.asarray(outcome.losses), LIMIT)
     return (outcome.truth != outcome.predicted).astype(np.float64)
@@ -33,9 +33,9 @@ def cost_of(outcome: Outcome) -> np.ndarray:
 def changes(values: Any, detector: Any = None) -> list[Change]:
     """When and by how much a series changed: the mistakes or losses of a run, any metric, a feature.
 
-    The detector is `ADWIN()` unless another is given, of which only the parameters count. What it finds again while the
-    same change is still under way, as ADWIN does whose window shrinks step by step, is one change: a finding belongs to
-    the one before if it goes in the same direction and began, as the detector believes, before that was made.
+    The default detector is `ADWIN()`. Of a given detector only the parameters are used. A detector may report one
+    change several times, as ADWIN does while its window shrinks. Such reports count once: a report repeats the last
+    one if it has the same direction and its `since` is not after the last report.
 
     >>> for change in changes([0, 0, 0, 0, 1] * 200 + [0, 1, 1] * 100 + [0, 0, 0, 0, 1] * 200):
     ...     print(change)
@@ -46,17 +46,17 @@ def changes(values: Any, detector: Any = None) -> list[Change]:
 
 
 def distinct(found: list[Change]) -> list[Change]:
-    """Findings of which none goes on with the one before."""
+    """Reports without those that repeat the one before."""
     return found[:1] + [change for last, change in pairwise(found) if not goes_on(last, change)]
 
 
 def goes_on(last: Change, change: Change) -> bool:
-    """Whether a finding is of the same change as the one before."""
+    """Whether a report is of the same change as the last one."""
     return change.since <= last.at and (change.after > change.before) == (last.after > last.before)
 
 
 class Changes(Metric):
-    """The changes of a run's mistakes, or of the losses of predicted numbers, as it goes on; the value is their number.
+    """A metric that detects changes of the mistakes of a run, or of its losses. The value is the number of changes.
 
     >>> from seriatim import PA, data
     >>> from seriatim.evaluate import progressive
@@ -80,7 +80,7 @@ class Changes(Metric):
 
     @property
     def changes(self) -> list[Change]:
-        """Each change once, however often it was found."""
+        """The changes, each once, however often the detector reported it."""
         return distinct(self.found)
 
     @property

@@ -18,18 +18,18 @@ from seriatim.labels import coded, label_order
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was predicted of some examples and what is true: positions in `labels`, or without labels numbers.
+    """The targets and predictions of some examples: positions in `labels`, or numbers if there are no labels.
 
-    -1 is a prediction of nothing, before any label was known. `seen` are the positions that competed.
+    A prediction of -1 means that no label was known yet. `seen` are the positions that could be predicted.
     """
 
     truth: np.ndarray
     predicted: np.ndarray
-    scores: np.ndarray | None = None  # a column a label, or one
-    losses: np.ndarray | None = None  # the model's own
+    scores: np.ndarray | None = None  # one column for each label, or one for two labels
+    losses: np.ndarray | None = None  # by the model's own loss
     labels: list[Any] | None = None
     seen: Sequence[int] = ()
-    users: np.ndarray | None = None  # of ratings: whose they are, by number
+    users: np.ndarray | None = None  # the user numbers of ratings
 
     def __len__(self) -> int:
         return len(self.truth)
@@ -43,11 +43,11 @@ class Outcome:
         )
 
     def goes_on_with(self, other: Outcome) -> bool:
-        """Whether another has the same labels."""
+        """Whether another outcome has the same labels, so that `+` may join them."""
         return self.labels is other.labels and self.seen == other.seen
 
     def __add__(self, other: Outcome) -> Outcome:
-        """Both, where the one goes on with the other."""
+        """Two outcomes with the same labels as one."""
 
         def both(a: Any, b: Any) -> Any:
             return None if a is None else np.concatenate([a, b])
@@ -61,7 +61,7 @@ class Outcome:
         return self.scores
 
     def signs(self) -> np.ndarray:
-        """+1 for the higher of two labels, -1 for the lower; a label that is alone is +1 if it is a number above 0."""
+        """+1 for the positive class, -1 for the negative one. A single label is positive if it is a number above 0."""
         labels = self.labels or []
         if len(labels) == 1:
             return np.full(len(self), 1.0 if not isinstance(labels[0], str) and labels[0] > 0 else -1.0)
@@ -69,7 +69,7 @@ class Outcome:
 
 
 def outcome(y: Any, predicted: Any, scores: Any = None, known: Sequence[Any] = ()) -> Outcome:
-    """What some predictions of labels are, by position among these labels and those known before."""
+    """Targets and predicted labels as positions in the labels known so far, these included."""
     truth = coded(check_targets(y, np.size(y)))
     guess = coded(as_many(predicted, len(truth)))
     labels = sorted({*known, *truth.labels, *guess.labels}, key=label_order)
@@ -83,7 +83,7 @@ def outcome(y: Any, predicted: Any, scores: Any = None, known: Sequence[Any] = (
 
 
 def scores_of(scores: Any, n: int) -> np.ndarray:
-    """The scores of n examples, a column a label or one."""
+    """The scores of n examples: one column, or one for each label."""
     found = finite(scores, "scores")
     if found.ndim not in (1, 2) or len(found) != n:
         raise DataError(f"scores have shape {found.shape}; for {n} examples it must be ({n},), or ({n}, labels)")
@@ -91,20 +91,20 @@ def scores_of(scores: Any, n: int) -> np.ndarray:
 
 
 def numbers_of(y: Any, predicted: Any) -> tuple[np.ndarray, np.ndarray]:
-    """What is true and what was predicted, where both are numbers."""
+    """Numeric targets and predictions, checked."""
     n = np.size(y)
     return finite(check_targets(y, n), "y"), finite(as_many(predicted, n), "predictions")
 
 
 def as_many(predicted: Any, n: int) -> np.ndarray:
-    """Predictions, one for each of n examples."""
+    """Predictions, checked to be one for each of n examples."""
     if np.size(predicted) != n:
         raise DataError(f"{np.size(predicted)} predictions for {n} examples")
     return check_targets(predicted, n)
 
 
 def finite(values: Any, what: str) -> np.ndarray:
-    """Numbers, all of them finite."""
+    """Values as numbers, checked to be finite."""
     try:
         found = np.asarray(values, np.float64)
     except (TypeError, ValueError):
@@ -116,18 +116,18 @@ def finite(values: Any, what: str) -> np.ndarray:
 
 
 class Metric:
-    """A figure of the examples so far. `value` is None as long as there is nothing to say."""
+    """A metric of the examples so far. `value` is None as long as it is undefined."""
 
     name: str
     task: str = "classification"
     argument: str = ""  # what may follow the name on the command line
-    high: bool = False  # whether more is better
-    in_order: bool = False  # whether it is of the stream as it is, so that it cannot be had of a window, or faded
+    high: bool = False  # whether higher is better
+    in_order: bool = False  # it depends on the order of the stream, so it has no windowed or fading form
     known: Sequence[Any] = ()  # labels of earlier examples
 
     def update(self, y: Any, predicted: Any, scores: Any = None) -> Self:
-        """The next examples: what is true, what was predicted, and if the metric needs them scores: one for the higher
-        of two labels, or a column a label.
+        """Add examples: targets, predictions and, if the metric needs them, scores: one for the positive class, or one
+        column for each label.
         """
         known = self.known
         try:
@@ -143,11 +143,11 @@ class Metric:
         return made
 
     def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
-        """The next examples, each as important as its weight says."""
+        """Add examples, each with its weight."""
         raise NotImplementedError
 
     def fade(self, factor: float) -> None:
-        """All until now counts so much less."""
+        """Multiply the weight of all examples so far by a factor."""
         raise NotImplementedError
 
     @property
@@ -156,11 +156,11 @@ class Metric:
 
     @property
     def named(self) -> list[Any]:
-        """The labels that it was told of."""
+        """The labels in the metric's parameters."""
         return []
 
     def trouble(self, labels: Sequence[Any]) -> str | None:
-        """Which of these is none of the labels that there are; None if all occur."""
+        """An error message if a label of the parameters does not occur; else None."""
         missing = [label for label in self.named if label not in labels]
         there = ", ".join(map(str, labels[:10])) + (", ..." if len(labels) > 10 else "")
         return f"{self}: no example has the label {missing[0]}; there are {there}" if missing else None
@@ -169,13 +169,13 @@ class Metric:
         return self.name
 
     def __repr__(self) -> str:
-        """With all that it was given: metrics that are written alike judge alike."""
+        """The class with all parameters, so that metrics with the same text have the same values."""
         given = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
 
 class Mean(Metric):
-    """The mean of a number of each example."""
+    """The mean of one number per example."""
 
     total = weight = 0.0
 
@@ -197,7 +197,7 @@ class Mean(Metric):
 
 
 class Around(Metric):
-    """A metric that looks at some of the examples of another one."""
+    """A metric around another metric."""
 
     in_order = True
 
@@ -209,7 +209,7 @@ class Around(Metric):
 
 
 class Windowed(Around):
-    """A metric of the last so many examples.
+    """A metric over the last `size` examples.
 
     >>> from seriatim.evaluate.metrics import Accuracy
     >>> Windowed(Accuracy(), 2).update([0, 1, 1], [1, 1, 1]).value
@@ -221,7 +221,7 @@ class Windowed(Around):
             raise ParameterError(f"a window of {size!r} examples: must be a whole number, at least 1")
         super().__init__(metric)
         self.size = size
-        self.parts: deque[Outcome] = deque()  # one for each set of labels
+        self.parts: deque[Outcome] = deque()  # one for each segment with the same labels
         self.held = 0
 
     def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
@@ -249,7 +249,7 @@ class Windowed(Around):
 
 
 class Fading(Around):
-    """A metric in which an example that is k examples old counts factor^k.
+    """A metric with exponential forgetting: an example that is k examples old has the weight factor^k.
 
     >>> from seriatim.evaluate.metrics import Accuracy
     >>> round(Fading(Accuracy(), 0.5).update([0, 1, 1], [1, 1, 1]).value, 3)

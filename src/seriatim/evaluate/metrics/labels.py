@@ -14,7 +14,7 @@ from seriatim.parameters import Costs
 
 
 class MistakeRate(Mean):
-    """The share of examples whose label was not predicted: mistakes / examples."""
+    """The fraction of examples predicted wrongly: mistakes / examples."""
 
     name = "mistake rate"
 
@@ -23,7 +23,7 @@ class MistakeRate(Mean):
 
 
 class Accuracy(Mean):
-    """The share of examples whose label was predicted: 1 - mistake rate."""
+    """The fraction of examples predicted correctly: 1 - mistake rate."""
 
     name, high = "accuracy", True
 
@@ -32,10 +32,10 @@ class Accuracy(Mean):
 
 
 class LogLoss(Mean):
-    """The mean of -ln p, p being the probability that the model gave to what is true.
+    """The mean of -ln p, where p is the probability that the model gave to the true label.
 
-    In a run p is 1 / (1 + e^-margin), of a model that learns two labels by the logistic loss. By itself the metric
-    takes probabilities in the place of scores: that of the higher of two labels, or a column a label.
+    In a run p is 1 / (1 + e^-margin), and the model must learn two labels by the logistic loss. Used alone, the metric
+    takes probabilities as scores: of the positive class, or one column for each label.
 
     >>> round(LogLoss().update([0, 1], [0, 1], [0.1, 0.8]).value, 4)
     0.1643
@@ -66,10 +66,10 @@ class LogLoss(Mean):
 
 
 class Confusion(Metric):
-    """How often each label (row) was taken for each label (column), of those that were true or predicted.
+    """The confusion matrix, with a row for each true label and a column for each predicted one.
 
-    The first example of all, before which no label is known, and others of which nothing could be predicted are in no
-    cell. `missed` counts them; in figures of the matrix they are mistakes, as they are in the mistake rate.
+    Examples for which no label could be predicted, such as the first of a stream, are in no cell. `missed` counts them.
+    Metrics of the matrix count them as mistakes, as the mistake rate does.
 
     >>> confusion = Confusion().update(["a", "a", "b", "a"], ["a", "b", "b", "a"])
     >>> confusion.value.tolist(), confusion.labels, confusion.normalized.round(2).tolist()
@@ -80,9 +80,9 @@ class Confusion(Metric):
 
     def __init__(self) -> None:
         self.labels: list[Any] = []
-        self.latest: list[Any] = []  # the labels that the last examples could have had
+        self.latest: list[Any] = []  # the labels of the last outcome
         self.counts = np.zeros((0, 0))
-        self.missed = np.zeros(0)  # of each label
+        self.missed = np.zeros(0)  # by true label
 
     def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
         told, self.latest = outcome.predicted >= 0, outcome.labels or []
@@ -97,7 +97,7 @@ class Confusion(Metric):
         self.missed += np.bincount(place[outcome.truth[~told]], others, size)
 
     def meet(self, labels: list[Any]) -> None:
-        """Make room for labels that have not come before."""
+        """Add rows and columns for new labels."""
         if all(label in self.labels for label in labels):
             return
         known = sorted({*self.labels, *labels}, key=label_order)
@@ -118,12 +118,12 @@ class Confusion(Metric):
 
     @property
     def normalized(self) -> np.ndarray:
-        """The counts as shares of the examples with that true label."""
+        """The counts divided by the number of examples with that true label."""
         return self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1e-300)
 
 
 class OfConfusion(Confusion):
-    """A figure of the matrix of confusions. `positive` is the label that is looked for; the higher one if not said."""
+    """A metric of the confusion matrix. `positive` is the positive class; by default the higher label."""
 
     high = True
 
@@ -139,26 +139,26 @@ class OfConfusion(Confusion):
         return [] if self.positive is None else [self.positive]
 
     def cells(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of each label that occurred: how often it was right, predicted, and true."""
+        """For each label that occurred: true positives, predictions, and examples."""
         right, predicted, true = np.diag(self.counts), self.counts.sum(axis=0), self.counts.sum(axis=1) + self.missed
         occurred = predicted + true > 0
         return right[occurred], predicted[occurred], true[occurred]
 
     def of_positive(self) -> tuple[float, float, float]:
-        """Right, predicted and true examples of the positive label."""
+        """True positives, predictions and examples of the positive class."""
         place = self.place()
         if place is None:
             return 0.0, 0.0, 0.0
         return self.counts[place, place], self.counts[:, place].sum(), self.counts[place].sum() + self.missed[place]
 
     def of_others(self) -> tuple[float, float]:
-        """Of the examples with other labels: those predicted to have others, and all."""
+        """True negatives, and examples of the negative classes."""
         others = np.arange(len(self.labels)) != self.place()
         told = self.counts[others]
         return told[:, others].sum(), told.sum() + self.missed[others].sum()
 
     def place(self) -> int | None:
-        """That of the positive label."""
+        """The index of the positive class."""
         positive = self.latest[-1] if self.positive is None and self.latest else self.positive
         return self.labels.index(positive) if positive in self.labels else None
 
@@ -167,11 +167,10 @@ AVERAGES = ("positive", "macro", "micro")
 
 
 class Averaged(OfConfusion):
-    """A figure of one label, or averaged over labels.
+    """A metric of one label, or averaged over labels.
 
-    average : "positive", the figure of the positive label; "macro", the mean of the figures of the labels that
-        occurred; "micro", the figure of all labels together. If not said: of the positive label where there are two,
-        else macro.
+    average : "positive", the metric of the positive class; "macro", the mean over the labels that occurred; "micro",
+        the metric of all labels together. The default is "positive" for two labels, else "macro".
     """
 
     argument = "[:macro|:micro|:LABEL]"
@@ -202,12 +201,12 @@ class Averaged(OfConfusion):
 
 
 def ratio(above: Any, below: Any) -> Any:
-    """0 where there is nothing to divide by."""
+    """above / below, and 0 where below is 0."""
     return np.divide(above, below, out=np.zeros(np.shape(below)), where=np.asarray(below) > 0)
 
 
 class Precision(Averaged):
-    """Of the examples predicted to have a label, the share that has it; 0 when it was never predicted."""
+    """The fraction of predictions of a label that are correct; 0 if it was never predicted."""
 
     name = "precision"
 
@@ -216,7 +215,7 @@ class Precision(Averaged):
 
 
 class Recall(Averaged):
-    """Of the examples that have a label, the share predicted to have it; 0 when there are none."""
+    """The fraction of examples of a label that were predicted; 0 if there are none."""
 
     name = "recall"
 
@@ -225,7 +224,7 @@ class Recall(Averaged):
 
 
 class F1(Averaged):
-    """The harmonic mean of precision and recall: 2 right / (predicted + true)."""
+    """The harmonic mean of precision and recall."""
 
     name = "f1"
 
@@ -234,7 +233,7 @@ class F1(Averaged):
 
 
 class Sensitivity(OfConfusion):
-    """Of the positive examples, the share predicted to be positive."""
+    """The fraction of positive examples that were predicted positive."""
 
     name = "sensitivity"
 
@@ -245,7 +244,7 @@ class Sensitivity(OfConfusion):
 
 
 class Specificity(OfConfusion):
-    """Of the examples that are not positive, the share predicted not to be."""
+    """The fraction of negative examples that were predicted negative."""
 
     name = "specificity"
 
@@ -256,7 +255,7 @@ class Specificity(OfConfusion):
 
 
 class Sum(OfConfusion):
-    """share x sensitivity + (1 - share) x specificity; with one half it is the balanced accuracy."""
+    """share x sensitivity + (1 - share) x specificity. With share = 0.5 it is the balanced accuracy."""
 
     name = "sum"
 
@@ -278,7 +277,7 @@ class Sum(OfConfusion):
 
 
 class BalancedAccuracy(OfConfusion):
-    """The mean over the labels of the share of their examples that was predicted to have them.
+    """The mean of the recall over the labels.
 
     >>> BalancedAccuracy().update(["a", "a", "a", "b"], ["a", "a", "b", "b"]).value
     0.8333333333333333
@@ -293,7 +292,7 @@ class BalancedAccuracy(OfConfusion):
 
 
 class Cost(Confusion):
-    """The sum of what the mistakes cost: 1 where nothing was predicted, or for a pair of labels that has no cost given.
+    """The sum of the costs of mistakes. A pair without a cost counts 1, and so does an example without a prediction.
 
     costs : {(true, predicted): cost}.
 

@@ -13,11 +13,11 @@ from seriatim.evaluate.metrics.base import Mean, Outcome, numbers_of
 
 
 class MeanLoss(Mean):
-    """The mean of a loss; without a name that of the model itself.
+    """The mean of a loss, by default the loss of the model.
 
-    In classification it is a function of the margin: y times the score, or with more than two labels the score of the
-    true one less that of its strongest rival. In regression it is one of the error: by itself the metric takes numbers
-    where there are no scores, and the loss is squared, absolute or epsilon_insensitive.
+    For labels the loss is a function of the margin: y times the score, or with more than two labels the score of the
+    true label minus the highest other score. For numbers the loss is a function of the error: squared, absolute or
+    epsilon_insensitive. Used alone without scores, the metric takes numbers.
 
     >>> MeanLoss("squared").update([1.5, 2.5], [1.0, 2.0]).value
     0.125
@@ -54,7 +54,7 @@ class MeanLoss(Mean):
 
 
 class CumulativeLoss(MeanLoss):
-    """The sum of a loss over the examples so far; without a name that of the model itself."""
+    """The sum of a loss over the examples so far, by default the loss of the model."""
 
     name = "cumulative loss"
 
@@ -64,7 +64,7 @@ class CumulativeLoss(MeanLoss):
 
 
 class OfNumbers(Mean):
-    """A figure of predicted numbers."""
+    """A metric of predicted numbers."""
 
     task = "regression"
 
@@ -73,7 +73,7 @@ class OfNumbers(Mean):
 
 
 class MAE(OfNumbers):
-    """The mean of |y - prediction|."""
+    """The mean absolute error: the mean of |y - prediction|."""
 
     name = "mae"
 
@@ -82,7 +82,7 @@ class MAE(OfNumbers):
 
 
 class RMSE(OfNumbers):
-    """The root of the mean of (y - prediction)^2."""
+    """The root mean squared error: the root of the mean of (y - prediction)^2."""
 
     name = "rmse"
 
@@ -95,7 +95,7 @@ class RMSE(OfNumbers):
 
 
 class R2(RMSE):
-    """1 - sum (y - prediction)^2 / sum (y - mean of y)^2: 1 is perfect, 0 no better than always saying the mean.
+    """1 - sum (y - prediction)^2 / sum (y - mean of y)^2: 1 is perfect, 0 is as good as predicting the mean.
 
     >>> round(R2().update([1.0, 2.0, 4.0], [1.0, 2.0, 3.0]).value, 3)
     0.786
@@ -108,7 +108,7 @@ class R2(RMSE):
         given = np.ones(len(outcome)) if weights is None else weights
         before, fresh = self.weight, float(given.sum())
         super().take(outcome, weights)
-        if fresh:  # the mean and the squares around it, of both parts together (Chan et al., 1979)
+        if fresh:  # combine the mean and the squares around it of two parts (Chan et al., 1979)
             mean = float(given @ outcome.truth / fresh)
             self.spread += float(given @ (outcome.truth - mean) ** 2)
             self.spread += (mean - self.mean) ** 2 * before * fresh / self.weight

@@ -1,4 +1,4 @@
-"""Metrics of an order: AUC and NDCG."""
+"""Metrics of ranking: AUC and NDCG."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from seriatim.evaluate.metrics.base import Metric, Outcome, numbers_of
 
 
 class AUC(Metric):
-    """The share of pairs of a positive and a negative example in which the positive one has the higher score; a tie
-    counts one half. It is the area under the ROC curve, of two labels.
+    """The area under the ROC curve, for two labels: the fraction of pairs of a positive and a negative example in which
+    the positive one has the higher score. A tie counts one half.
 
-    The scores are kept, sorted, up to `capacity` distinct ones: so far the value is exact. Beyond it neighbours are
-    merged, with all that come between them later, and the value is within `error` of the exact one.
+    The value is exact as long as there are at most `capacity` distinct scores, which are stored sorted. Beyond that
+    neighbouring scores are merged, and the value is within `error` of the exact one.
 
     >>> AUC().update([0, 1, 0, 1], [0, 1, 0, 0], [0.1, 0.9, 0.4, 0.3]).value
     0.75
@@ -29,9 +29,9 @@ class AUC(Metric):
             raise ParameterError(f"capacity={capacity!r}: must be at least 2")
         self.capacity = capacity
         self.scores = np.zeros(0)
-        self.ends = np.zeros(0)  # up to which scores have been merged with each of them
-        self.counts = np.zeros((0, 2))  # negative and positive examples of each
-        self.pair: tuple[Any, Any] = (None, None)  # the labels; one without another is taken for the positive one
+        self.ends = np.zeros(0)  # the upper end of the scores merged into each
+        self.counts = np.zeros((0, 2))  # negative and positive examples with each score
+        self.pair: tuple[Any, Any] = (None, None)  # the labels; a single one counts as positive
 
     def take(self, outcome: Outcome, weights: np.ndarray | None = None) -> None:
         labels: list[Any] = outcome.labels or []
@@ -46,7 +46,7 @@ class AUC(Metric):
         self.add(scores, signs, weights)
 
     def turn(self, pair: tuple[Any, Any]) -> None:
-        """Which of two labels the first one is, is known when the second one has come."""
+        """Decide which label is positive; with one label it may change when the second arrives."""
         positive = bool(self.counts[:, 1].any())
         if self.counts.any() and pair != self.pair and (self.pair[positive] == pair[1]) != positive:
             self.scores, self.ends, self.counts = -self.ends[::-1], -self.scores[::-1], self.counts[::-1, ::-1]
@@ -67,7 +67,7 @@ class AUC(Metric):
             self.halve()
 
     def halve(self) -> None:
-        """Merge each two neighbours."""
+        """Merge neighbouring scores in pairs."""
         first = np.arange(0, len(self.scores), 2)
         self.counts = np.add.reduceat(self.counts, first)
         self.ends = self.ends[np.minimum(first + 1, len(self.ends) - 1)]
@@ -90,19 +90,18 @@ class AUC(Metric):
 
     @property
     def error(self) -> float:
-        """How far the value may be from the exact one: half the pairs that were merged."""
+        """A bound of the distance from the exact value: half the merged pairs."""
         merged = self.counts[self.ends > self.scores]
         return float(merged.prod(axis=1).sum() / 2 / self.pairs()) if self.pairs() else 0.0
 
 
 class NDCG(Metric):
-    """How well the ratings of each user were put in order: the mean over lists of DCG / (the DCG of the best order).
+    """The quality of the predicted order of each user's ratings: the mean over lists of DCG / (DCG of the best order).
 
-    The ratings of a user are taken in lists of k, as they come, each predicted before it was told. A list is ordered by
-    the predictions, and DCG = sum over places p = 1..k of (2^(rating - low + 1) - 1) / log2(p + 1), the lowest rating
-    there is gaining 1; where predictions are equal it is the mean over the orders that they allow (McSherry and Najork,
-    2008). Lists of equal ratings cannot be in a wrong order and do not count; nor do the last ratings of a user as long
-    as they make no list. By itself the metric takes the users in the place of scores.
+    The ratings of a user form lists of k in the order of the stream. Each list is sorted by the predictions, which were
+    made before the ratings were revealed. DCG = sum over ranks p = 1..k of (2^(rating - low + 1) - 1) / log2(p + 1), so
+    the lowest rating gains 1. Tied predictions count as the mean over their orders (McSherry and Najork, 2008). Lists
+    of equal ratings and the last, incomplete list of a user do not count. Used alone, the metric takes users as scores.
 
     >>> round(NDCG(3, low=1).update([5.0, 1.0, 3.0], [0.9, 0.5, 0.2], [0, 0, 0]).value, 4)
     0.9781
@@ -117,7 +116,7 @@ class NDCG(Metric):
             raise ParameterError(f"ndcg: k={k!r}: lists must have at least 2 ratings")
         self.k, self.low = k, low
         self.total, self.lists = 0.0, 0
-        self.open: dict[Any, list[tuple[float, float]]] = {}  # (rating, prediction) of the lists that are not full yet
+        self.open: dict[Any, list[tuple[float, float]]] = {}  # (rating, prediction) of the incomplete lists
 
     def __str__(self) -> str:
         return f"{self.name}@{self.k}"
@@ -141,16 +140,16 @@ class NDCG(Metric):
             self.judge(*np.array(full).transpose(2, 0, 1))
 
     def judge(self, ratings: np.ndarray, predicted: np.ndarray) -> None:
-        """Lists that are full, one a row."""
+        """Add complete lists, one in each row."""
         telling = ratings.max(axis=1) > ratings.min(axis=1)
         ratings, predicted = ratings[telling], predicted[telling]
         top, low = ratings.max(axis=1, keepdims=True), 1.0 if self.low is None else self.low
-        gains = np.exp2(ratings - top) - np.exp2(low - 1 - top)  # over 2^(top - low + 1), which cancels
+        gains = np.exp2(ratings - top) - np.exp2(low - 1 - top)  # divided by 2^(top - low + 1), which cancels
         discounts = 1 / np.log2(np.arange(2, self.k + 2))
         order = np.argsort(-predicted, axis=1, kind="stable")
         gained, predicted = np.take_along_axis(gains, order, 1), np.take_along_axis(predicted, order, 1)
         changes = np.column_stack([np.ones(len(ratings), bool), predicted[:, 1:] != predicted[:, :-1]])
-        ties = np.cumsum(changes) - 1  # a number for each run of equal predictions
+        ties = np.cumsum(changes) - 1  # one number for each run of equal predictions
         mean = np.bincount(ties, gained.reshape(-1)) / np.bincount(ties) if len(ties) else np.zeros(0)
         best = -np.sort(-gains, axis=1) @ discounts
         self.total += float((mean[ties].reshape(gains.shape) @ discounts / best).sum())

@@ -1,4 +1,4 @@
-"""What a search tries: the values of each parameter, and their combinations."""
+"""The combinations of parameters that a search tries."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from seriatim.estimator import Estimator
 from seriatim.evaluate.metrics import Metric, metric
 
 SEARCHES = ("grid", "random", "halving")
-TRIES = {"grid": 200, "random": 50, "halving": 200}  # at most, unless it is said how many
-Values = dict[str, Sequence[Any]]  # of each parameter that is searched
+TRIES = {"grid": 200, "random": 50, "halving": 200}  # the default number of combinations
+Values = dict[str, Sequence[Any]]  # by parameter
 
 
 @dataclass(frozen=True)
 class Settings:
-    """A search, all of it checked."""
+    """The checked settings of a search."""
 
     base: Estimator
     search: str
     tries: int
     over: Values
     measure: str
-    metric: Metric | None  # where the measure is neither of the two that every run has
+    metric: Metric | None  # if the measure is not one that every run has
     seed: int
 
 
 def fresh(model: Estimator | type[Estimator] | str, **changed: Any) -> Estimator:
-    """A new model with the same parameters but these."""
+    """A new model with the same parameters, some of them changed."""
     if isinstance(model, str):
         model = catalogue.find_estimator(model)
     catalogue.expect_estimator(model if isinstance(model, type) else type(model))
@@ -42,7 +42,7 @@ def fresh(model: Estimator | type[Estimator] | str, **changed: Any) -> Estimator
 
 
 def ranges(model: Estimator) -> Values:
-    """The values that the catalogue declares, of the parameters that are at their defaults.
+    """The declared search values of the parameters that are at their defaults.
 
     >>> from seriatim import SCW
     >>> ranges(SCW(C=2.0))
@@ -63,7 +63,7 @@ def settings(
     measure: str | Metric | None,
     seed: int,
 ) -> Settings:
-    """What was asked for, or an error that says what is wrong with it."""
+    """The checked settings, or a ParameterError."""
     if search not in SEARCHES:
         raise ParameterError(f"search={search!r}: must be {' or '.join(map(repr, SEARCHES))}")
     if tries is not None and tries < 1:
@@ -102,7 +102,7 @@ def check_values(base: Estimator, values: Values, measure: str) -> None:
 
 
 def grid(over: Values, most: int, seed: int) -> list[dict[str, Any]]:
-    """All combinations, the last parameter's value changing first; of more than `most` so many, drawn by chance.
+    """All combinations, the last parameter changing first; if there are more than `most`, a random sample of that size.
 
     >>> grid({"C": [1, 2], "eta": [0.6, 0.9]}, 3, seed=0)
     [{'C': 1, 'eta': 0.6}, {'C': 2, 'eta': 0.6}, {'C': 2, 'eta': 0.9}]
@@ -115,7 +115,7 @@ def grid(over: Values, most: int, seed: int) -> list[dict[str, Any]]:
 
 
 def combination(over: Values, number: int) -> dict[str, Any]:
-    """Number so and so of all combinations."""
+    """The combination with this number."""
     chosen = {}
     for name, values in reversed(over.items()):
         number, k = divmod(number, len(values))
@@ -130,7 +130,7 @@ def combinations(how: Settings) -> list[dict[str, Any]]:
 
 
 def drawn(base: Estimator, over: Values, tries: int, seed: int) -> list[dict[str, Any]]:
-    """So many combinations by chance, numbers between the ends of their ranges, to four digits."""
+    """Random combinations; numbers are drawn between the ends of their ranges, to four digits."""
     random = Random(seed)
 
     def draw(name: str, values: Sequence[Any]) -> Any:
@@ -148,7 +148,7 @@ def is_number(value: Any) -> bool:
 
 
 def distance(base: Estimator, over: Values, parameters: dict[str, Any]) -> float:
-    """How far parameters are from those of the model, in steps of the grid."""
+    """The distance of parameters from those of the model, in steps of the grid."""
     return sum(steps_apart(over[name], getattr(base, name), value) for name, value in parameters.items())
 
 

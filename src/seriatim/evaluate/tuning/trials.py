@@ -20,18 +20,18 @@ from seriatim.estimator import Estimator
 from seriatim.evaluate.progressive import Run, progressive
 from seriatim.evaluate.tuning.search import Settings, distance, fresh
 
-ETA = 3  # halving: one in so many goes on, over so many times the examples
-DIVERGED = LIMIT * LIMIT  # mean loss; learners stay finite, and no target can be missed by more
-LEAST = 30  # halving: fewer examples than these tell nothing
+ETA = 3  # halving: a third of the candidates continues, over three times the examples
+DIVERGED = LIMIT * LIMIT  # a mean loss above this has diverged: no finite prediction can be further from its target
+LEAST = 30  # halving: the least number of examples in a round
 Source = Cache | list[tuple[Rows, np.ndarray]]
-Watch = Callable[[int, int, "Trial | None"], None]  # so many runs done of so many, and the best until now
+Watch = Callable[[int, int, "Trial | None"], None]  # runs done, runs planned, and the best trial so far
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Parameters that were tried: the mistake rate or mean loss with them, after so many examples.
+    """Parameters that were tried, and the mistake rate or mean loss with them after `examples` examples.
 
-    What diverged or failed has the value inf, and `problem` says why.
+    A trial that diverged or failed has the value inf, and `problem` says why.
     """
 
     parameters: dict[str, Any]
@@ -41,13 +41,13 @@ class Trial:
 
 
 class Candidate:
-    """Parameters on trial, and how they have done so far."""
+    """Parameters on trial, and their results so far."""
 
     def __init__(self, how: Settings, parameters: dict[str, Any]) -> None:
         self.how, self.parameters = how, parameters
         self.distance = distance(how.base, how.over, parameters)
         self.model: Estimator | None = None
-        self.examples, self.sum = 0, 0.0  # of mistakes or losses
+        self.examples, self.sum = 0, 0.0  # the sum of mistakes or losses
         self.metric = how.metric
         self.problem: str | None = None
 
@@ -59,23 +59,23 @@ class Candidate:
 
     @property
     def cost(self) -> float:
-        """The same as a number of which less is better."""
+        """The value as a number to minimise."""
         return -self.value if self.metric is not None and self.metric.high and self.value < math.inf else self.value
 
     @property
     def rank(self) -> tuple[Any, ...]:
-        """The lower the better. Those that were let go on come before those that were not."""
+        """The sort key, best first. Candidates that continued longer come first."""
         return self.problem is not None, -self.examples, self.cost, self.distance
 
     def trial(self) -> Trial:
         return Trial(self.parameters, self.value, self.examples, self.problem)
 
     def go_on(self, source: Source, until: int, stop: Event) -> None:
-        """Run over the examples from where it stopped to `until`."""
+        """Run from the example where it stopped to example `until`."""
 
         def look(run: Run) -> None:
             if stop.is_set():
-                raise KeyboardInterrupt  # it ends this run only
+                raise KeyboardInterrupt  # ends this run only
 
         try:
             self.model = self.model or fresh(self.how.base, **self.parameters)
@@ -93,7 +93,7 @@ class Candidate:
 
 
 class Trials:
-    """Runs candidates on several threads; learning does not hold the interpreter's lock."""
+    """Runs candidates on several threads; learning releases the GIL."""
 
     def __init__(self, source: Source, jobs: int | None, watch: Watch | None) -> None:
         if jobs is not None and jobs < 1:
@@ -103,12 +103,12 @@ class Trials:
         self.best: Candidate | None = None
 
     def plan(self, numbers: Sequence[int]) -> Trials:
-        """So many runs there will be."""
+        """Set the number of planned runs."""
         self.planned = sum(numbers)
         return self
 
     def run(self, candidates: list[Candidate], until: int, *, go_on: bool = False) -> list[Candidate]:
-        """Take all of them to example `until`. Those with the lowest rank first; models only if they are to go on."""
+        """Run all candidates up to example `until`; return them best first. Models are kept only with `go_on`."""
         stop = Event()
 
         def one(candidate: Candidate) -> Candidate:
@@ -121,7 +121,7 @@ class Trials:
             try:
                 for future in as_completed([pool.submit(one, candidate) for candidate in candidates]):
                     self.tell(future.result())
-            except BaseException:  # Ctrl-C, most likely
+            except BaseException:  # Ctrl-C, too
                 stop.set()
                 pool.shutdown(cancel_futures=True)
                 raise
@@ -138,7 +138,7 @@ class Trials:
 
 
 def halved(candidates: list[Candidate], trials: Trials, size: int) -> list[Candidate]:
-    """All over a small part of the prefix, the best third on over three times as much, until the best have had all."""
+    """Run all on a small part of the prefix, then the best third on three times as much, and so on."""
     rounds = 1
     while ETA**rounds <= min(len(candidates), size / LEAST):
         rounds += 1
@@ -157,7 +157,7 @@ def halved(candidates: list[Candidate], trials: Trials, size: int) -> list[Candi
 
 
 def one_after_another(how: Settings, trials: Trials, size: int) -> tuple[list[Candidate], list[Candidate]]:
-    """LIBOL's way: each parameter with those found before, over all examples; of equals the last."""
+    """LIBOL's search: one parameter after another, over all examples; of ties the last."""
     trials.plan([len(values) for values in how.over.values()])
     tried: list[Candidate] = []
     found: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Finding good parameters on the beginning of a stream; what is reported is of examples that had no say in them."""
+"""Search for good parameters on the first examples of a stream; results are reported on the others."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from seriatim.features import Features
 
 @dataclass(frozen=True)
 class Tuned:
-    """What a search has found. `model` is new: what it is to be judged by begins with example number `rest`, from 0."""
+    """The result of a search. `model` is untrained. Evaluate it from example number `rest` (from 0) on."""
 
     best: dict[str, Any]
     model: Estimator
-    trials: list[Trial]  # in the order in which they were begun
-    ranked: list[Trial]  # the best first
+    trials: list[Trial]  # in the order of their start
+    ranked: list[Trial]  # best first
     measure: str
     prefix: int
     rest: int
@@ -38,7 +38,7 @@ class Tuned:
     like_libol: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as plain values, for JSON; the value of what failed is None."""
+        """The result as plain values, for JSON; the value of a failed trial is None."""
 
         def plain(trial: Trial) -> dict[str, Any]:
             value = trial.value if math.isfinite(trial.value) else None
@@ -76,28 +76,27 @@ def tune(
 ) -> Tuned:
     """Find the parameters with which a model does best on the first examples of a stream.
 
-    Each is predicted before it is learned. They are spent then: the model is to be judged by the others, which are
+    Each trial predicts every example before it learns it. Evaluate the result on the other examples, which are
     `X[found.rest:]`, or `data.stream(stream, skip=found.rest)`.
 
-    model : an estimator, its class, or its name. It is not changed; a new one is made for each trial.
-    X, y : arrays, rows or frames as for `progressive`; or a stream, of which nothing is read twice.
-    search : "grid" tries all combinations of the values. "random" draws each parameter between its least and its
-        greatest value, evenly in the logarithm. "halving" begins as the grid does, on a small part of the prefix; the
-        best third goes on from where it stopped over three times the examples, and so on.
-    prefix : how much to search on: below 1 a share of the examples, else their number.
-    tries : how many combinations at most: 200, or 50 at random. Of a larger grid so many are drawn.
-    over : the values of each parameter. If None those that the catalogue declares, of the parameters that the model
-        has at their defaults: what it was given is not searched.
+    model : an estimator, its class, or its name. It is not changed; each trial makes a new model.
+    X, y : arrays, rows or frames as for `progressive`; or a stream, which is read once.
+    search : "grid" tries all combinations of the values. "random" draws each parameter between its smallest and largest
+        value, uniformly in the logarithm. "halving" starts with all combinations on a small part of the prefix; the
+        best third continues over three times the examples, and so on.
+    prefix : the size of the search data: a fraction of the examples if below 1, else their number.
+    tries : the largest number of combinations: 200, or 50 for "random". A larger grid is sampled.
+    over : the values of each parameter. None: the declared search values of all parameters at their defaults.
     measure : "mistake_rate", "mean_loss" (by the model's own loss), or another metric, such as "auc" (see
-        `evaluate.metrics`); None: the first for labels, else the second.
-    seed : of what is drawn.
-    like_libol : as LIBOL and much of the literature does: one parameter after the other, each value over the whole
-        stream, the fewest mistakes, of equals the last; and then reported on that very stream. For comparison only.
-    jobs : threads, one trial each; None: as many as there are cores. What is found does not depend on them.
-    watch : told in the calling thread, after each run, how many are done, of how many, and the best trial until now.
+        `evaluate.metrics`). The default is the mistake rate for labels, else the mean loss.
+    seed : the seed of random draws.
+    like_libol : as LIBOL and much of the literature: one parameter after the other, each value over the whole stream,
+        the fewest mistakes, of ties the last. Results are then reported on the same stream. For comparison only.
+    jobs : the number of threads, with one trial each; by default one per core. The result does not depend on it.
+    watch : called after each run, in the calling thread, with the runs done, the runs planned and the best trial.
 
-    Of equals the one nearest to the defaults is taken, counted in steps of the grid, and of those the first. What
-    diverges or fails comes last; if all do, the first problem is raised. Ctrl-C ends all threads, then is raised.
+    Of ties the combination nearest to the defaults wins, in steps of the grid, and then the first. Trials that diverge
+    or fail come last; if all fail, the first problem is raised. Ctrl-C ends all threads and is then raised.
 
     >>> from seriatim import data, evaluate
     >>> X, y = data.load("spam")
@@ -129,11 +128,11 @@ def tuned(
     jobs: int | None = None,
     watch: Watch | None = None,
 ) -> tuple[list[Estimator], np.ndarray]:
-    """New models, each with the parameters that were best on the same examples, and the numbers of all others.
+    """New models with the parameters that were best on the same random examples, and the numbers of all other examples.
 
-    The examples to search on are drawn by `seed` from the whole of the data and searched on in the order drawn. The
-    others, ascending, are those on which the models can be compared, in whatever orders. A model with nothing to search
-    stays as it is. With `like_libol` all examples are searched on and all are left, which must be said with the result.
+    The search data are a random sample of the examples by `seed`, in the order drawn. Compare the models on the other
+    examples, whose numbers ascend. A model without parameters to search stays as it is. With `like_libol` all examples
+    are searched and all are returned; say so with the result.
 
     >>> from seriatim import AROW, Perceptron, data
     >>> X, y = data.load("spam")
@@ -155,7 +154,7 @@ def tuned(
 
 
 def divided(n: int, prefix: float, seed: int, like_libol: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of the examples that `tuned` searches on, in the order drawn, and of the others, ascending."""
+    """The numbers of the examples that `tuned` searches on, in the order drawn, and the other numbers, ascending."""
     check_prefix(prefix)
     order = np.random.default_rng(seed).permutation(n)
     if like_libol:
@@ -166,7 +165,7 @@ def divided(n: int, prefix: float, seed: int, like_libol: bool) -> tuple[np.ndar
 
 @dataclass(frozen=True)
 class Prefix:
-    """Blocks, and how many examples they have; or, if they are not the whole of a stream, how many were read of it."""
+    """Blocks and the number of their examples; `whole` is False if the stream may have more."""
 
     source: Source
     n: int
@@ -181,7 +180,7 @@ def check_prefix(prefix: float) -> None:
 
 
 def size_of(prefix: float, n: int) -> int:
-    """How many of n examples the prefix has; some must be left."""
+    """The number of examples in the prefix of n examples; some must be left."""
     size = max(1, round(prefix * n)) if prefix < 1 else int(prefix)
     if size >= n:
         there = "there is 1 example" if n == 1 else f"there are {n:,} examples"
@@ -190,7 +189,7 @@ def size_of(prefix: float, n: int) -> int:
 
 
 def check_labels(base: Estimator, source: Source, size: int) -> None:
-    """One label alone tells nothing about parameters: it is how a file that is sorted by label begins."""
+    """Refuse search data with a single label, as at the beginning of a file sorted by label."""
     if base.task != "classification":
         return
     labels: set[Any] = set()
@@ -203,7 +202,7 @@ def check_labels(base: Estimator, source: Source, size: int) -> None:
 
 @contextmanager
 def kept(base: Estimator, X: Any, y: Any, prefix: int | None) -> Iterator[Prefix]:
-    """The examples, to be gone through as often as one likes; of a stream with a `prefix`, one more than that."""
+    """The examples in a form that can be read many times; of a stream the prefix and one more."""
     if y is not None or isinstance(X, Rows) or (not base.labelled and hasattr(X, "shape")):
         rows = (X if isinstance(X, Rows) else base.as_rows(X)).check()
         targets = np.zeros(rows.n) if y is None else np.asarray(y)
@@ -228,14 +227,14 @@ def kept(base: Estimator, X: Any, y: Any, prefix: int | None) -> Iterator[Prefix
 
 
 def pieces(rows: Rows, y: np.ndarray) -> list[tuple[Rows, np.ndarray]]:
-    """Rows as blocks, between which a trial can be stopped."""
+    """Rows as blocks; a trial can stop between two blocks."""
     parts = list(rows.parts(STEP))
     ends = np.cumsum([part.n for part in parts])
     return [(part, y[end - part.n : end]) for part, end in zip(parts, ends, strict=True)]
 
 
 def endless(stream: Any) -> bool:
-    """Whether it is a generated stream, and nothing says how much of it is wanted."""
+    """Whether the stream is generated and has no limit."""
     while isinstance(stream, Stream):
         if stream.limit is not None:
             return False
@@ -244,7 +243,7 @@ def endless(stream: Any) -> bool:
 
 
 def read(stream: Stream, cache: Cache, prefix: int | None) -> int:
-    """Keep a stream, or so much of it as is needed; how many examples that are."""
+    """Copy a stream, or the needed part of it, to a cache; return the number of examples."""
     n = 0
     for rows, y in Stream(stream, limit=None if prefix is None else prefix + 1):
         if not isinstance(rows, Rows):
@@ -266,7 +265,7 @@ def searched(
     watch: Watch | None,
     held_out: bool = True,
 ) -> Tuned:
-    """Search on the prefix of these examples, or, where the others are not among them, on all."""
+    """Search on the prefix of these examples, or with `held_out=False` on all of them."""
     if like_libol and how.search != "grid":
         raise ParameterError(f"search={how.search!r}: LIBOL has a grid")
     size = size_of(prefix, examples.n) if held_out and not like_libol else examples.n
@@ -292,7 +291,7 @@ def searched(
 
 
 def in_words(how: Settings, tried: int, size: int, examples: Prefix, like_libol: bool) -> str:
-    """How it was searched, and on what."""
+    """A sentence about the search and its data."""
     if like_libol:
         return f"like LIBOL: {tried} values on the stream itself, all {size:,} examples, which is what is then reported"
     whole = math.prod(len(values) for values in how.over.values())
