@@ -1,0 +1,135 @@
+"""One example at a time with features: predictions and learning in one call, and what a failed call leaves behind."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from seriatim import FOGD, PA, Features, HalfSpaceTrees, Hedge, KernelPerceptron, OGDRegressor, Perceptron, load
+from seriatim.errors import DataError
+from tests.test_contract import assert_same_state
+
+WORDS = [f"word{k}" for k in range(40)]
+FEATURES = [
+    None,
+    {"text": ["t"]},
+    {"text": ["t"], "ngram": 2, "cross": [("t", "a")]},
+    {"normalize": "standard"},
+    {"normalize": "max", "text": ["t"], "missing": "count"},
+    {"normalize": "unit", "drop": ["b"]},
+    {"bits": 6, "text": ["t"], "normalize": "standard"},
+]
+every = pytest.mark.parametrize("features", FEATURES, ids=str)
+
+
+def examples(n: int = 120, labels: int = 3) -> list[tuple[dict, str]]:
+    rng = random.Random(4)
+    return [
+        (
+            {
+                "a": rng.gauss(0, 1),
+                "b": rng.choice([None, 1, 2.5]),
+                "c": rng.choice("xyz"),
+                "t": " ".join(rng.sample(WORDS, 4)),
+            },
+            "abc"[rng.randrange(labels)],
+        )
+        for _ in range(n)
+    ]
+
+
+def models(features):
+    yield lambda: PA(features=features), 3
+    yield lambda: Perceptron(average=True, features=features), 2
+    yield lambda: KernelPerceptron(features=features), 3
+    yield lambda: FOGD(n_components=20, features=features), 2
+    yield lambda: Hedge([PA(), Perceptron()], features=features), 3
+
+
+@every
+def test_progress_is_predict_and_learn(features):
+    for make, labels in models(features):
+        together, apart = make(), make()
+        for x, y in examples(labels=labels):
+            before = apart.predict_one(x)
+            apart.learn_one(x, y)
+            assert together.progress_one(x, y) == before
+        assert_same_state(together, apart)
+
+
+@every
+def test_progress_of_numbers_and_without_targets(features):
+    for make in (
+        lambda: OGDRegressor(features=features),
+        lambda: HalfSpaceTrees(trees=5, depth=4, n_features=3000, features=features),
+    ):
+        together, apart = make(), make()
+        for k, (x, _) in enumerate(examples()):
+            before = apart.predict_one(x)
+            apart.learn_one(x, float(k % 7))
+            assert together.progress_one(x, float(k % 7)) == before
+        assert_same_state(together, apart)
+
+
+class Interrupting:
+    """A number that Ctrl-C interrupts when it is read for the n-th time."""
+
+    def __init__(self, n: int) -> None:
+        self.left = n
+
+    def __float__(self) -> float:
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+        return 1.0
+
+
+@every
+@pytest.mark.parametrize("label", ["a", "new"])
+def test_an_interrupt_within_a_value_changes_nothing(features, label):
+    model, other = PA(features=features), PA(features=features)
+    for x, y in examples(50):
+        model.learn_one(x, y)
+        other.learn_one(x, y)
+    for call in (model.learn_one, model.progress_one):
+        for wrong, error in ((Interrupting(1), KeyboardInterrupt), (float("inf"), DataError), (object(), DataError)):
+            with pytest.raises(error):
+                call({"a": 5.0, "new": 1.0, "t": "new words", "z": wrong}, label)
+            assert_same_state(model, other)
+    assert model.learn_one({"z": Interrupting(2)}, label) is model  # an example is read once
+    for x, y in examples(50):
+        assert model.progress_one(x, y) is not None
+
+
+@every
+def test_a_loaded_model_resumes_to_the_bit(features, tmp_path):
+    """The names that an encoder remembers are no state."""
+    model = PA(features=None if features is None else Features(**features))
+    for k, (x, y) in enumerate(examples()):
+        other = None
+        if k % 10 == 0 and k:
+            model.save(tmp_path / "m")
+            other = load(tmp_path / "m")
+            assert other.score_one({**x, "unknown": 2.0}) == model.score_one({**x, "unknown": 2.0})
+        model.learn_one(x, y)
+        if other is not None:
+            assert_same_state(other.learn_one(x, y), model)
+
+
+def test_names_that_are_only_predicted_are_forgotten():
+    model = PA(features={"text": ["t"]}).learn_one({"t": "known"}, "x").learn_one({"t": "other"}, "y")
+    before = model.score_one({"t": "known"})
+    for k in range(3_000):
+        model.predict_one({"t": " ".join(f"{k}x{j}" for j in range(50))})
+    assert model.score_one({"t": "known"}) == before and model.n_features_in_ == 2
+
+
+def test_a_name_in_two_ways_is_one_feature():
+    model = PA(features={"missing": "count"})
+    model.learn_one({"a=x": 1.0, "b": 1.0}, "p").learn_one({"b": -1.0}, "q")
+    for x in ({"a=x": 1.0, "a": "x"}, {"a": "x", "a=x": 1.0}):
+        assert model.score_one(x) == model.score_one({"a=x": 2.0})
+    assert model.learn_one({"a?": 2.0, "a": None}, "p").score_one({"a?": 2.0, "a": None}) == model.score_one(
+        {"a?": 3.0}
+    )
