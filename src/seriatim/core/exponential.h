@@ -1,5 +1,5 @@
-/* exp(x) without a call, so that the loop around it keeps its registers: twice as fast there as that of the C library.
-   Below -700 the result is 0, above 700 that of 700. */
+/* exp(x) inline, so that the loop around it keeps its registers: twice as fast in loops as the C library. Below -700
+   the result is 0; above 700 it is exp(700). */
 #ifndef SERIATIM_EXPONENTIAL_H
 #define SERIATIM_EXPONENTIAL_H
 #include <stdint.h>
@@ -7,12 +7,12 @@
 
 #define LOG2_E 1.4426950408889634
 
-/* 1.5 * 2^52 + 1023: adding it rounds to a whole number, and the lowest bits are then those of its power of two. */
+/* 1.5 * 2^52 + 1023: adding it rounds to an integer, and the low bits are then the exponent bits of 2^integer. */
 #define ROUNDING 6755399441056767.0
 
-/* 2^(k + f), |f| <= 1/2, where `shifted` is k + ROUNDING and -1023, which makes it 0, <= k <= 1023. The polynomial runs
-   through (2^f - 1) / f at the eleven Chebyshev points, which leaves less than 2e-17; 1 is added last, so that the error
-   of all is below two units of the last place. Its parts do not wait for one another. */
+/* 2^(k + f) for |f| <= 1/2 and shifted = k + ROUNDING, -1023 <= k <= 1023; k = -1023 gives 0. The polynomial
+   interpolates (2^f - 1) / f at the eleven Chebyshev points with an error below 2e-17. 1 is added last, so that the
+   total error is below two units in the last place. The parts of the polynomial do not depend on each other. */
 static inline double two_to(double shifted, double f)
 {
     double f2 = f * f, f4 = f2 * f2, low, middle, high, scale;
@@ -33,7 +33,7 @@ static inline double power_of_two(double t)
     return two_to(shifted, t - (shifted - ROUNDING));
 }
 
-/* e^z for -700 <= z <= 700: z = k ln 2 + r, ln 2 in two parts for a small error of r. */
+/* e^z for -700 <= z <= 700: z = k ln 2 + r, with ln 2 in two parts to keep r accurate. */
 static inline double exponential_within(double z)
 {
     double shifted = z * LOG2_E + ROUNDING, k = shifted - ROUNDING;
@@ -46,15 +46,15 @@ static inline double exponential(double x)
     return x > -700.0 ? exponential_within(x < 700.0 ? x : 700.0) : 0.0;
 }
 
-/* A number as `exponentials` takes it. */
+/* Clip a number to the range of `exponentials`. */
 static inline double exponent(double x)
 {
     x = x < 700.0 ? x : 700.0;
     return x > -700.0 ? x : -700.0;
 }
 
-/* x <- exp(x) for numbers from -700, which becomes 0, to 700. A loop of its own: in one with `exponent` the compiler
-   would choose between whole polynomials. */
+/* x <- exp(x) for numbers from -700, which becomes 0, to 700. The loop is separate, because merged with `exponent` the
+   compiler computes two polynomials and selects one. */
 static inline void exponentials(Py_ssize_t n, double *restrict x)
 {
     for (Py_ssize_t s = 0; s < n; s++) {

@@ -555,39 +555,6 @@ cdef class Subspace:
             x[h] = np.clip(V[h] @ z, -LIMIT, LIMIT)    # a column near 0 in V may overflow
         return C
 
-    # ---- rows that change
-
-    def revise(self, Py_ssize_t i, x, double age):
-        """Row i becomes age x, over the used features: a rank-one change of the SVD."""
-        self.collapse()
-        V, s, U = self.directions(), self.values(), self.U
-        a = np.zeros(len(U))
-        a[i] = 1
-        b = age * x - V @ (U[i] * s)
-        Q, R = np.linalg.qr(np.column_stack([V, b]))
-        P, S = np.linalg.qr(np.column_stack([U, a]))
-        middle = np.diag(np.append(s, 1.0))
-        left, s, right = np.linalg.svd(R @ middle @ S.T, full_matrices=False)
-        kept = self.kept(s)
-        U = P @ right[:kept].T
-        if not x.any():
-            U[i] = 0
-        self.become(Q @ left[:, :kept], s[:kept], U)
-
-    # ---- new features with values for all rows
-
-    def widen(self, C, Py_ssize_t first):
-        """Append the columns of C, with a value for each learned row, as the features from `first` on."""
-        self.collapse()
-        V, s, U = self.directions(), self.values(), self.U
-        Q, R = np.linalg.qr(np.column_stack([U, C]))
-        left, s, right = np.linalg.svd(R * np.append(s, np.ones(C.shape[1])), full_matrices=False)
-        kept = self.kept(s)
-        between = np.zeros((first - len(V), kept))
-        whole = np.vstack([V @ right[:kept, :self.k].T, between, right[:kept, self.k:].T])
-        self.used = first + C.shape[1]
-        self.become(whole, s[:kept], Q @ left[:, :kept])
-
     # ---- state
 
     def state(self):

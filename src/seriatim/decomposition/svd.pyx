@@ -88,22 +88,42 @@ cdef class OnlineSVDLearner(ComponentsLearner):
         return left
 
     def revise(self, Py_ssize_t i, x):
-        """Row i of the stream becomes x."""
+        """Row i of the stream becomes x: a rank-one change of the SVD."""
         if not 0 <= i < self.t:
             raise DataError(f"there is no row {i}: the model has learned rows 0 to {self.t - 1}")
         self.grow(len(x) + 1)
         self.end_block()
         self.space.used = max(self.space.used, int(np.max(np.flatnonzero(x), initial=-1)) + 1)
-        whole = np.zeros(self.space.used)
-        whole[:min(len(x), len(whole))] = x[:len(whole)]
-        self.space.revise(i, whole, self.forgetting ** (self.t - 1 - i))
+        self.space.collapse()
+        V, s, U = self.space.directions(), self.space.values(), self.space.U
+        a, b = np.zeros(len(U)), np.zeros(self.space.used)
+        a[i] = 1
+        b[:min(len(x), len(b))] = x[:len(b)]
+        b = self.forgetting ** (self.t - 1 - i) * b - V @ (U[i] * s)
+        Q, R = np.linalg.qr(np.column_stack([V, b]))
+        P, S = np.linalg.qr(np.column_stack([U, a]))
+        left, s, right = np.linalg.svd(R @ np.diag(np.append(s, 1.0)) @ S.T, full_matrices=False)
+        kept = self.space.kept(s)
+        U = P @ right[:kept].T
+        if not x.any():
+            U[i] = 0
+        self.space.become(Q @ left[:, :kept], s[:kept], U)
         self.view = None
 
     def widen(self, C, Py_ssize_t first):
         """The columns of C, which have a value for each learned row, become the features from `first` on."""
         self.grow(first + C.shape[1] + 1)
         self.end_block()
-        self.space.widen(C * (self.forgetting ** np.arange(self.t)[::-1])[:, None], first)
+        self.space.collapse()
+        V, s, U = self.space.directions(), self.space.values(), self.space.U
+        C = C * (self.forgetting ** np.arange(self.t)[::-1])[:, None]
+        Q, R = np.linalg.qr(np.column_stack([U, C]))
+        left, s, right = np.linalg.svd(R * np.append(s, np.ones(C.shape[1])), full_matrices=False)
+        kept, k = self.space.kept(s), V.shape[1]
+        between = np.zeros((first - len(V), kept))
+        V = np.vstack([V @ right[:kept, :k].T, between, right[:kept, k:].T])
+        self.space.used = first + C.shape[1]
+        self.space.become(V, s[:kept], Q @ left[:, :kept])
         self.view = None
 
     def restore(self, state):

@@ -1,20 +1,21 @@
-/* Many pairs like 17:0.25 at once, by vector instructions: first where they are, then what they are. */
+/* Pairs like 17:0.25 by vector instructions: first find the delimiters, then convert the numbers between them. */
 #include "digits.h"
 
 enum { AT_ONCE = 10, SPARE = 64, WINDOW = 1 << 14 };
 enum { NO_VECTORS, VECTORS, WIDE_VECTORS };    /* of 32 bytes, and of 64 */
 
-/* A part of a text: whole lines, and the places of their delimiters, of which the last is a newline. */
+/* Whole lines of a text, and the positions of their delimiters; the last delimiter is a newline. */
 typedef struct {
     const char *text;
-    Py_ssize_t n, at;               /* delimiters, and how many of them stand before the line that comes next */
-    int ascii;                      /* nothing else is in it; may be 0 where nobody has looked */
-    int vectors;                    /* what it was looked through by */
+    Py_ssize_t n, at;               /* the number of delimiters, and of those before the next line */
+    int ascii;                      /* 1 if the text is known to be ASCII */
+    int vectors;                    /* the instructions that found the delimiters */
     uint32_t place[WINDOW + SPARE];
-    char kind[WINDOW + SPARE];      /* which character each of them is; with WIDE_VECTORS */
+    char kind[WINDOW + SPARE];      /* the character of each delimiter; only with WIDE_VECTORS */
 } Window;
 
-/* A label of up to eight digits, with a sign or without, that ends at `end`. Says whether it is one: 007 is a name. */
+/* Read a label of up to eight digits, with or without a sign, that ends at `end`. Returns 0 for others: 007 is a name.
+   */
 static inline int plain_label(const char *p, const char *end, double *y) {
     uint64_t odd = 0;
     int negative = *p == '-';
@@ -35,16 +36,16 @@ static inline int plain_pairs(const Window *window, Py_ssize_t *i, Py_ssize_t *k
 #include "wide_pairs.h"
 #define WITH_VECTORS __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
 
-/* The sixteen bytes that end where a pair ends hold all of it. One shuffle brings the digits of the index to the first
-   eight of them and those of the value, without its point, to the last eight, with zeros before both; three
-   multiplications make two numbers of them. Which shuffle, is in tables. Where there is no such pair, it takes a byte
-   that is no digit for one. */
+/* The last sixteen bytes of a pair contain all of it. One shuffle moves the digits of the index to the first eight
+   bytes and those of the value, without the point, to the last eight, with leading zeros. Three multiplications convert
+   both to numbers. Tables hold the shuffles. For lengths that do not fit, the shuffle repeats a byte that is not a
+   digit. */
 enum { LONGEST = 10, NO_POINT = 16, BATCH = 128 };
 static uint64_t INDEX_SHUFFLE[10][16];          /* by the length of the index + 1, and from its end to the pair's */
 static uint64_t VALUE_SHUFFLE[LONGEST + 2][32]; /* by the length of the value + 1, and the digits after its point */
 static double POWERS[2 * NO_POINT + 2];         /* of ten: by twice the digits after the point, + 1 if negative */
 
-/* Eight places for n digits: those up to `gap` come from one byte before the others, for the point is between them. */
+/* The shuffle of n digits to eight bytes. Digits up to `gap` come from one byte earlier: the point follows them. */
 static uint64_t shuffle(int n, int from, int gap) {
     uint64_t places = 0;
     for (int slot = 7; slot >= 0; slot--)
@@ -52,7 +53,7 @@ static uint64_t shuffle(int n, int from, int gap) {
     return places;
 }
 
-/* What this processor has; fills the tables. */
+/* Fill the tables. Returns the instructions that the processor has. */
 static int have_vectors(void) {
     const uint64_t everywhere = 0x0101010101010101u;
     for (int n = 0; n <= 8; n++)
@@ -77,9 +78,9 @@ static int have_vectors(void) {
     return some && have_wide_vectors() ? WIDE_VECTORS : some ? VECTORS : NO_VECTORS;
 }
 
-/* The places of all delimiters in n bytes: colons, blanks and control characters, and what else is one here. 63 bytes
-   more must be readable, and n + AT_ONCE places writable: they are written ten at a time, whether there are so many or
-   not, for a loop of unpredictable length costs more. Tells as well whether these bytes, with those 63, are ASCII. */
+/* Find all delimiters in n bytes: colons, blanks, control characters, and `other`. Returns how many. 63 more bytes must
+   be readable, and n + AT_ONCE positions writable: positions are written ten at a time, because a loop of unpredictable
+   length costs more. Sets *ascii to whether all these bytes, with the 63, are ASCII. */
 WITH_VECTORS static Py_ssize_t delimiters(const char *p, Py_ssize_t n, char other, uint32_t *place, int *ascii) {
     const __m256i colon = _mm256_set1_epi8(':'), space = _mm256_set1_epi8(' '), bar = _mm256_set1_epi8(other);
     __m256i all = _mm256_setzero_si256();
@@ -104,8 +105,7 @@ WITH_VECTORS static Py_ssize_t delimiters(const char *p, Py_ssize_t n, char othe
     return end - place;
 }
 
-/* How many digits of a value stand after its point, NO_POINT if it has none: of the sixteen bytes that end with it,
-   those after the delimiter before it are looked at. */
+/* The number of digits after the point of a value, or NO_POINT. x ends with the value; `after` is its length + 1. */
 WITH_VECTORS static inline uint32_t decimals_of(__m128i x, uint32_t after) {
     uint32_t point = (uint32_t) _mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8('.'))) & (0xFFFF0000u >> after);
     return _lzcnt_u32(point) - 16;
@@ -117,7 +117,7 @@ WITH_VECTORS static inline __m256d quotients(__m128i whole, const int *power) {
     return _mm256_div_pd(_mm256_cvtepi32_pd(whole), ten);
 }
 
-/* n pairs of an index and the digits of a value, to columns and values; not 0 if the columns are out of order. */
+/* Convert n pairs of an index and the digits of a value. Returns 0 if the columns ascend. */
 WITH_VECTORS static inline int convert_pairs(
     const int (*pair)[2], const int *power, Py_ssize_t n, int last, int *index, double *value
 ) {
@@ -141,7 +141,7 @@ WITH_VECTORS static inline int convert_pairs(
     return disorder;
 }
 
-/* The pairs of `plain_pairs` by registers of 32 bytes. A function of its own, so that all it needs is in registers. */
+/* `plain_pairs` by registers of 32 bytes. Not inlined: it needs all registers. */
 WITH_VECTORS static __attribute__((noinline, unused)) int narrow_pairs(
     const char *text, const uint32_t *place, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t room, int *index, double *value
 ) {
@@ -184,9 +184,9 @@ WITH_VECTORS static __attribute__((noinline, unused)) int narrow_pairs(
     return !odd;
 }
 
-/* Read pairs like 17:0.25, 17:-3 or 17:1, each after one space, into index and value from number *k on; delimiter *i
-   stands before the first. Ends at a delimiter that is no space. Says whether all were of this form and all columns in
-   order. */
+/* Read pairs like 17:0.25, 17:-3 or 17:1, each after one space, into index and value from position *k on; delimiter *i
+   precedes the first pair. Stops at a delimiter that is not a space. Returns 0 if a pair has another form or a column
+   is out of order. */
 static inline int plain_pairs(const Window *window, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t room, int *index,
                               double *value) {
     return window->vectors == WIDE_VECTORS
@@ -194,7 +194,7 @@ static inline int plain_pairs(const Window *window, Py_ssize_t *i, Py_ssize_t *k
         : narrow_pairs(window->text, window->place, i, k, room, index, value);
 }
 
-/* All of the next n bytes. */
+/* Find the delimiters of the first n bytes of the window. */
 static void find_delimiters(Window *window, Py_ssize_t n, char other) {
     window->n = window->vectors == WIDE_VECTORS
         ? wide_delimiters(window->text, n, other, window->place, window->kind, &window->ascii)
@@ -202,8 +202,8 @@ static void find_delimiters(Window *window, Py_ssize_t n, char other) {
 }
 #endif
 
-/* Look through the lines from p on that fit into the window, at least one; those of the text end at `end`, with 63
-   bytes more. Returns where they end. Without vectors, and where one line alone does not fit, there are no places. */
+/* Set the window to the lines from p on that fit, at least one, and return their end. The text ends at `end`, with 63
+   readable bytes behind. Without vectors, and for a line that does not fit, the window has no delimiters. */
 static const char *look_through(Window *window, const char *p, const char *end, char other, int vectors) {
     const char *stop = end;
     window->text = p;
@@ -217,7 +217,7 @@ static const char *look_through(Window *window, const char *p, const char *end, 
     return stop;
 }
 
-/* The line that ends at this newline has been read some other way. */
+/* Skip the delimiters of the line that ends at this newline. */
 static inline void pass_over(Window *window, const char *newline) {
     while (window->at < window->n && window->text + window->place[window->at] <= newline) window->at++;
 }

@@ -1,5 +1,6 @@
-/* Pairs like 17:0.25 by registers of 64 bytes: four at once, each in sixteen bytes that end where it ends. Where the
-   digits of each have to go is computed, not looked up. What is read, and what is refused, is as in pairs.h. */
+/* The functions of pairs.h by AVX-512: four pairs at a time, each in the last sixteen bytes before its end. It computes
+   the shuffles of the digits instead of looking them up. It accepts and refuses the same pairs. Measured on three
+   files: reading takes 5 to 15% less processor time than with AVX2. */
 #define WITH_WIDE_VECTORS \
     __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx512vbmi,avx512vbmi2,avx2,bmi,bmi2,popcnt")))
 
@@ -9,7 +10,7 @@ static int have_wide_vectors(void) {
         && __builtin_cpu_supports("avx512vbmi2");
 }
 
-/* As `delimiters`, and which character each of them is; up to SPARE more than there are may be written of both. */
+/* `delimiters`, and the character of each delimiter. It may write up to SPARE more numbers than it finds. */
 WITH_WIDE_VECTORS static Py_ssize_t wide_delimiters(
     const char *p, Py_ssize_t n, char other, uint32_t *place, char *kind, int *ascii
 ) {
@@ -38,7 +39,7 @@ WITH_WIDE_VECTORS static Py_ssize_t wide_delimiters(
     return found;
 }
 
-/* How many pairs there are: a space, a colon, a space, a colon ... */
+/* The number of pairs that follow: their delimiters are a space, a colon, a space, a colon ... */
 WITH_WIDE_VECTORS static inline Py_ssize_t pairs_from(const char *kind) {
     const __m512i turns = _mm512_set1_epi16(':' << 8 | ' ');
     for (Py_ssize_t n = 0;; n += 32) {
@@ -47,17 +48,17 @@ WITH_WIDE_VECTORS static inline Py_ssize_t pairs_from(const char *kind) {
     }
 }
 
-/* Of all pairs of a row, byte by byte: what tells at its end whether each was of the form that is read here. Bytes of
-   the lower half of a lane are of the index, those of the upper half of the value. */
+/* Extremes over all pairs of a row, byte by byte: they show at the end whether each pair had the form that is read
+   here. The lower half of each 16 bytes belongs to the index, the upper half to the value. */
 typedef struct {
-    __m512i fewest, most;   /* digits, + 1 */
-    __m512i digit;          /* the largest */
-    __m512i length;         /* of the whole pair + 1, in the lower half */
-    __m256i part;           /* the longest index + 1 and value + 1, in turn */
-    uint64_t nine;          /* where there are nine digits, but not as in 0.12345678 */
+    __m512i fewest, most;   /* the number of digits + 1 */
+    __m512i digit;          /* the largest digit */
+    __m512i length;         /* the length of the whole pair + 1, in the lower half */
+    __m256i part;           /* the longest index + 1 and the longest value + 1, alternating */
+    uint64_t nine;          /* set for nine digits in another form than 0.12345678 */
 } Seen;
 
-/* Four pairs, each ending before text + end, with the lengths of its index and of its value, + 1 each. */
+/* Convert four pairs. Each ends before text + end; lengths are those of its index and of its value, + 1 each. */
 WITH_WIDE_VECTORS static inline __attribute__((always_inline)) void four_pairs(
     const char *text, const uint32_t *end, int step, __m256i lengths, Seen *seen, int *index, double *value
 ) {
@@ -70,17 +71,17 @@ WITH_WIDE_VECTORS static inline __attribute__((always_inline)) void four_pairs(
     x = _mm512_inserti64x2(x, _mm_loadu_si128((const __m128i *) (text + end[2 * step] - 16)), 2);
     x = _mm512_inserti64x2(x, _mm_loadu_si128((const __m128i *) (text + end[3 * step] - 16)), 3);
     __m512i each = _mm512_permutexvar_epi64(_mm512_set_epi64(3, 3, 2, 2, 1, 1, 0, 0), _mm512_castsi256_si512(lengths));
-    __m512i after = _mm512_shuffle_epi8(each, _mm512_set1_epi8(4));                       /* from the colon on */
+    __m512i after = _mm512_shuffle_epi8(each, _mm512_set1_epi8(4));                 /* the length from the colon on */
     __m512i count = _mm512_shuffle_epi8(each, _mm512_broadcast_i32x4(_mm_set_epi64x(0x0404040404040404, 0)));
     seen->part = _mm256_max_epu32(seen->part, lengths);
     seen->length = _mm512_max_epu8(seen->length, _mm512_add_epi8(after, count));
 
-    /* The point of a value stands among its last eight bytes, in the one before them, or nowhere. */
+    /* The point of a value is among its last eight bytes, in the byte before them, or missing. */
     uint64_t inside = _mm512_cmpgt_epi8_mask(_mm512_add_epi8(place, after), _mm512_set1_epi8(16));
     __m512i point = _mm512_maskz_mov_epi8(_mm512_mask_cmpeq_epi8_mask(inside, x, _mm512_set1_epi8('.')), one);
     __m512i before = _mm512_shuffle_epi8(point, _mm512_broadcast_i32x4(_mm_set_epi64x(0x0707070707070707, -1)));
     __mmask8 among = _mm512_mask_test_epi64_mask(0xAA, point, point);
-    /* 1 from the first byte of a half up to its point, the last if it has none: point ^ (point - 1). */
+    /* 1 in the bytes of a half up to its point, or up to the last byte without a point: point ^ (point - 1). */
     __m512i up_to = _mm512_ternarylogic_epi64(point, _mm512_sub_epi64(point, _mm512_set1_epi64(1)), one, 0x28);
 
     __m512i sign = _mm512_shuffle_epi8(x, _mm512_sub_epi8(_mm512_set1_epi8(17), after));
@@ -94,7 +95,7 @@ WITH_WIDE_VECTORS static inline __attribute__((always_inline)) void four_pairs(
         _mm512_shuffle_epi8(x, _mm512_broadcast_i32x4(_mm_set_epi64x(0x0606060606060606, -1))), _mm512_set1_epi8('0'));
     seen->nine |= _mm512_cmpgt_epi8_mask(count, _mm512_set1_epi8(9)) & ~first;
 
-    /* The digits of the index end before the colon, those of the value where it ends, but for a point. */
+    /* The digits of the index end before the colon; those of the value at its end, without the point. */
     __m512i back = _mm512_mask_mov_epi64(_mm512_maskz_mov_epi64(0x55, after), among, up_to);
     __m512i from = _mm512_sub_epi8(_mm512_add_epi8(slot, _mm512_set1_epi8(8)), back);
     uint64_t filled = _mm512_cmpgt_epi8_mask(_mm512_add_epi8(slot, count), _mm512_set1_epi8(8));
@@ -106,7 +107,7 @@ WITH_WIDE_VECTORS static inline __attribute__((always_inline)) void four_pairs(
     __m256i whole = _mm512_castsi512_si256(_mm512_permutexvar_epi32(in_turn, digit));
     _mm_storeu_si128((__m128i *) index, _mm_add_epi32(_mm256_castsi256_si128(whole), _mm_set1_epi32(-1)));
 
-    /* Eight less the digits after the point, as the number of a power; the sign above it. */
+    /* The power of ten has the number 8 - (digits after the point); the sign is above it. */
     __m512i power = _mm512_sad_epu8(_mm512_andnot_si512(before, up_to), _mm512_setzero_si512());
     power = _mm512_mask_mov_epi8(power, minus & 0x8000800080008000u, _mm512_set1_epi8(-1));
     power = _mm512_permutexvar_epi64(_mm512_set_epi64(0, 0, 0, 0, 7, 5, 3, 1), power);
@@ -116,7 +117,7 @@ WITH_WIDE_VECTORS static inline __attribute__((always_inline)) void four_pairs(
     _mm256_storeu_pd(value, _mm256_xor_pd(quotient, negative));
 }
 
-/* As `plain_pairs`. */
+/* `plain_pairs` by registers of 64 bytes. */
 WITH_WIDE_VECTORS static __attribute__((noinline, unused)) int wide_pairs(
     const char *text, const uint32_t *place, const char *kind, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t room,
     int *index, double *value
@@ -127,12 +128,12 @@ WITH_WIDE_VECTORS static __attribute__((noinline, unused)) int wide_pairs(
     place += *i, index += *k, value += *k;
     *i += 2 * n, *k += n;
     for (Py_ssize_t j = 0; j < n && n >= 4; j += 4) {
-        j = j > n - 4 ? n - 4 : j;                                  /* the last four, if some of them are done */
+        j = j > n - 4 ? n - 4 : j;                                  /* the last four may overlap the ones before */
         __m256i here = _mm256_loadu_si256((const __m256i *) (place + 2 * j));
         __m256i next = _mm256_loadu_si256((const __m256i *) (place + 2 * j + 1));
         four_pairs(text, place + 2 * j + 2, 2, _mm256_sub_epi32(next, here), &seen, index + j, value + j);
     }
-    if (0 < n && n < 4) {                                           /* the last again and again */
+    if (0 < n && n < 4) {                                           /* repeat the last pair */
         uint32_t end[4], length[8];
         int columns[4];
         double values[4];
