@@ -49,5 +49,5 @@ def back_test(bench: Bench, ours: str, theirs: str, days: int) -> Line:
     note = f"wealth {mine['wealth']:.6g} and {other['wealth']:.6g}"
     what = f"{ours}, NYSE(O), {days:,} days"
     return Line(
-        what, f"universal-portfolios {other['version']}", mine["seconds"], other["seconds"], "s", 1 / 20, note=note
+        what, f"universal-portfolios {other['version']}", mine["seconds"], other["seconds"], "s", 1 / 10, note=note
     )

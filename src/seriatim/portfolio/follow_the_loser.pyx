@@ -5,7 +5,7 @@ from libc.string cimport memcpy, memmove, memset
 
 import numpy as np
 
-from seriatim.portfolio.days cimport StrategyLearner, dot, pointer, sum_of
+from seriatim.portfolio.days cimport StrategyLearner, dot, pointer
 from seriatim.portfolio.simplex cimport project_simplex
 
 from seriatim.errors import ParameterError
@@ -456,6 +456,26 @@ class RMR(Strategy):
 
 # ---- anti-correlation
 
+cdef inline double sum_of_claims(Py_ssize_t n, const double* x) noexcept nogil:
+    """The sum of x by twelve partial sums.
+
+    The order matters: experts of Anticor(Anticor) that hold the same assets differ by rounding alone, and claims compare
+    their means.
+    """
+    cdef double part[12]
+    cdef Py_ssize_t i, k, whole = n // 12 * 12
+    for k in range(12):
+        part[k] = 0
+    for i in range(0, whole, 12):
+        for k in range(12):
+            part[k] += x[i + k]
+    for i in range(whole, n):
+        part[i - whole] += x[i]
+    for k in range(4):
+        part[k] = (part[k] + part[k + 4]) + part[k + 8]
+    return (part[0] + part[1]) + (part[2] + part[3])
+
+
 cdef class AnticorLayer:
     """n experts over the same assets, the last with window W. logs: log-relatives of the last 2W days, newest last."""
 
@@ -558,7 +578,7 @@ cdef class AnticorLayer:
                     correlation = claim[j] * scale * size2[j]
                     claimed = correlation + own + against[j]
                     claim[j] = claimed if (correlation > 0) & (mine >= mean[j]) else 0
-                sum = sum_of(m, claim)
+                sum = sum_of_claims(m, claim)
                 if sum > 0:
                     share = b[i] / sum
                     for j in range(m):
