@@ -1,4 +1,4 @@
-"""Learning from experts beside the transcriptions: the same questions of both, and sequences of losses."""
+"""One interface for methods over experts and their transcriptions, and generated sequences of losses."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def name_of(spec):
 
 
 class Paper:
-    """A transcription, and what is seen of it."""
+    """A transcription behind the common interface."""
 
     def __init__(self, name, N, **parameters):
         self.model = papers.CLASSES[name](N, **parameters)
@@ -28,7 +28,7 @@ class Paper:
 
 
 class Ours:
-    """The same of a model of the library."""
+    """A model of the library behind the common interface."""
 
     def __init__(self, name, N, **parameters):
         self.model = learner(name)(**parameters)
@@ -50,7 +50,7 @@ KINDS = ("random", "coins", "taking turns", "good at times", "heaviest", "all or
 
 
 def losses(kind, seed, T=40, N=4):
-    """What an expert loses in each round; None where the adversary waits for the weights."""
+    """The losses of each round; None where the adversary waits for the weights."""
     rng = np.random.default_rng(seed)
     return {
         "random": lambda: rng.random((T, N)),
@@ -67,7 +67,7 @@ def losses(kind, seed, T=40, N=4):
 
 
 def rounds(model, kind, seed, T=40, N=4):
-    """Tells them; each round's losses, after it."""
+    """Learn T rounds of losses. Yields the losses of each round after it."""
     told = losses(kind, seed, T, N)
     for t in range(T):
         now = told[t] if told is not None else np.eye(N)[np.argmax(model.weights)]

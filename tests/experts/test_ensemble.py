@@ -1,4 +1,4 @@
-"""Hedge over learners of the library: itself a learner, never worse than its best member by more than the bound."""
+"""Hedge over models of the library: the regret against the best member is within the bound."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ def test_the_vote_is_about_as_good(name):
 
 
 def test_the_members_are_left_alone():
-    """The learners that are passed are not those that learn."""
+    """The models that are passed as experts stay untrained."""
     X, y = stream("spam", 100)
     passed = members()
     model = ensemble(passed).partial_fit(X, y)
@@ -106,7 +106,7 @@ def test_one_at_a_time():
 
 
 def test_a_bad_member_is_found_out():
-    """Labels that have nothing to do with the rows of one: the weight goes to the other."""
+    """One expert cannot predict the labels: the weight goes to the other."""
     rng = np.random.default_rng(2)
     X = rng.standard_normal((500, 3))
     y = np.where(X[:, 0] > 0, 1, -1)

@@ -42,7 +42,7 @@ def test_equals_the_paper(spec, kind):
 @settings(max_examples=30)
 @given(st.data())
 def test_equals_the_paper_on_any_losses(data):
-    """Losses in eighths, so that sums are exact: who leads is then the same for both."""
+    """Losses are multiples of 1/8, so that sums are exact and ties are the same for both."""
     spec = data.draw(st.sampled_from(CASES))
     learner(spec[0])
     N = data.draw(st.integers(1, 4))
@@ -72,7 +72,7 @@ def test_chunks_rounds_and_files(spec, tmp_path):
 @both
 @pytest.mark.parametrize("spec", CASES, ids=name_of)
 def test_regret_is_under_its_bound(make, spec):
-    """1,000 sequences of 40 rounds, random and adversarial, at every step; the transcription's with a hundred."""
+    """The bound holds at every step of 1,000 random and adversarial sequences; 100 for the transcription."""
     # A round of weighted majority is a mistake or none, so losses are 0 or 1.
     whole = spec[0] == "WeightedMajority" and not spec[1].get("randomised")
     kinds = [kind for kind in KINDS if not whole or kind not in ("random", "small")]
@@ -209,7 +209,7 @@ def test_one_expert(make, spec):
 
 
 def test_labels():
-    """The vote by weight; those who are wrong lose 1."""
+    """The prediction is the weighted vote. An expert that is wrong loses 1."""
     model = learner("Hedge")(eta=1.0)
     model.learn_one(["rain", "sun", "rain"], "sun")
     assert list(model.losses_) == [1, 0, 1]
@@ -247,7 +247,7 @@ def test_advice_is_losses(name):
 
 
 def test_weighted_majority_counts_its_mistakes():
-    """With several labels the most weight need not be half of it."""
+    """With several labels, the largest weight may be below one half."""
     rng, model, mistakes = np.random.default_rng(5), learner("WeightedMajority")(beta=0.7), 0
     paper = papers.WeightedMajority(5, beta=0.7)
     for _ in range(60):
@@ -262,7 +262,7 @@ def test_weighted_majority_counts_its_mistakes():
 
 
 def test_randomised_draws():
-    """By the weights, and by the seed; asking twice is the same question."""
+    """Draws follow the weights and the seed. A repeated call draws the same expert."""
     advice = ["a", "b", "c", "d"]
     counts = dict.fromkeys(advice, 0)
     for seed in range(300):
@@ -295,7 +295,7 @@ BAD = [
     ("WeightedMajority", {}, {"beta": 0.9}), ("WeightedMajority", {}, {"randomised": True}),
 ])  # fmt: skip
 def test_what_the_bound_is_of_stays(name, first, then):
-    """A rate that came later would give the bound of rounds that were played with another."""
+    """The rate is fixed: a new rate would change the bound of earlier rounds."""
     learner(name)(**first).set_params(**then)
     model = learner(name)(**first).partial_fit(np.tile([0.0, 1.0], (100, 1)))
     with Unchanged(model), pytest.raises(ParameterError, match="cannot be changed"):

@@ -1,4 +1,4 @@
-"""Learners as experts: the ensemble is a learner like any other, and its members learn as they would alone."""
+"""Models as experts: the ensemble is a model like any other, and its members learn as they do alone."""
 
 import copy
 import json
@@ -106,7 +106,7 @@ def test_regressors_are_averaged():
 
 
 def progressive_scores(experts, X, y):
-    """What each regressor predicted before it learned."""
+    """The prediction of each regressor before it learns."""
     for one in experts:
         fresh, told = type(one)(**one.get_params()), []
         for x, target in zip(X, y, strict=True):
@@ -126,7 +126,7 @@ def test_an_ensemble_of_ensembles(tmp_path):
 
 
 def test_members_with_labels_and_costs_of_their_own(tmp_path):
-    """What a member must know of the labels it is told."""
+    """Members receive what they must know about new labels."""
     X, y = digits(300)
     odd = y % 2
     experts = [seriatim.CSPA(rho={(0, 1): 2.0, (1, 0): 1.0}), seriatim.CSOGD(), PA()]
@@ -190,7 +190,7 @@ def test_without_learners_rows_are_refused():
 
 
 def test_broken_files(tmp_path):
-    """What is in a file is checked, member by member."""
+    """`load` checks the state of each member."""
     X, y = digits(50)
     path = tmp_path / "model"
     learner("Hedge")([PA(), AROW()]).partial_fit(X, y).save(path)

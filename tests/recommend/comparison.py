@@ -1,4 +1,4 @@
-"""Recommenders beside their transcriptions: the same questions of both, and streams of ratings."""
+"""One interface for recommenders and their transcriptions, and generated streams of ratings."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def name_of(spec):
 
 
 class Paper:
-    """A transcription, and what is seen of it."""
+    """A transcription behind the common interface."""
 
     def __init__(self, name, **parameters):
         self.model = getattr(papers, name)(**parameters)
@@ -41,12 +41,12 @@ class Paper:
 
 
 def by_name(factors):
-    """A dict of rows, be it one or a pair (names, rows)."""
+    """A dict of rows, from a dict or from a pair (names, rows)."""
     return dict(factors) if isinstance(factors, dict) else dict(zip(*factors, strict=True))
 
 
 class Ours:
-    """The same of a model of the library."""
+    """A model of the library behind the common interface."""
 
     def __init__(self, name, **parameters):
         self.model = learner(name)(**parameters)
@@ -74,7 +74,7 @@ def close(ours, theirs, scale=1.0):
 
 
 def ratings(seed, n=250, users=15, items=20, low=1.0, high=5.0, whole=False):
-    """A table of rank 2 and noise, pairs at random, a few of them twice; users and items appear all along."""
+    """Random pairs of a table of rank 2 plus noise, a few of them twice. New users and items appear throughout."""
     rng = np.random.default_rng(seed)
     A, B = rng.standard_normal((users, 2)), rng.standard_normal((items, 2))
     table = (low + high) / 2 + (high - low) / 4 * (A @ B.T + 0.3 * rng.standard_normal((users, items)))

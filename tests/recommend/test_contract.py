@@ -1,4 +1,4 @@
-"""What every recommender owes its user. Each test runs on every entry of the catalogue that learns ratings."""
+"""Contract tests of recommenders. Each test runs on every algorithm of the catalogue that learns ratings."""
 
 import copy
 import json
@@ -26,7 +26,7 @@ every = pytest.mark.parametrize("cls", RECOMMENDERS.values(), ids=list(RECOMMEND
 
 
 def settings():
-    """(class, parameters): the default of each, each of its choices and flags by itself, and some together."""
+    """(class, parameters): the defaults, each choice and flag alone, and some together."""
     for name, cls in RECOMMENDERS.items():
         alternatives = [{}, *BEYOND.get(name, [])]
         for parameter, declared in cls.parameters.items():
@@ -99,7 +99,7 @@ def test_labels_of_any_kind(cls):
 
 
 def test_many_labels_are_found_again():
-    """Beyond several growths of the table, and after labels have been taken back."""
+    """After the hash table has grown several times, and after labels were removed."""
     rng = np.random.default_rng(0)
     given = rng.integers(-(2**62), 2**62, 20_000)
     numbers = Numbering("user")
@@ -180,7 +180,7 @@ def test_strange_names_are_saved(cls, tmp_path):
 
 @every_setting
 def test_damaged_files(cls, parameters, tmp_path):
-    """What is changed in a file is a ModelError, or a model that can be used."""
+    """A changed file gives a ModelError or a model that works."""
     path, rng = tmp_path / "model", np.random.default_rng(8)
     learned(cls, ratings(8, n=60), **parameters).save(path)
     data = path.read_bytes()
@@ -255,7 +255,7 @@ def test_lists_that_do_not_fit(cls, name, value):
 
 @every
 def test_memory_is_that_of_the_model(cls):
-    """The same ratings again leave the state as large as it was."""
+    """Repeated ratings do not make the state larger."""
     stream = ratings(12)
     model = learned(cls, stream)
 
@@ -362,7 +362,7 @@ def test_no_ratings_at_all(cls):
 
 @every
 def test_no_rows(cls):
-    """A recommender takes no rows of features, and says so."""
+    """A recommender refuses rows of features with a clear error."""
     with pytest.raises(DataError, match="ratings"):
         seriatim.evaluate.progressive(cls(), np.ones((3, 2)), [1, 2, 3])
     with pytest.raises(ParameterError, match="is for recommendation"):
@@ -426,7 +426,7 @@ def test_parameters_can_be_seen_and_changed(cls):
 
 @every
 def test_threads_wait_for_one_another(cls):
-    """Ratings learned by several threads at once are all learned, while others ask."""
+    """Several threads learn and predict at the same time; every rating is learned."""
     stream, model = ratings(18), cls()
     parts, failures = [stream[k::4] for k in range(4)], []
 

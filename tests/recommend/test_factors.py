@@ -1,4 +1,4 @@
-"""PMF and SVDRecommender (and what RMF shares): equal to their transcriptions, whose steps are those of their losses.
+"""PMF, SVDRecommender and RMF agree with their transcriptions, and each step is a gradient step on the loss.
 
 Where a property is tested of the `paper` and of `ours`, the first shows that the transcription has it.
 """
@@ -36,7 +36,7 @@ NOBODY = "nobody", "nothing"
 
 
 def compare(spec, stream):
-    """Each prediction before its rating; all of them, the factors and the rankings at the end; and in other calls."""
+    """Compare each prediction before its rating; at the end all predictions, factors and rankings; and other chunks."""
     name, case = spec
     model, paper = Ours(name, **case), Paper(name, **case)
     for user, item, rating in stream:
@@ -66,7 +66,7 @@ def test_equals_the_paper(spec):
 @settings(max_examples=20)
 @given(st.data())
 def test_equals_the_paper_on_any_stream(data):
-    """SVDRecommender needs a gap at its rank, which ratings of few values do not give; it has noise in its own."""
+    """SVDRecommender needs a gap at its rank, which ratings with few values lack. So these ratings have noise."""
     name, case = data.draw(st.sampled_from([spec for spec in CASES if spec[0] in FACTORS]))
     learner(name)
     some = st.tuples(st.integers(0, 5), st.integers(0, 6), st.sampled_from([1.0, 2.0, 3.5, 5.0]))
@@ -112,7 +112,7 @@ def test_save_and_load(spec, tmp_path):
 
 
 def loss(model, a, b, r):
-    """Of one rating, by the factors of its user and its item."""
+    """The gradient of the loss of one rating by the factors of its user and its item."""
     return (papers.sigmoid(model.score(a, b)) - r) ** 2 / 2
 
 
@@ -164,7 +164,7 @@ def test_a_step_by_gradient(make, name):
 
 @both
 def test_dual_averaging_is_the_argmin(make):
-    """U minimises (the mean of all e V).U + lam/2 |U|^2: nothing near or far is better."""
+    """U minimises (the mean of all e V).U + lam/2 |U|^2: no other point is better."""
     rng, lam = np.random.default_rng(5), 0.02
     model = make("PMF", n_factors=3, method="dual_averaging", lam=lam)
     seen = {}
@@ -188,7 +188,7 @@ def test_dual_averaging_is_the_argmin(make):
 
 @both
 def test_svd_is_that_of_the_completed_table(make):
-    """The table after a rating is the best of its rank to the table before, with this entry told."""
+    """The table after a rating is the best approximation of its rank to the table before with this entry."""
     model, mirror = make("SVDRecommender", rank=3, low=-100.0, high=100.0), papers.SVDRecommender(3, low=-100, high=100)
     residuals = np.zeros((15, 20))
 
@@ -213,7 +213,7 @@ def test_svd_is_that_of_the_completed_table(make):
 @both
 @pytest.mark.parametrize("name", NAMES)
 def test_those_who_come_later(make, name):
-    """A newcomer's rating of a new film changes nothing of what others are told, but for biases."""
+    """A rating of a new item by a new user does not change other predictions, except through biases."""
     stream = ratings(7, users=10, items=10)
     model = make(name)
     nobody = model.predict(*NOBODY)
@@ -233,7 +233,7 @@ def test_those_who_come_later(make, name):
 
 @pytest.mark.parametrize("name", FACTORS)
 def test_first_factors_are_by_number(name):
-    """Whatever came between, and whether named by numbers or by words."""
+    """Initial factors depend on the order of appearance, not on the names of users and items."""
     one = Paper(name, n_factors=4, lam=0.0).learn_all([("a", "x", 3.0)]).factors()
     other = Ours(name, n_factors=4, lam=0.0).learn_all([(17, 5, 3.0)]).factors()
     for mine, theirs in zip(other, one, strict=True):
@@ -258,7 +258,7 @@ def test_ratings_beyond_the_range(name, rating):
                                   ("PMF", {"n_factors": 4, "method": "dual_averaging", "lam": 0.02}),
                                   ("SVDRecommender", {"rank": 4, "damping": 1.0})], ids=name_of)  # fmt: skip
 def test_they_learn(make, spec):
-    """Three quarters of a table of rank 2, ten times: the rest is told better than by the mean."""
+    """After ten passes over three quarters of a table of rank 2, the rest is predicted better than by the mean."""
     rng = np.random.default_rng(9)
     table = np.clip(3 + 1.2 * rng.standard_normal((25, 2)) @ rng.standard_normal((2, 30)), 1, 5)
     stream = [(u, i, float(table[u, i])) for u in range(25) for i in range(30)]
@@ -272,7 +272,7 @@ def test_they_learn(make, spec):
 
 @pytest.mark.slow
 def test_which_items_were_rated_says_something():
-    """SVD++ on a fold of MovieLens: with the marks the rest is told better than without, as Koren found."""
+    """SVD++ on a fold of MovieLens: marks improve the predictions, as Koren found."""
     learner("PMF")
     training, test = (np.array(rows) for rows in movielens(1))
     errors = {}
@@ -287,7 +287,7 @@ def test_which_items_were_rated_says_something():
 
 
 def test_bases_stay_orthonormal():
-    """After a hundred thousand ratings, which turn all rows, and in the fewest of which rows are multiplied out."""
+    """Bases stay orthonormal over 100,000 ratings, of which few multiply out the rows."""
     rng = np.random.default_rng(10)
     model = learner("SVDRecommender")(rank=5)
     users, items = rng.integers(0, 60, 100_000), rng.integers(0, 80, 100_000)
@@ -298,7 +298,7 @@ def test_bases_stay_orthonormal():
 
 
 def test_bases_stay_orthonormal_where_users_lie_nearly_inside(tmp_path):
-    """A user or an item all but inside the basis makes a short new direction, whose rounding errors are large."""
+    """A user or an item almost inside of the basis gives a short new direction with large rounding errors."""
     rng = np.random.default_rng(0)
     users, items = np.divmod(np.arange(900), 30)
     few = rng.integers(0, 12, (2, 1500))
@@ -355,7 +355,7 @@ def test_movielens_five_folds(spec):
 
 
 def test_one_pass_of_dual_averaging():
-    """By its default, each hundred ratings before they are learned: near the constant, and below it with biases."""
+    """Prequential error of the defaults: near that of the constant, and below it with biases."""
     rows = np.array(movielens(1)[0])
     rows = rows[np.random.default_rng(0).permutation(len(rows))]
     for biases, most in ((False, 1.2), (True, 1.05)):

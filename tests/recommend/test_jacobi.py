@@ -1,4 +1,4 @@
-"""The singular value decomposition of small matrices beside LAPACK's."""
+"""The singular value decomposition of small matrices agrees with LAPACK."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def compare(A):
 
 @given(st.integers(1, 12), st.integers(0, 2**32 - 1), st.sampled_from([0, 1, 2, 5]))
 def test_equals_lapack(n, seed, lost):
-    """Of any rank, with columns of very different lengths, and with rows of zeros."""
+    """Matrices of any rank, with columns of very different norms, and with rows of zeros."""
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((n, n)) * 10.0 ** rng.uniform(-4, 4, n)
     A[:, : min(lost, n - 1)] = A[:, -1:]
@@ -31,7 +31,7 @@ def test_equals_lapack(n, seed, lost):
 
 
 def test_a_diagonal_and_a_product():
-    """What a rating makes of a diagonal matrix."""
+    """A diagonal matrix after the rank-one change of a rating."""
     rng = np.random.default_rng(1)
     for _ in range(50):
         s = np.append(-np.sort(-rng.exponential(10, 10)), 0)

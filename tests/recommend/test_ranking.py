@@ -1,4 +1,4 @@
-"""RMF, whose loss is that of a user's whole list; and what is recommended by all of them."""
+"""RMF, whose loss is that of the whole list of a user; and the recommendations of all recommenders."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def derivative(f, at, h=1e-6):
 
 @both
 def test_steps_of_rmf_are_the_numerical_gradient(make):
-    """The step of V_i is the derivative of the list's loss; that of U is the part of it that goes through g_i."""
+    """The step of V_i is the gradient of the loss of the list. The step of U is the part through g_i."""
     eta, lam, told = 0.7, 0.0, {}
     model = make("RMF", n_factors=3, eta=eta, lam=lam)
     for t, (user, item, rating) in enumerate(ratings(11, n=120)):
@@ -47,7 +47,7 @@ def test_steps_of_rmf_are_the_numerical_gradient(make):
 
 
 def test_parts_add_up_to_the_gradient():
-    """Of a list, the sum of the parts by items is the derivative by U."""
+    """The parts of all items of a list sum to the gradient by U."""
     rng = np.random.default_rng(12)
     U, V, r = rng.standard_normal(3), rng.standard_normal((6, 3)), rng.random(6)
     g = papers.sigmoid(V @ U)
@@ -72,7 +72,7 @@ def test_a_list_of_one_teaches_nothing(make):
 
 @both
 def test_a_rating_told_again_replaces(make):
-    """Of a pair the last rating counts in the list."""
+    """The last rating of a pair counts in the list."""
     one, other = (make("RMF", n_factors=3, eta=1.0, lam=0.0) for _ in range(2))
     for model, first in ((one, 1.0), (other, 5.0)):
         model.learn("u", "x", first)  # alone in its list: no step
@@ -88,7 +88,7 @@ def dcg(ratings):
 @both
 @pytest.mark.parametrize("name", NAMES)
 def test_they_rank(make, name):
-    """Lists of what was not told, best first: their DCG between that of chance (0) and the best (1)."""
+    """The DCG of lists of unseen items, scaled so that random lists have 0 and the best lists 1."""
     rng = np.random.default_rng(13)
     table = np.clip(3 + 1.2 * rng.standard_normal((25, 2)) @ rng.standard_normal((2, 30)), 1, 5)
     stream = [(u, i, float(table[u, i])) for u in range(25) for i in range(30)]
@@ -109,7 +109,7 @@ def test_they_rank(make, name):
 @both
 @pytest.mark.parametrize("name", NAMES)
 def test_recommendations(make, name):
-    """What the user has not rated, by the predictions, and n of them at most; the factors of the nearest."""
+    """`recommend` gives at most n items that the user has not rated, by prediction; `nearest` goes by the factors."""
     stream = ratings(14)
     model = make(name).learn_all(stream)
     items = dict.fromkeys(item for _, item, _ in stream)

@@ -1,4 +1,4 @@
-"""Retrieval beside its transcriptions: the same questions of both, and triplets."""
+"""One interface for OMDL and its transcription, and generated triplets."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def the_package():
 
 
 class Paper:
-    """A transcription of OMDL, and what is seen of it."""
+    """A transcription of OMDL behind the common interface."""
 
     def __init__(self, Ks, **parameters):
         self.model = papers.OMDL(Ks, **parameters)
@@ -29,7 +29,7 @@ class Paper:
 
 
 class Ours:
-    """The same of a model of the library."""
+    """A model of the library behind the common interface."""
 
     def __init__(self, Ks, **parameters):
         self.model, self.Ks = learner("OMDL")("precomputed", **parameters), Ks
@@ -46,7 +46,7 @@ both = pytest.mark.parametrize("make", [Paper, Ours], ids=["paper", "ours"])
 
 
 def digits(seed, n=60):
-    """Some digits, of length 1 each, and what they are."""
+    """Some digits with norm 1, and their labels."""
     X, y = data.load("digits")
     rows = np.random.default_rng(seed).permutation(len(y))[:n]
     X = X[rows].toarray()
@@ -64,6 +64,6 @@ def triplets(labels, n, seed):
 
 
 def three_kernels(X):
-    """Linear, of degree 5, and a narrow Gaussian."""
+    """A linear kernel, a polynomial of degree 5, and a narrow Gaussian."""
     near = X @ X.T
     return [near, near**5, np.exp(-(2 - 2 * near) / (2 * 0.3**2))]

@@ -1,4 +1,4 @@
-"""OMDL on a real set: three kernels as modalities, of which nobody says which is good."""
+"""OMDL on the bundled digits, with good and bad kernels as modalities."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ ROWS, TRIPLETS = 90, 250
 
 
 def images(seed):
-    """Rows, their digits, and triplets among the first two thirds; the others are queries."""
+    """Rows, their labels, and triplets among the first two thirds. The other rows are queries."""
     X, y = data.load("digits")
     rng = np.random.default_rng(seed)
     pick = rng.permutation(len(y))[:ROWS]
@@ -27,7 +27,7 @@ def images(seed):
 
 
 def quality(distances, y):
-    """Mean average precision of the rows that no triplet had, each among all others."""
+    """Mean average precision of the rows without triplets, each among all others."""
     queries = range(ROWS * 2 // 3, ROWS)
     relevant = [(y == y[q]) & (np.arange(ROWS) != q) for q in queries]
     orders = [[a for a in np.argsort(distances[q], kind="stable") if a != q] for q in queries]

@@ -1,4 +1,4 @@
-"""States of similarities and distances that no triplets lead to are refused."""
+"""`load` refuses states of OASIS and OMDL that no triplets lead to."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_states_that_no_triplets_lead_to(model, edits):
 
 
 def test_kernels_out_of_range_are_refused():
-    """Of a kernel no number is larger than its diagonal; what is would overflow when it is squared."""
+    """No number of a kernel matrix exceeds its diagonal; a larger one could overflow when squared."""
     K = np.diag([1e-300, 1e-300, 1e-300]) + 1e10 * (1 - np.eye(3))
     with pytest.raises(DataError, match="kernel"):
         OMDL("precomputed").partial_fit([K], [(0, 1, 2)])
@@ -47,7 +47,7 @@ def test_kernels_out_of_range_are_refused():
 
 @pytest.mark.parametrize("rank", [None, 5])
 def test_a_distance_does_not_depend_on_how_many_are_asked_for(rank):
-    """To the last bit."""
+    """A distance has the same bits however many distances one call asks for."""
     model = OMDL([Linear(), Gaussian(1.0)], rank=rank)
     model.partial_fit(np.random.default_rng(0).standard_normal((90, 4)), TRIPLETS)
     all_distances = model.distances(3)

@@ -1,4 +1,4 @@
-"""OASIS: equal to its transcription, whose step is the smallest that gives a triplet its margin; measures of a ranking.
+"""OASIS agrees with its transcription, whose step is the smallest that reaches the margin; precision of rankings.
 
 Where a property is tested of the `paper` and of `ours`, the first shows that the transcription has it.
 """
@@ -38,7 +38,7 @@ def test_equals_the_paper(C):
 @settings(max_examples=20)
 @given(st.lists(st.lists(st.sampled_from([-1.0, 0.0, 0.5, 2.0]), min_size=6, max_size=6), min_size=1, max_size=12))
 def test_equals_the_paper_on_any_triplets(rows):
-    """Also where there is nothing to be learned: a query of zeros, two that are the same."""
+    """Also without an update: a query of zeros, and equal answers."""
     model, paper = learner("OASIS")(), papers.OASIS(2)
     for row in np.array(rows).reshape(-1, 3, 2):
         model.learn_one(*row)
@@ -65,7 +65,7 @@ def matrices(name, C, rows):
 @pytest.mark.parametrize("name", ["paper", "ours"])
 @pytest.mark.parametrize("C", [0.02, 1e9])
 def test_the_step_solves_its_problem(name, C):
-    """min |W - W_t|^2 / 2 + C loss; with a great C the margin is 1 afterwards."""
+    """The step minimises |W - W_t|^2 / 2 + C loss. With a large C, the margin is 1 after it."""
     rng = np.random.default_rng(3)
     for before, (query, relevant, irrelevant), after in matrices(name, C, stream(4, 15, 3)):
 
@@ -93,7 +93,7 @@ def test_rows_chunks_and_files(tmp_path):
 
 @pytest.mark.parametrize("name", ["paper", "ours"])
 def test_learns_digits(name):
-    """Ranks unseen digits better than the plain product does: 6,000 triplets of 900, centred; 100 others are ranked."""
+    """After 6,000 triplets of 900 centred digits, OASIS ranks 100 unseen digits better than the dot product."""
     X, labels = digits(1, 1000)
     X = X - X[:900].mean(axis=0)
     X = X / np.linalg.norm(X, axis=1, keepdims=True)
@@ -131,7 +131,7 @@ def test_refused():
             model.partial_fit(np.eye(2), bad)
 
 
-# ---- measures
+# ---- precision
 
 
 def test_average_precision_equals_sklearn():

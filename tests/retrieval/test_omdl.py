@@ -1,4 +1,4 @@
-"""OMDL: equal to its transcription, whose step satisfies its constraint before it is projected; a metric at every step.
+"""OMDL agrees with its transcription, whose step satisfies its constraint before projection; always a metric.
 
 Where a property is tested of the `paper` and of `ours`, the first shows that the transcription has it. The paper's
 C1, C2 and graph could not be had; what is here instead is in tests/reference/retrieval.py.
@@ -75,7 +75,7 @@ def test_a_distance(make, case):
 
 
 def test_the_step_satisfies_its_constraint():
-    """Before it is projected: d(i, j) + 1 <= d(i, k), if C2 does not stop it; tight if it did not hold."""
+    """Before projection: d(i, j) + 1 <= d(i, k) unless C2 limits the step; an equality if it did not hold before."""
     Ks, told = some(3)
     model = papers.OMDL(Ks, C2=1e12)
     for i, j, k in told:
@@ -90,7 +90,7 @@ def test_the_step_satisfies_its_constraint():
 
 
 def test_the_step_of_one_kernel_satisfies_its_constraint():
-    """Of the library: where the step leaves the matrix positive, so that no projection follows, the margin is 1."""
+    """In the library: if the step leaves the matrix positive, there is no projection, and the margin is 1."""
     Ks, told = some(3)
     near = seen = 0
     for K in Ks:
@@ -127,7 +127,7 @@ def test_the_step_is_the_nearest():
 
 
 def test_the_laplacian_has_no_negative_eigenvalue():
-    """Of the graph of a kernel: D^1/2 1 is the eigenvector of 0."""
+    """The Laplacian of a kernel has the eigenvector D^1/2 1 with the eigenvalue 0."""
     for K in some(5)[0]:
         L = papers.laplacian(K)
         assert np.linalg.eigvalsh(L)[0] == pytest.approx(0, abs=1e-9)
@@ -146,7 +146,7 @@ def test_the_scale_of_a_kernel_does_not_matter(make):
 
 @both
 def test_the_weight_goes_to_the_kernel_that_knows(make):
-    """One kernel is of the labels, one of noise."""
+    """One kernel has the labels, the other one noise."""
     rng, labels = np.random.default_rng(7), np.arange(15) % 3
     noise = rng.standard_normal((15, 3))
     Ks = [noise @ noise.T + np.eye(15), np.eye(3)[labels] @ np.eye(3)[labels].T + 0.1 * np.eye(15)]
@@ -196,7 +196,7 @@ def test_better_than_the_best_kernel_and_than_their_sum(make, rank):
 
 
 def test_kernels_of_rows():
-    """The same as their matrices; a list of tables is one of modalities."""
+    """Rows give the same model as their kernel matrices; a list of tables is a list of modalities."""
     from seriatim.kernel.kernels import Gaussian, Linear
 
     X, labels = digits(1, 30)

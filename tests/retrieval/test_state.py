@@ -1,4 +1,4 @@
-"""Models of triplets: files, what is refused, and that distances stay distances."""
+"""Models of triplets: files, errors, and the properties of distances."""
 
 import copy
 import pickle
@@ -116,7 +116,7 @@ def test_bad_parameters():
 
 
 def test_matrices_that_would_be_too_large():
-    """Refused before they are made."""
+    """Matrices that are too large are refused before they are made."""
     X = np.ones((20_000, 1))
     for model, rows in ((learner("OMDL")([Linear()]), X), (learner("OMDL")([Linear()], rank=10**7), X[:5])):
         with Unchanged(model), pytest.raises(LimitError, match="the limit is"):
@@ -126,7 +126,7 @@ def test_matrices_that_would_be_too_large():
 
 
 def test_modalities_of_their_own():
-    """A list of arrays is one a modality; matrices may be given instead."""
+    """A list has one array for each modality, or one kernel matrix."""
     X, triplets = stream()
     kernels = [Gaussian(10.0), Linear()]
     parts = [X[:, :32], X[:, 32:]]
