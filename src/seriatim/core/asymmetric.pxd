@@ -3,9 +3,9 @@ from seriatim.core.row cimport Row
 
 
 cdef class AsymmetricLearner(Linear):
-    cdef double* turned              # the weights if the label seen so far is the other one of the two
+    cdef double* turned              # the weights if the only label so far is the other class
     cdef Py_ssize_t turned_room
-    cdef bint told                   # which of them is the higher is known, and there are no such weights
+    cdef bint told                   # both labels are known, and `turned` is freed
     cdef public Py_ssize_t turned_updates
 
     cdef bint step(self, const Row* x, double y, double f, double* w) noexcept nogil

@@ -1,4 +1,4 @@
-"""Two labels, of which it matters which one is the higher."""
+"""A frame for binary methods that treat the positive and the negative class differently."""
 
 import numpy as np
 
@@ -12,10 +12,10 @@ from seriatim.errors import ModelError
 
 
 cdef class AsymmetricLearner(Linear):
-    """A classifier of two labels to which -w and -y are not the same as w and y.
+    """A binary classifier for which (-w, -y) is not equivalent to (w, y).
 
-    As long as one label is known nobody can say whether it is the higher one. Until then two vectors are learned, for
-    either case, and what is learned does not depend on what labels are called.
+    While the stream has shown only one label, that label may turn out to be positive or negative. Until then the
+    learner has two weight vectors, one for either case. So the result does not depend on the names of the labels.
     """
 
     NUMBERS = (*Linear.NUMBERS, "turned_updates")
@@ -27,20 +27,20 @@ cdef class AsymmetricLearner(Linear):
     def __dealloc__(self):
         free(self.turned)
 
-    # ---- what a subclass writes
+    # ---- a subclass overrides these
 
     cdef bint step(self, const Row* x, double y, double f, double* w) noexcept nogil:
-        """Learn one example, of score f, into some weights; says whether they have changed."""
+        """Update the weights w with an example of score f; return whether w has changed."""
         return False
 
     cdef double initial(self, Py_ssize_t row) noexcept nogil:
-        """The weight with which a record begins."""
+        """The initial weight of a record."""
         return 0
 
-    # ---- the rest
+    # ---- the frame
 
     def begin(self):
-        """All weights are those with which they begin."""
+        """Set all weights to their initial values."""
         cdef Py_ssize_t row
         self.grow(self.table.rows)
         for row in range(self.table.rows):
@@ -62,7 +62,7 @@ cdef class AsymmetricLearner(Linear):
         return 0
 
     cdef double product(self, const Row* x, const double* w) noexcept nogil:
-        """An intercept that is not learned still counts."""
+        """The score; the initial intercept counts even if the intercept is not learned."""
         return self.scale * (dot(x, w, 1) + (1 - x.constant) * w[0])
 
     cdef double score(self, const Row* x) noexcept nogil:
@@ -78,13 +78,13 @@ cdef class AsymmetricLearner(Linear):
         return f
 
     def introduce(self, told):
-        """Whether it is known which label is the higher one."""
+        """Once both labels are known, discard the second vector."""
         if told:
             free(self.turned)
             self.turned, self.turned_room, self.told, self.turned_updates = NULL, 0, True, 0
 
     def reclass(self, source, factor):
-        """The label seen so far is the other one."""
+        """The only label so far becomes the other class: swap the two vectors."""
         cdef Py_ssize_t row
         Learner.reclass(self, source, factor)
         for row in range(0 if self.told else self.table.rows):

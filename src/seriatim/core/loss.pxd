@@ -38,7 +38,7 @@ cdef inline double loss(int kind, double z, double epsilon) noexcept nogil:
 
 
 cdef inline double slope(int kind, double z, double epsilon) noexcept nogil:
-    """d loss / dz. Bounded by 1e100, which keeps a run that diverges finite and which no sane data reaches."""
+    """d loss / dz. Bounded by 1e100, so that a run that diverges stays finite."""
     if kind == HINGE:
         return z > 0
     if kind == SQUARED_HINGE:
@@ -51,7 +51,7 @@ cdef inline double slope(int kind, double z, double epsilon) noexcept nogil:
         return (z > 0) - <double> (z < 0)
     if kind == EPSILON_INSENSITIVE:
         return (z > epsilon) - <double> (z < -epsilon)
-    return z >= 1    # the perceptron's: a margin of 0 is a mistake
+    return z >= 1    # perceptron: a margin of 0 is a mistake
 
 
 cdef inline double rate(int schedule, double eta, Py_ssize_t t) noexcept nogil:
@@ -67,7 +67,7 @@ cdef class Gradient:
     cdef double eta, epsilon
 
     cdef inline double slope(self, double z, double weight) noexcept nogil:
-        """That of the loss times a weight, within the same bounds."""
+        """The slope of the weighted loss, within the same bounds."""
         return min(max(weight * slope(self.loss, z, self.epsilon), -1e100), 1e100)
 
     cdef inline double step(self, double z, Py_ssize_t t, double weight) noexcept nogil:

@@ -1,4 +1,4 @@
-"""The step of passive-aggressive learning, which other families take, too."""
+"""The step of passive-aggressive learning, which several families use."""
 
 from libc.math cimport fmin
 

@@ -1,4 +1,4 @@
-"""The area under the ROC curve: an example of the higher label is to score above one of the lower."""
+"""The area under the ROC curve: positive examples should score above negative ones."""
 
 from libc.math cimport fmax, fmin
 from libc.stdlib cimport free
@@ -17,7 +17,7 @@ UPDATES = ("sequential", "gradient")
 
 
 cdef class OAMLearner(Linear):
-    """Steps along y (x - z) for kept rows z of the other label; the loss of a pair is [1 - y w.(x - z)]+."""
+    """Steps along y (x - z) for stored rows z of the other class; the loss of a pair is [1 - y w.(x - z)]+."""
 
     cdef double C
     cdef bint gradient
@@ -26,8 +26,8 @@ cdef class OAMLearner(Linear):
     cdef Reservoir positive, negative
     cdef public Py_ssize_t positives, negatives    # rows seen
     cdef public Py_ssize_t draws                   # random numbers so far
-    cdef double* spread                            # x, one place a column; zero between rounds
-    cdef double* scores_of                         # w.z of each kept row z
+    cdef double* spread                            # x by column; zero between rounds
+    cdef double* scores_of                         # w.z of each stored row z
     cdef Py_ssize_t columns, scores_room
 
     NUMBERS = (*Linear.NUMBERS, "positives", "negatives", "draws")
@@ -53,7 +53,7 @@ cdef class OAMLearner(Linear):
         return 0
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
-        """Algorithm 1: x is offered to the buffer of its own label, then w learns from the other one."""
+        """Algorithm 1: offer x to the buffer of its own class, then update w with the other buffer."""
         cdef double f = dot(x, self.table.data, 1)
         cdef Row row = x[0]
         row.constant = 0    # that of x - z
@@ -67,7 +67,7 @@ cdef class OAMLearner(Linear):
         return f
 
     cdef int keep(self, const Row* x, double y) noexcept nogil:
-        """Algorithm 2; -1 if there is no room, and then nothing has changed."""
+        """Algorithm 2; -1 if there is no memory, and then nothing has changed."""
         cdef Py_ssize_t others = self.negative.n if y > 0 else self.positive.n
         if others > self.scores_room:
             if resize(<void**> &self.scores_of, 2 * others, sizeof(double)) < 0:
@@ -85,7 +85,7 @@ cdef class OAMLearner(Linear):
 
     cdef bint rank(self, const Row* x, double y, double f, Py_ssize_t seen, const Kept* others,
                    Py_ssize_t n) noexcept nogil:
-        """Learn that x is to be above (y = 1) or below the others, n kept of those seen; whether w has changed."""
+        """Learn that x should score above (y = 1) or below the n stored others; return whether w has changed."""
         cdef double C = self.C * (fmax(1, <double> seen / self.capacity) if self.capacity else 1)
         if self.gradient:
             return self.descend(x, y, f, C / 2, others, n)
@@ -93,7 +93,7 @@ cdef class OAMLearner(Linear):
 
     cdef bint descend(self, const Row* x, double y, double f, double eta, const Kept* others,
                       Py_ssize_t n) noexcept nogil:
-        """Algorithm 4: w += C_t/2 y times the sum of x - z over the pairs with a loss, all judged by the same w."""
+        """Algorithm 4: w += C_t/2 y times the sum of x - z over the pairs with a loss, all with the same w."""
         cdef double* w = self.table.data + 1
         cdef Py_ssize_t k, pairs = 0
         for k in range(n):
@@ -109,7 +109,7 @@ cdef class OAMLearner(Linear):
                            Py_ssize_t n) noexcept nogil:
         """Algorithm 3: for each z in turn w += tau y (x - z), tau = min(C_t/2, l / |x - z|^2).
 
-        What belongs to x is added at the end: until then w is what the table holds and `total` y x.
+        The multiple of x is added at the end: until then the weights are the table plus `total` y x.
         """
         cdef double* w = self.table.data + 1
         cdef double loss, norm2, tau, xz, total = 0, x2 = sum_of_squares(x.value, x.n)
@@ -124,7 +124,7 @@ cdef class OAMLearner(Linear):
             loss += total * xz
             if loss > 0:
                 norm2 = x2 + others[k].norm2 - 2 * xz
-                if norm2 < 1e-3 * x2:    # the two are almost one, and the difference inexact
+                if norm2 < 1e-3 * x2:    # x and z are almost equal, and the difference is inexact
                     norm2 = self.distance2(x, &others[k])
                 if norm2 > 1e-150:
                     tau = fmin(C, loss / norm2)
@@ -137,7 +137,7 @@ cdef class OAMLearner(Linear):
         return total > 0
 
     cdef double distance2(self, const Row* x, const Kept* z) noexcept nogil:
-        """|x - z|^2 of the row that is spread out, difference by difference."""
+        """|x - z|^2, difference by difference, where x is in `spread`."""
         cdef double total = 0
         cdef Py_ssize_t i
         for i in range(z.n):
@@ -150,7 +150,7 @@ cdef class OAMLearner(Linear):
         return total
 
     def expect_room(self, Py_ssize_t values):
-        """A LimitError if so many more numbers cannot be kept."""
+        """Raise LimitError if there is no room for this number of values."""
         self.positive.expect_room(0 if self.capacity else values)
         self.negative.expect_room(0 if self.capacity else values)
 
@@ -161,7 +161,7 @@ cdef class OAMLearner(Linear):
         Linear.check_memory(self)
 
     def reclass(self, source, factor):
-        """The first label is the lower one after all, or the higher."""
+        """Where the classes change places, swap the buffers."""
         Linear.reclass(self, source, factor)
         if len(factor) == 1 and factor[0] < 0:
             self.positive, self.negative = self.negative, self.positive
@@ -179,31 +179,32 @@ cdef class OAMLearner(Linear):
                                  ("negative", self.negatives, self.negative)):
             kept.restore({part: state[f"{name}_{part}"] for part in ("start", "index", "value")}, self.table.rows - 1)
             if kept.n != (min(seen, self.capacity) if self.capacity else seen):
-                raise ModelError(f"{kept.n} {name} rows are kept of {seen}")
+                raise ModelError(f"{kept.n} {name} rows are stored of {seen}")
         if self.positives + self.negatives != self.t:
             raise ModelError(f"{self.positives} and {self.negatives} rows in {self.t} rounds")
 
 
 class OAM(Classifier):
-    """Online AUC maximisation: a row of the higher label is to score above the rows of the lower one that are kept.
+    """Online AUC maximisation: positive examples learn to score above a stored sample of negative ones, and vice versa.
 
-    Of each label a uniform sample of `buffer_size` rows is kept (reservoir sampling). x first goes to the buffer of its
-    own label, or not; then w learns from it and each z kept of the other label, by C_t = C max(1, N / buffer_size),
-    where N rows of that label have been seen. "sequential": for one z after another l = [1 - y w.(x - z)]+ and
-    w += min(C_t/2, l / |x - z|^2) y (x - z). "gradient": w += C_t/2 times the sum of y (x - z) over the z with
-    y w.(x - z) <= 1, all by the same w. A pair x = z takes no step; a row of zeros is a row like others.
+    The model stores a uniform sample of `buffer_size` rows of each class (reservoir sampling). It first offers x to the
+    buffer of its own class. Then w learns from x and each stored z of the other class with C_t = C max(1, N /
+    buffer_size), where N counts the rows of that class so far. "sequential": for each z in turn,
+    l = [1 - y w.(x - z)]+ and w += min(C_t/2, l / |x - z|^2) y (x - z). "gradient": w += C_t/2 times the sum of
+    y (x - z) over the z with y w.(x - z) <= 1, all with the same w. A pair x = z takes no step. A row of zeros is
+    learned like any other.
 
-    The score w.x ranks. The intercept's feature cancels in x - z, so `fit_intercept` changes nothing, and the paper has
-    no threshold: `predict` takes the sign of w.x, whatever the share of the labels. Two labels; importance weights are
-    not defined. An example costs the non-zeros of the rows that are kept of the other label.
+    The score w.x ranks. The intercept cancels in x - z, so `fit_intercept` changes nothing. The paper has no threshold:
+    `predict` takes the sign of w.x, whatever the fractions of the classes. Binary; sample weights are not defined. An
+    example costs the non-zeros of the stored rows of the other class.
 
     Parameters
     ----------
     C : aggressiveness, above 0.
-    buffer_size : rows kept of each label, at least 1; None keeps all, so that memory grows with the stream, up to 4 GiB
-        a label, and the time with its square.
+    buffer_size : rows stored for each class, at least 1. None stores all: memory grows with the stream, up to 4 GiB for
+        a class, and time with its square.
     update : sequential or gradient.
-    seed : of the sample, a whole number from 0 on.
+    seed : seed of the sample, a whole number from 0 on.
 
     >>> from seriatim import OAM, data, evaluate
     >>> model = OAM(C=0.01, features={"normalize": "max"})

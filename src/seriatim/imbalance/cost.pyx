@@ -1,4 +1,4 @@
-"""Mistakes that cost more than others."""
+"""Cost-sensitive learning: some mistakes cost more than others."""
 
 import numpy as np
 
@@ -20,34 +20,34 @@ cdef class CSPALearner(MarginLearner):
     cdef double C
     cdef int variant
     cdef bint max_loss
-    cdef double[:, ::1] asked     # the margin of one class over another, sqrt(rho)
-    cdef double wanted            # that of this round
+    cdef double[:, ::1] margins   # required margin of one class over another, sqrt(rho)
+    cdef double wanted            # required margin of this round
 
     def __init__(self, double C, str step, bint max_loss, bint average):
         MarginLearner.__init__(self, average)
         self.C, self.variant, self.max_loss = C, STEPS.index(step), max_loss
         self.weighted = step != "hard"
-        self.asked = np.ones((2, 2))
+        self.margins = np.ones((2, 2))
 
     def introduce(self, told):
-        """The margins between the classes there are, or between the two labels of a binary model."""
-        self.asked = told
+        """Take the required margins between the classes; binary models have two."""
+        self.margins = told
 
     cdef Py_ssize_t rival(self, Py_ssize_t y, const double* scores) noexcept nogil:
-        """The class that is predicted, or the one whose loss is largest."""
+        """The predicted wrong class, or the one with the largest loss."""
         cdef Py_ssize_t k, best = -1
         cdef double loss, largest = 0
         for k in range(self.classes):
             if k != y and self.seen[k]:
-                loss = scores[k] + (self.asked[y, k] if self.max_loss else 0)
+                loss = scores[k] + (self.margins[y, k] if self.max_loss else 0)
                 if best < 0 or loss > largest:
                     best, largest = k, loss
         if best >= 0:
-            self.wanted = self.asked[y, best]
+            self.wanted = self.margins[y, best]
         return best
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
-        self.wanted = self.asked[1, 0] if y > 0 else self.asked[0, 1]
+        self.wanted = self.margins[1, 0] if y > 0 else self.margins[0, 1]
         return MarginLearner.learn(self, x, y)
 
     cdef double step(self, double margin, double norm2) noexcept nogil:
@@ -57,20 +57,20 @@ cdef class CSPALearner(MarginLearner):
 
 
 class CSPA(Classifier):
-    """Cost-sensitive passive-aggressive: the dearer a confusion, the larger the margin against it.
+    """Cost-sensitive passive-aggressive: the more a confusion costs, the larger the margin against it.
 
-    rho(y, r) is the cost of predicting r where y is true. "prediction": on a mistake, s the label predicted,
-    l = sqrt(rho(y, s)) - (w_y.x - w_s.x). "max_loss": s maximises w_s.x + sqrt(rho(y, s)), and
-    l = [sqrt(rho(y, s)) - (w_y.x - w_s.x)]+ in every round. Then w_y += tau x and w_s -= tau x, with tau that of `PA`:
-    l / (2 |x|^2) ("hard"), min(C, l / (2 |x|^2)) ("I") or l / (2 |x|^2 + 1/(2C)) ("II"). With two labels w += tau y x,
-    and |x|^2 counts once.
+    rho(y, r) is the cost of predicting r where y is true. "prediction" learns from mistakes: s is the predicted label
+    and l = sqrt(rho(y, s)) - (w_y.x - w_s.x). "max_loss" learns in every round: s maximises w_s.x + sqrt(rho(y, s)),
+    and l = [sqrt(rho(y, s)) - (w_y.x - w_s.x)]+. Then w_y += tau x and w_s -= tau x, with the tau of `PA`:
+    l / (2 |x|^2) ("hard"), min(C, l / (2 |x|^2)) ("I") or l / (2 |x|^2 + 1/(2C)) ("II"). Binary: w += tau y x, and
+    |x|^2 replaces 2 |x|^2.
 
     Parameters
     ----------
-    rho : a dict {(true, predicted): cost}, in which a pair that is missing costs 1; a square matrix, with a row for
-        each true label of `classes` and a column for each predicted one, ascending; or None for 1 each. On the command
-        line `spam:ham=5,ham:spam=1`.
-    C : aggressiveness, above 0; the hard step does not use it. An example of importance g has g C.
+    rho : costs. A dict {(true, predicted): cost}, where other pairs cost 1; or a square matrix with a row for each true
+        label of `classes` and a column for each predicted one, ascending; or None: each costs 1. On the command line
+        `spam:ham=5,ham:spam=1`.
+    C : aggressiveness, above 0; not used by the hard step. With a sample weight g, g C replaces C.
     variant : prediction or max_loss.
     step : hard, I or II.
     average : predict with the average of w_1..w_T.
@@ -95,7 +95,7 @@ class CSPA(Classifier):
     def build(self):
         costs = self.parameters["rho"].of(self.rho)
         if isinstance(costs, np.ndarray) and (self.classes is None or len(set(self.classes)) != len(costs)):
-            raise ParameterError(f"CSPA: rho is a matrix of {len(costs)} labels, so classes= must tell these labels")
+            raise ParameterError(f"CSPA: rho is a matrix of {len(costs)} labels, so classes= must list these labels")
         return CSPALearner(self.C, self.step, self.variant == "max_loss", self.average)
 
     def _expect_label(self, label):
@@ -119,7 +119,7 @@ class CSPA(Classifier):
 
 
 cdef class CSOGDLearner(AsymmetricLearner):
-    """w += eta y x below a margin of rho_t, or eta rho_t y x below one of 1; rho_t is 1 for the lower label."""
+    """w += eta y x below a margin of rho_t, or eta rho_t y x below 1; rho_t is 1 for the negative class."""
 
     cdef double eta, ratio, rho
     cdef bint first, sum
@@ -137,7 +137,7 @@ cdef class CSOGDLearner(AsymmetricLearner):
         self.rho = self.ratio
         if self.sum and y > 0:
             self.rho *= <double> (self.negatives + 1) / (self.positives + 1)
-        elif self.sum:    # should this label turn out to be the higher one
+        elif self.sum:    # if this label turns out to be the positive class
             self.rho *= <double> (self.positives + 1) / (self.negatives + 1)
         f = AsymmetricLearner.learn(self, x, y)
         if y > 0:
@@ -164,20 +164,22 @@ cdef class CSOGDLearner(AsymmetricLearner):
 
 
 class CSOGD(Classifier):
-    """Cost-sensitive online gradient descent: a step of the hinge loss in which the higher label counts rho times.
+    """Cost-sensitive online gradient descent: steps of a hinge loss in which the positive class counts rho times.
 
-    rho_t = rho for the higher of two labels, 1 for the lower. "I": where y w.x < rho_t, w += eta y x. "II": where
-    y w.x < 1, w += eta rho_t y x. For the "sum" eta_p sensitivity + eta_n specificity rho = eta_p T_n / (eta_n T_p),
-    T_p and T_n being the rows of each label; these are not known beforehand, so ours is the running ratio
-    (T_n + 1) / (T_p + 1) over the rows before this one, whatever their importance. For the "cost" c_p M_p + c_n M_n of
-    the mistakes M rho = c_p / c_n. The importance of an example multiplies its loss, and so its step.
+    rho_t is rho for the positive class, the higher label, and 1 for the negative class. "I": where y w.x < rho_t,
+    w += eta y x. "II": where y w.x < 1, w += eta rho_t y x.
+
+    The objective "sum" is eta_p sensitivity + eta_n specificity, with rho = eta_p T_n / (eta_n T_p), where T_p and T_n
+    count the rows of each class. A stream does not know them beforehand, so the model uses (T_n + 1) / (T_p + 1) over
+    the rows before this one, without their weights. The objective "cost" is c_p M_p + c_n M_n of the mistakes M, with
+    rho = c_p / c_n. A sample weight multiplies the loss, and so the step.
 
     Parameters
     ----------
-    eta : the step, above 0.
+    eta : step size, above 0.
     variant : I or II.
     objective : sum or cost.
-    positive : the weight of the higher label, eta_p or c_p, above 0 and below 1; that of the lower is the rest to 1.
+    positive : weight of the positive class, eta_p or c_p, above 0 and below 1. The negative class has 1 - positive.
 
     >>> from seriatim import CSOGD, data, evaluate
     >>> model = CSOGD(positive=0.8, objective="cost", features={"normalize": "max"})

@@ -1,4 +1,4 @@
-"""Second order: a Gaussian belief about the weights, sharpened where the examples have spoken."""
+"""Second-order methods: a Gaussian over the weights whose variance shrinks along observed features."""
 
 from statistics import NormalDist
 
@@ -20,20 +20,20 @@ from seriatim.parameters import Choice, Flag, Number, powers, steps
 
 COVARIANCES = ("diagonal", "full")
 
-cdef double LEAST = 1e-100    # no variance falls below it, here and in the full form
-cdef double MOST = 1e100      # nor is a step larger: where numbers end, so does the paper's arithmetic
+cdef double LEAST = 1e-100    # the smallest variance, here and in the full form
+cdef double MOST = 1e100      # the largest step: beyond, a product would overflow
 
 
 cdef struct Change:
     double a                  # w += a Sigma x
     double c                  # Sigma^-1 += c x x'
-    double total              # what the average counts a change of w with
-    Py_ssize_t sigma, u       # where the variance and the average's sum stand beside w; u = 0: there is none
-    bint dual                 # w = Sigma theta follows Sigma
+    double total              # factor of a change of w in the sum of the average
+    Py_ssize_t sigma, u       # positions of the variance and of the average's sum, relative to w; u = 0: no average
+    bint dual                 # w = Sigma theta changes with Sigma
 
 
 cdef inline void change(double* w, double x, const Change* by) noexcept nogil:
-    """One feature of the diagonal form; of w = Sigma theta, theta += a x, the quotient is the new Sigma's."""
+    """Update one feature of the diagonal form. In the dual form, w = Sigma theta with the new Sigma."""
     cdef double g = w[by.sigma] * x
     cdef double quotient = 1 / (1 + by.c * g * x)
     cdef double new = w[0] + by.a * g
@@ -45,8 +45,9 @@ cdef inline void change(double* w, double x, const Change* by) noexcept nogil:
     w[by.sigma] = fmax(w[by.sigma] * quotient, LEAST)
 
 
-cdef inline double belief(const Row* x, const double* w, Py_ssize_t width, Py_ssize_t sigma, double* v) noexcept nogil:
-    """w.x, and x' Sigma x into v."""
+cdef inline double mean_and_variance(const Row* x, const double* w, Py_ssize_t width, Py_ssize_t sigma,
+                                     double* v) noexcept nogil:
+    """Return w.x; store x' Sigma x in v."""
     cdef double f = x.constant * w[0], f2 = 0, s = x.constant * x.constant * w[sigma], s2 = 0
     cdef Py_ssize_t i = 0
     cdef const double* a
@@ -69,18 +70,18 @@ cdef inline double belief(const Row* x, const double* w, Py_ssize_t width, Py_ss
 
 
 cdef class GaussianLearner(Linear):
-    """w += alpha y Sigma x and Sigma^-1 += c x x', with alpha and c from `step`; only diag(x^2) in the diagonal form.
+    """A frame: w += alpha y Sigma x and Sigma^-1 += c x x' (diagonal form: diag(x^2)), where `step` sets alpha and c.
 
-    With several classes each has its own Sigma, the margin of y over its strongest rival s has the variance
-    v = x' Sigma_y x + x' Sigma_s x, and both classes take the step, s with -alpha (the joint feature map).
+    With several classes each has its own Sigma. The margin of y over its strongest rival s has the variance
+    v = x' Sigma_y x + x' Sigma_s x. Both classes take the step, s with -alpha (the joint feature map).
     """
 
-    cdef Py_ssize_t sigma          # where the variances stand in a record
-    cdef Covariance covariance     # of the full form; else None
-    cdef bint dual                 # the paper's step is theta += y x, w = Sigma theta; then alpha is 1
+    cdef Py_ssize_t sigma          # position of the variances in a record
+    cdef Covariance covariance     # full form only; else None
+    cdef bint dual                 # the paper's step is theta += y x with w = Sigma theta; then alpha is 1
     cdef double alpha, c
-    cdef double* vectors           # in the full form: U' x of two classes, and Sigma x
-    cdef Py_ssize_t longest        # that they may be
+    cdef double* vectors           # full form only: U' x of two classes, and Sigma x
+    cdef Py_ssize_t longest        # length that the vectors have room for
     cdef double f[2]
     cdef double v[2]
 
@@ -96,7 +97,7 @@ cdef class GaussianLearner(Linear):
         free(self.vectors)
 
     cdef bint step(self, double margin, double v) noexcept nogil:
-        """Sets alpha and c; returns whether there is a step. v > 0."""
+        """Set alpha and c; return whether there is an update. v > 0."""
         return False
 
     cdef int grow(self, Py_ssize_t rows) except -1:
@@ -112,17 +113,17 @@ cdef class GaussianLearner(Linear):
         return NULL if self.covariance is None else self.vectors + place * self.longest
 
     cdef double look(self, const Row* x, Py_ssize_t column, Py_ssize_t place) noexcept nogil:
-        """w.x of a column; keeps it, the variance and, in the full form, U' x."""
+        """Return w.x of a column; store it, the variance and, in the full form, U' x."""
         cdef const double* w = self.table.data + column
         if self.covariance is None:
-            self.f[place] = belief(x, w, self.table.width, self.sigma * self.classes, &self.v[place])
+            self.f[place] = mean_and_variance(x, w, self.table.width, self.sigma * self.classes, &self.v[place])
         else:
             self.f[place] = dot(x, w, self.table.width)
             self.v[place] = self.covariance.look(x, column, self.vector(place))
         return self.f[place]
 
     cdef void move_to(self, const Row* x, double sign, Py_ssize_t column, Py_ssize_t place) noexcept nogil:
-        """The step of a column that has been looked at."""
+        """Update a column after `look`."""
         cdef Change by
         cdef double a = fmin(fmax(self.alpha, -MOST), MOST) * sign, c = fmin(self.c, MOST)
         cdef Py_ssize_t i, u = self.classes if self.average else 0, width = self.table.width
@@ -163,8 +164,8 @@ cdef class GaussianLearner(Linear):
                 self.move_to(x, -1, s, 1)
                 self.updates += 1
 
-    def beliefs(self, Rows rows):
-        """For each checked row and class the mean and the variance of the score."""
+    def means_and_variances(self, Rows rows):
+        """The mean and the variance of the score, for each checked row and class."""
         means, variances = np.empty((rows.n, self.classes)), np.empty((rows.n, self.classes))
         cdef double[:, ::1] mean = means, variance = variances
         cdef Py_ssize_t i, k
@@ -180,7 +181,7 @@ cdef class GaussianLearner(Linear):
         return means, variances
 
     def reclass(self, source, factor):
-        if self.covariance is not None:    # first, for it may be refused
+        if self.covariance is not None:    # first, as it may raise
             self.covariance.reclass(source)
         Linear.reclass(self, source, factor)
 
@@ -198,7 +199,7 @@ cdef class GaussianLearner(Linear):
 
 
 cdef inline double root(double m, double v, double phi) noexcept nogil:
-    """The step of CW and SCW-I: m + alpha v = phi sqrt(u), u the variance after it (Crammer et al., 2008, lemma 1)."""
+    """The alpha of CW and SCW-I: m + alpha v = phi sqrt(u), u the variance after it (Crammer et al., 2008, lemma 1)."""
     cdef double psi = 1 + phi * phi / 2, zeta = 1 + phi * phi
     # (-b + sqrt(b^2 + p)) as p / (b + sqrt(b^2 + p)) where b > 0: no cancellation near the constraint
     cdef double b = m * psi, p = zeta * (v * phi * phi - m * m), whole = sqrt(fmax(b * b + p, 0))
@@ -206,7 +207,7 @@ cdef inline double root(double m, double v, double phi) noexcept nogil:
 
 
 cdef inline double sharpened(double alpha, double v, double phi) noexcept nogil:
-    """alpha phi / sqrt(u), with sqrt(u) in the form that does not cancel."""
+    """alpha phi / sqrt(u), with sqrt(u) in a form without cancellation."""
     cdef double z = alpha * v * phi
     return alpha * phi * (z + sqrt(z * z + 4 * v)) / (2 * v)
 
@@ -249,7 +250,7 @@ cdef class AROWLearner(GaussianLearner):
 
 
 cdef class AROWRegressorLearner(AROWLearner):
-    """Every example is learned; the step is along y - f."""
+    """Every example causes an update, along y - f."""
 
     cdef double learn(self, const Row* x, double y) noexcept nogil:
         cdef double f = self.look(x, 0, 0)
@@ -275,7 +276,7 @@ cdef class SCWLearner(GaussianLearner):
             return False
         if not self.squared:
             self.alpha = fmin(C, root(m, v, phi))
-        else:    # proposition 2, and as in `root` without its cancellation
+        else:    # proposition 2, without cancellation, as in `root`
             n = v + 1 / (2 * C)
             b = m * (2 * n + phi * phi * v)
             p = 4 * n * (n + v * phi * phi) * (phi * phi * v - m * m)
@@ -299,7 +300,7 @@ cdef class NHERDLearner(GaussianLearner):
 
 
 cdef class IELLIPLearner(GaussianLearner):
-    """Sigma but for its factor 1 / (1 - c_k), which cancels: w moves by Sigma x / v, and the cut is deep as v is."""
+    """Sigma without its factor 1 / (1 - c_k): in Sigma x / v, and in c_k / v, the factor cancels."""
 
     cdef double b, first
 
@@ -314,7 +315,7 @@ cdef class IELLIPLearner(GaussianLearner):
 
 
 cdef class SOPLearner(GaussianLearner):
-    """What predicts and what the mistakes are judged by is theta' (A + x x')^-1 x, the present x in A."""
+    """Predictions and updates use theta' (A + x x')^-1 x, which counts the present x in A."""
 
     def __init__(self, double a, str covariance, bint average):
         GaussianLearner.__init__(self, covariance, average, 1 / a, dual=True)
@@ -390,11 +391,11 @@ cdef class NAROWLearner(GaussianLearner):
         return f / fmax(1, self.b * self.v[0])
 
 
-# ---- the classes that users see
+# ---- the public classes
 
 
 def chances(means, variances, seen):
-    """P(class k has the highest score) for independent scores N(mean_k, variance_k); 0 for classes never seen.
+    """P(class k has the highest score) for independent scores N(mean_k, variance_k); 0 for classes without examples.
 
     The integral over z of phi(z) prod_j Phi((mean_k + sd_k z - mean_j) / sd_j), by the trapezoidal rule.
 
@@ -412,7 +413,7 @@ def chances(means, variances, seen):
         for i in range(n):
             for k in range(classes):
                 if deviation[i, k] <= 0:
-                    deviation[i, k] = 1    # only in a row of zeros, where all scores are 0
+                    deviation[i, k] = 1    # a row of zeros: all scores are 0
             total = 0
             for k in range(classes):
                 for z in range(nodes):
@@ -431,22 +432,22 @@ def chances(means, variances, seen):
 
 
 class GaussianClassifier(Classifier):
-    """A classifier that believes in each weight with a variance of its own, and so has probabilities."""
+    """A classifier with a Gaussian over the weights, and so with probabilities."""
 
     covariance = Choice("diagonal", COVARIANCES)
     average = Flag(False)
 
     def predict_proba(self, X):
-        """The probability of each label when the weights are drawn from N(mu, Sigma): that its score is the highest.
+        """The probability that a label has the highest score, if the weights are drawn from N(mu, Sigma).
 
-        For two labels that is Phi(mu.x / sqrt(x' Sigma x)). It tells how sure the model is of its weights, not how
-        noisy the labels are; with more labels the likeliest may not be the one of the highest mean, which `predict`
-        gives. To about 0.003, at a cost that grows with the square of the number of labels.
+        For two labels it is Phi(mu.x / sqrt(x' Sigma x)). It measures how certain the weights are, not how noisy the
+        labels are. With more labels the most probable one may differ from `predict`, which takes the highest mean. The
+        error is about 0.003. The cost grows with the square of the number of labels.
         """
         self._fitted()
         rows = self.as_rows(X).check()
         with self._lock:
-            means, variances = self._learner.beliefs(self._own(rows, learning=False))
+            means, variances = self._learner.means_and_variances(self._own(rows, learning=False))
             if self._learner.classes > 1:
                 return chances(means, variances, self.seen())
             if len(self._labels) == 1:
@@ -469,18 +470,18 @@ class CW(GaussianClassifier):
 
     Where m = y mu.x < phi sqrt(v), v = x' Sigma x, phi = Phi^-1(eta) ("stdev"): mu += alpha y Sigma x and Sigma^-1 +=
     (alpha phi / sqrt(u)) x x', such that m + alpha v = phi sqrt(u), u = x' Sigma x after the step. "variance" has m <
-    phi v instead, which is the linearised constraint of the first paper, and Sigma^-1 += 2 alpha phi x x'. The diagonal
-    covariance takes diag(x_j^2) for x x', and the constraint then holds about. With several classes m is the margin
-    over the strongest wrong class and v the sum of the variances of both scores.
+    phi v instead, the linearised constraint of the first paper, and Sigma^-1 += 2 alpha phi x x'. The diagonal
+    covariance uses diag(x_j^2) in place of x x', and the constraint then holds approximately. With several classes m is
+    the margin over the strongest wrong class and v the sum of the variances of both scores.
 
-    In noise its confidence grows without end; no variance falls below 1e-100.
+    With noisy labels the variances shrink without end; none falls below 1e-100.
 
     Parameters
     ----------
-    eta : the confidence, above 0.5 and below 1.
-    a : Sigma = a I at first, above 0.
+    eta : confidence, above 0.5 and below 1.
+    a : initial variance, above 0: Sigma starts as a I.
     variant : stdev or variance.
-    covariance : diagonal, or full at O(d^2) time and memory, of which it may take 1 GiB.
+    covariance : diagonal, or full: O(d^2) time and memory, up to 1 GiB.
     average : predict with the average of mu_1..mu_T.
 
     >>> from seriatim import CW, data, evaluate
@@ -505,16 +506,16 @@ class CW(GaussianClassifier):
 
 
 class AROW(GaussianClassifier):
-    """Adaptive regularisation of weights: confidence-weighted learning that bears noise.
+    """Adaptive regularisation of weights: confidence-weighted learning that is robust to noise.
 
     Where m = y mu.x < 1, v = x' Sigma x: mu += ((1 - m) / (v + r)) y Sigma x, Sigma^-1 += x x' / r. The diagonal
-    covariance takes diag(x_j^2) for x x'. With several classes m is the margin over the strongest wrong class and v the
-    sum of the variances of both scores.
+    covariance uses diag(x_j^2) in place of x x'. With several classes m is the margin over the strongest wrong class
+    and v the sum of the variances of both scores.
 
     Parameters
     ----------
-    r : regularisation, above 0: the larger, the smaller the steps. An example of importance g has r / g.
-    covariance : diagonal, or full at O(d^2) time and memory, of which it may take 1 GiB.
+    r : regularisation, above 0; larger values give smaller steps. With a sample weight g, r / g replaces r.
+    covariance : diagonal, or full: O(d^2) time and memory, up to 1 GiB.
     average : predict with the average of mu_1..mu_T.
 
     >>> from seriatim import AROW, data, evaluate
@@ -535,14 +536,14 @@ class AROW(GaussianClassifier):
 
 
 class AROWRegressor(Regressor):
-    """AROW for numbers: mu += ((y - mu.x) / (v + r)) Sigma x, Sigma^-1 += x x' / r, v = x' Sigma x, at every example.
+    """AROW for regression: each example has mu += ((y - mu.x) / (v + r)) Sigma x, Sigma^-1 += x x' / r, v = x' Sigma x.
 
-    With the full covariance this is ridge regression, learned online: mu minimises r |w|^2 + the sum of squared errors.
+    With the full covariance this is online ridge regression: mu minimises r |w|^2 + the sum of squared errors.
 
     Parameters
     ----------
-    r : regularisation, above 0. An example of importance g has r / g.
-    covariance : diagonal, or full at O(d^2) time and memory, of which it may take 1 GiB.
+    r : regularisation, above 0. With a sample weight g, r / g replaces r.
+    covariance : diagonal, or full: O(d^2) time and memory, up to 1 GiB.
     average : predict with the average of mu_1..mu_T.
 
     >>> from seriatim import AROWRegressor
@@ -568,18 +569,18 @@ class AROWRegressor(Regressor):
 
 
 class SCW(GaussianClassifier):
-    """Soft confidence-weighted learning: CW whose constraint may be broken at a price, so that noise does less harm.
+    """Soft-margin CW: violations of the confidence constraint have a cost, which makes it robust to noise.
 
-    As CW ("stdev"), with the loss l = [phi sqrt(v) - m]+ in the objective: C l ("I": alpha = min(C, that of CW)) or
-    C l^2 ("II": alpha = 2 C (phi sqrt(u) - m - alpha v)).
+    The update is that of CW ("stdev"), with the loss l = [phi sqrt(v) - m]+ in the objective. "I" has C l, so alpha =
+    min(C, the alpha of CW). "II" has C l^2, so alpha = 2 C (phi sqrt(u) - m - alpha v).
 
     Parameters
     ----------
-    C : aggressiveness, above 0. An example of importance g has g C.
-    eta : the confidence, above 0.5 and below 1; phi = Phi^-1(eta).
-    a : Sigma = a I at first, above 0.
+    C : aggressiveness, above 0. With a sample weight g, g C replaces C.
+    eta : confidence, above 0.5 and below 1; phi = Phi^-1(eta).
+    a : initial variance, above 0: Sigma starts as a I.
     variant : I or II.
-    covariance : diagonal, or full at O(d^2) time and memory, of which it may take 1 GiB.
+    covariance : diagonal, or full: O(d^2) time and memory, up to 1 GiB.
     average : predict with the average of mu_1..mu_T.
 
     >>> from seriatim import SCW, data, evaluate
@@ -604,16 +605,16 @@ class SCW(GaussianClassifier):
 
 
 class NHERD(Classifier):
-    """Normal herding: a whole Gaussian is moved by a linear map until the example is right.
+    """Normal herding: a linear map moves a Gaussian over the weights until the example has its margin.
 
     Where m = y mu.x < 1, v = x' Sigma x: mu += ((1 - m) / (v + 1/C)) y Sigma x and
-    Sigma -= ((C^2 v + 2 C) / (1 + C v)^2) Sigma x x' Sigma, or 1/Sigma_j += (2 C + C^2 v) x_j^2 with the diagonal.
+    Sigma -= ((C^2 v + 2 C) / (1 + C v)^2) Sigma x x' Sigma. Diagonal: 1/Sigma_j += (2 C + C^2 v) x_j^2.
     With several classes m is the margin over the strongest wrong class and v the sum of both variances.
 
     Parameters
     ----------
-    C : aggressiveness, above 0. An example of importance g has g C.
-    covariance : diagonal, or full at O(d^2) time and memory, of which it may take 1 GiB.
+    C : aggressiveness, above 0. With a sample weight g, g C replaces C.
+    covariance : diagonal, or full: O(d^2) time and memory, up to 1 GiB.
     average : predict with the average of mu_1..mu_T.
 
     >>> from seriatim import NHERD, data, evaluate
@@ -651,7 +652,7 @@ class IELLIP(Classifier):
     ----------
     b : decay of the cuts, above 0 and below 1.
     c : depth of the first cut, above 0 and below 1.
-    covariance : diagonal, or full at O(d^2) time and memory, of which it may take 1 GiB.
+    covariance : diagonal, or full: O(d^2) time and memory, up to 1 GiB.
     average : predict with the average of w_1..w_T.
 
     >>> from seriatim import IELLIP, data, evaluate
@@ -677,14 +678,15 @@ class IELLIP(Classifier):
 class SOP(Classifier):
     """The second-order perceptron: a perceptron on rows whitened by the rows of its mistakes.
 
-    Predicts with theta' (A + x x')^-1 x, the present row counted; on a mistake theta += y x and A += x x', from A = a
-    I. The diagonal covariance takes diag(x_j^2) for x x'. With several classes each has its theta and A, and a mistake
-    changes those of the true class and of its strongest rival. `coef_` is A^-1 theta, without the present row.
+    It predicts with theta' (A + x x')^-1 x, which counts the present row. On a mistake theta += y x and A += x x'. A
+    starts as a I. The diagonal covariance uses diag(x_j^2) in place of x x'. With several classes each has its own
+    theta and A, and a mistake changes those of the true class and of its strongest rival. `coef_` is A^-1 theta,
+    without the present row.
 
     Parameters
     ----------
-    a : A = a I at first, above 0.
-    covariance : diagonal, or full at O(d^2) time and memory, of which it may take 1 GiB.
+    a : A starts as a I; above 0.
+    covariance : diagonal, or full: O(d^2) time and memory, up to 1 GiB.
     average : predict with the average of A^-1 theta over the rounds.
 
     >>> from seriatim import SOP, data, evaluate
@@ -709,16 +711,17 @@ class SOP(Classifier):
 class NAROW(Classifier):
     """Narrow adaptive regularisation of weights: AROW whose r adapts, with a regret bound.
 
-    With w = A^-1 theta, chi = x' A^-1 x and 1/r = [b - 1/chi]+, predicts w.x r / (r + chi) = w.x / max(1, b chi). Where
-    y times that is below 1, theta += y x and A += x x' / r. The diagonal covariance takes diag(x_j^2) for x x'. With
-    several classes chi is the sum of those of the true class and of its strongest rival, and the scores are w_k.x.
+    With w = A^-1 theta, chi = x' A^-1 x and 1/r = [b - 1/chi]+, the score is w.x r / (r + chi) = w.x / max(1, b chi).
+    Where y times the score is below 1, theta += y x and A += x x' / r. The diagonal covariance uses diag(x_j^2) in
+    place of x x'. With several classes the scores are w_k.x, and chi is the sum over the true class and its strongest
+    rival.
 
     The update is that of the authors' program.
 
     Parameters
     ----------
-    b : above 0: the larger, the sooner A grows.
-    covariance : diagonal, or full at O(d^2) time and memory, of which it may take 1 GiB.
+    b : growth of A, above 0; with larger values A grows sooner.
+    covariance : diagonal, or full: O(d^2) time and memory, up to 1 GiB.
     average : predict with the average of A^-1 theta over the rounds.
 
     >>> from seriatim import NAROW, data, evaluate

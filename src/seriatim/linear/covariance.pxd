@@ -2,9 +2,9 @@ from seriatim.core.row cimport Row
 
 
 cdef class Covariance:
-    cdef double** factor                 # of each class: the columns of U above the diagonal, each followed by its D
+    cdef double** factor                 # for each class: the columns of U above the diagonal, each followed by its D
     cdef readonly Py_ssize_t classes
-    cdef Py_ssize_t n, capacity          # rows and columns, the constant's first
+    cdef Py_ssize_t n, capacity          # rows and columns; the first belongs to the constant
     cdef double initial
     cdef int grow(self, Py_ssize_t n) except -1
     cdef int make_room(self, Py_ssize_t classes, Py_ssize_t capacity) except -1

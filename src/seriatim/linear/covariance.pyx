@@ -1,9 +1,9 @@
 """A full covariance matrix for each class, as factors Sigma = U D U': U has ones on and zeros below its diagonal.
 
-Taking Sigma x x' Sigma from Sigma itself, as the papers write it and BLAS has it (dspr), loses the matrix where values
-are large or the confidence is: it is no covariance then. The update of the factors (Bierman, "Factorization methods for
-discrete sequential estimation", 1977, section V.3) costs the same one pass over a triangle, and D stays positive. The
-factors are packed by columns, so that a new feature is one column more.
+The papers subtract a multiple of Sigma x x' Sigma from Sigma. With large values or small variances, rounding leaves a
+matrix that is no covariance. The update of the factors (Bierman, "Factorization methods for discrete sequential
+estimation", 1977, section V.3) costs one pass over a triangle, too, and D stays positive. The factors are stored by
+columns, so that a new feature adds one column.
 """
 
 import numpy as np
@@ -19,16 +19,16 @@ from seriatim.errors import LimitError, ModelError
 
 MAX_BYTES = 1 << 30
 
-cdef double LEAST = 1e-100    # no variance falls below it: the confidence of CW in noise grows without end
+cdef double LEAST = 1e-100    # the smallest variance: with noisy labels, those of CW shrink without end
 
 
 cdef inline Py_ssize_t length(Py_ssize_t n) noexcept nogil:
-    """Numbers in n columns; also where column n begins."""
+    """The number of entries in n columns, which is also the index of column n."""
     return n * (n + 1) // 2
 
 
 cdef inline double product(const double* a, const double* b, Py_ssize_t n) noexcept nogil:
-    """The sum of a_j b_j, in four lanes as in `dot`."""
+    """The sum of a_j b_j, as four partial sums."""
     cdef double s0 = 0, s1 = 0, s2 = 0, s3 = 0
     cdef Py_ssize_t j = 0
     while j + 4 <= n:
@@ -44,7 +44,7 @@ cdef inline double product(const double* a, const double* b, Py_ssize_t n) noexc
 
 
 cdef class Covariance:
-    """Sigma of each class; it starts as a multiple of the identity."""
+    """Sigma of each class, which starts as a multiple of the identity."""
 
     def __cinit__(self, double initial):
         self.initial = initial
@@ -59,7 +59,7 @@ cdef class Covariance:
         free(self.factor)
 
     cdef int make_room(self, Py_ssize_t classes, Py_ssize_t capacity) except -1:
-        """Room for so many classes, none less than there are, of so many features."""
+        """Make room for this number of classes, not fewer than there are, and of features."""
         cdef Py_ssize_t i, k
         if length(capacity) > MAX_BYTES // (8 * classes):
             raise LimitError(
@@ -84,7 +84,7 @@ cdef class Covariance:
         if n <= self.n:
             return 0
         if n > self.capacity:
-            try:    # half as many again, so that a stream of new features costs no more than its last factor
+            try:    # grow by half: a stream of new features then costs about as much as its last factor
                 self.make_room(self.classes, max(n, self.capacity * 3 // 2))
             except LimitError:
                 self.make_room(self.classes, n)
@@ -94,7 +94,7 @@ cdef class Covariance:
         return 0
 
     cdef void identity(self, Py_ssize_t k, Py_ssize_t start) noexcept:
-        """The columns of a class from `start` on as they are at first."""
+        """Set the columns of a class from `start` on to their initial values."""
         cdef Py_ssize_t i
         memset(self.factor[k] + length(start), 0, (length(self.n) - length(start)) * sizeof(double))
         for i in range(start, self.n):
@@ -125,7 +125,7 @@ cdef class Covariance:
         return v
 
     cdef void sharpen(self, Py_ssize_t k, double c, const double* f, double* g) noexcept nogil:
-        """g = Sigma x and then Sigma^-1 += c x x', from what `look` left in f."""
+        """g = Sigma x, then Sigma^-1 += c x x'; `look` has left U' x in f."""
         cdef Py_ssize_t i, j
         cdef double before, after = 1, v, z, old
         cdef double* column = self.factor[k]
@@ -144,7 +144,7 @@ cdef class Covariance:
             column += j + 1
 
     def reclass(self, source):
-        """Class k becomes a copy of old class source[k]; -1: a new one."""
+        """Class k becomes a copy of old class source[k]; -1 stands for a new class."""
         cdef Py_ssize_t k
         old = self.get(self.n)
         self.make_room(max(self.classes, len(source)), self.capacity)

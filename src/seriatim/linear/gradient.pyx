@@ -15,7 +15,7 @@ from seriatim.parameters import Choice, Flag, Number, powers
 
 
 cdef class OGDLearner(MarginLearner):
-    """w <- P(w - eta_t grad), P the projection onto a ball, with a loss of the margin."""
+    """w <- P(w - eta_t grad) with a loss of the margin, where P projects onto a ball."""
 
     cdef Gradient gradient
     cdef double radius
@@ -33,7 +33,7 @@ cdef class OGDLearner(MarginLearner):
 
 
 cdef class OGDRegressorLearner(ResidualLearner):
-    """The same with a loss of the residual."""
+    """w <- P(w - eta_t grad) with a loss of the residual, where P projects onto a ball."""
 
     cdef Gradient gradient
     cdef double radius
@@ -51,7 +51,7 @@ cdef class OGDRegressorLearner(ResidualLearner):
 
 
 cdef class AdaGradLearner(Linear):
-    """w_j -= eta g_j / sqrt(G_j), G_j the sum of g_j^2 so far, the present one included."""
+    """w_j -= eta g_j / sqrt(G_j), where G_j is the sum of g_j^2 up to this round."""
 
     cdef Gradient gradient
     cdef bint regression
@@ -62,7 +62,7 @@ cdef class AdaGradLearner(Linear):
         self.gradient, self.regression = gradient, regression
 
     cdef void descend(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
-        """The step along -g, g_j = -a x_j, in a column."""
+        """Step along -g in a column, where g_j = -a x_j."""
         cdef Py_ssize_t i, u = self.classes, G = self.classes * (2 if self.average else 1)
         cdef double* w
         cdef double g, change
@@ -104,8 +104,8 @@ def descent(model, kind):
     if model.schedule == "adagrad":
         if model.radius is not None:
             raise ParameterError(
-                f'{type(model).__name__}: radius={model.radius!r} with schedule="adagrad", whose steps have no ball; '
-                f"leave one of them out"
+                f'{type(model).__name__}: radius={model.radius!r} with schedule="adagrad", which has no projection; '
+                f"remove one of the two"
             )
         gradient = Gradient(model.loss, model.eta, "constant", model.epsilon)
         return AdaGradLearner(gradient, model.average, kind is OGDRegressorLearner)
@@ -113,23 +113,25 @@ def descent(model, kind):
 
 
 class OGD(Classifier):
-    """Online gradient descent: w <- P(w - eta_t grad loss), P the projection onto the ball of a radius, if any.
+    """Online gradient descent: w <- P(w - eta_t grad loss), where P projects onto a ball, if a radius is given.
 
     In round t, which counts every example, eta_t is eta, eta / sqrt(t) or eta / t. The loss is one of the margin
     m = y w.x: hinge [1 - m]+, squared_hinge [1 - m]+^2 / 2, logistic log(1 + e^-m), squared (1 - m)^2 / 2,
     absolute |1 - m|, epsilon_insensitive [|1 - m| - epsilon]+. With several classes m = w_y.x - w_s.x, where s is the
-    strongest wrong class. With a convex loss, gradients up to G and a ball of radius R, the regret of eta = R / G with
-    the schedule sqrt is at most 3 R G sqrt(T). The importance of an example multiplies its loss.
+    strongest wrong class. A sample weight multiplies the loss.
+
+    With a convex loss, gradients of norm at most G, a ball of radius R, eta = R / G and the schedule sqrt, the regret
+    is at most 3 R G sqrt(T).
 
     Parameters
     ----------
     loss : as above.
-    eta : the step, above 0.
-    schedule : constant, sqrt, inverse; or adagrad, eta / sqrt(G_j) for each feature, G_j the sum of its squared
-        gradients.
-    radius : of the ball, above 0; None for no projection.
+    eta : step size, above 0.
+    schedule : constant, sqrt, inverse; or adagrad: eta / sqrt(G_j) for each feature, where G_j is the sum of its
+        squared gradients.
+    radius : radius of the ball, above 0; None for no projection.
     average : predict with the average of w_1..w_T.
-    epsilon : of the epsilon-insensitive loss, at least 0.
+    epsilon : errors up to this cost nothing in the epsilon-insensitive loss; at least 0.
 
     >>> from seriatim import OGD, data, evaluate
     >>> run = evaluate.progressive(OGD(eta=0.01), *data.load("digits"))
@@ -157,18 +159,18 @@ class OGDRegressor(Regressor):
     """Online gradient descent for regression: w <- P(w - eta_t grad loss).
 
     The loss is one of the residual z = y - w.x: squared z^2 / 2, absolute |z|, epsilon_insensitive [|z| - epsilon]+.
-    With the squared loss a step of more than 2 / |x|^2 overshoots: scale the features, or choose eta with them.
-    The importance of an example multiplies its loss, and so its step.
+    With the squared loss a step of more than 2 / |x|^2 overshoots: scale the features, or choose eta to fit them.
+    A sample weight multiplies the loss, and so the step.
 
     Parameters
     ----------
     loss : as above.
-    eta : the step, above 0.
-    schedule : constant (eta_t = eta), sqrt (eta / sqrt(t)), inverse (eta / t); or adagrad, eta / sqrt(G_j) for each
-        feature, G_j the sum of its squared gradients.
-    radius : of the ball that w is projected onto, above 0; None for no projection.
+    eta : step size, above 0.
+    schedule : constant (eta_t = eta), sqrt (eta / sqrt(t)), inverse (eta / t); or adagrad: eta / sqrt(G_j) for each
+        feature, where G_j is the sum of its squared gradients.
+    radius : radius of the ball onto which w is projected, above 0; None for no projection.
     average : predict with the average of w_1..w_T.
-    epsilon : of the epsilon-insensitive loss, at least 0.
+    epsilon : errors up to this cost nothing in the epsilon-insensitive loss; at least 0.
 
     >>> from seriatim import OGDRegressor
     >>> model = OGDRegressor(eta=0.1, schedule="constant")

@@ -1,4 +1,4 @@
-"""Large margins: ALMA, ROMMA, MIRA."""
+"""Methods of large margins: ALMA, ROMMA, MIRA."""
 
 from libc.math cimport fabs, fmax, fmin, pow, sqrt
 from libc.stdlib cimport free, realloc
@@ -28,7 +28,7 @@ cdef inline double p_norm(const Row* x, double p) noexcept nogil:
 
 
 cdef class ALMALearner(MarginLearner):
-    """p = 2: the map is the identity, and the ball is that of OGD."""
+    """ALMA for p = 2: f is the identity, and the projection is that of OGD."""
 
     cdef double alpha, B, C
     cdef bint normalize
@@ -48,7 +48,7 @@ cdef class ALMALearner(MarginLearner):
 
 
 cdef class ALMAPNormLearner(PNormLearner):
-    """p > 2: theta = f(w) takes the step; as |theta|_p = |w|_q, it is theta that is brought back into the ball."""
+    """ALMA for p > 2: theta = f(w) takes the step. As |theta|_p = |w|_q, dividing theta brings w back into the ball."""
 
     cdef double alpha, B, C
     cdef bint normalize
@@ -69,7 +69,7 @@ cdef class ALMAPNormLearner(PNormLearner):
         PNormLearner.settle(self)
         length = self.grain * pow(self.sum, 1 / self.p)
         if length > 2:
-            self.fold()    # as in `shrink`
+            self.fold()    # the average would be inexact, as in `shrink`
         if length > 1:
             self.grain /= length
             self.scale = self.factor()
@@ -89,11 +89,11 @@ class ALMA(Classifier):
 
     Parameters
     ----------
-    alpha : how far the margin may stay below the largest, above 0 and at most 1.
-    p : of the norm, at least 2; larger for many features of which few matter.
-    B : None for sqrt(8) / alpha, or 1 / alpha without normalize.
-    C : None for sqrt(2).
-    normalize : scale x to length 1, as the paper does; False is the form of LIBOL.
+    alpha : fraction of the largest margin that the model may miss, above 0 and at most 1.
+    p : norm, at least 2; larger values suit many features of which few matter.
+    B : factor of the margin; None for sqrt(8) / alpha, or 1 / alpha without normalize.
+    C : factor of the step; None for sqrt(2).
+    normalize : scale x to norm 1, as the paper does; False gives the update of LIBOL.
     average : predict with the average of w_1..w_T.
 
     >>> from seriatim import ALMA, data, evaluate
@@ -127,10 +127,10 @@ class ALMA(Classifier):
 
 
 cdef class MeasuredNormLearner(MarginLearner):
-    """Knows |w|^2, which on data that cannot be separated grows or falls without end.
+    """A frame for updates that need |w|^2, which grows or falls without end on data that are not separable.
 
-    An error in it grows as |w|^2 itself changes, so it is computed anew whenever it is four times what it was, or a
-    fourth. Where w would leave the range of numbers it is scaled: by then all that matters, its direction, stays.
+    Rounding errors in the running |w|^2 grow as it changes. So `end_round` computes it from w whenever it has changed
+    by a factor of four. Where w would leave the range of numbers, it is scaled: only its direction matters.
     """
 
     NUMBERS = (*MarginLearner.NUMBERS, "measured")
@@ -147,7 +147,7 @@ cdef class MeasuredNormLearner(MarginLearner):
             self.measured = self.norm2
 
     cdef void centre(self) noexcept nogil:
-        """The classes of every feature sum to 0; rounding that says otherwise counts in |w|^2 though in no margin."""
+        """Make the classes of every feature sum to 0: a rounding error there changes |w|^2, but no margin."""
         cdef Py_ssize_t i, k, seen
         cdef double mean
         cdef double* w
@@ -164,7 +164,7 @@ cdef class MeasuredNormLearner(MarginLearner):
                         w[self.classes + k] -= self.total * mean / seen
 
     cdef void multiply(self, double factor) noexcept nogil:
-        """w *= factor; where that makes it smaller, the sum of the past, too, beside which it would else be nothing."""
+        """w *= factor. If w becomes smaller, the sum of past weights is scaled too, as w would vanish beside it."""
         cdef Py_ssize_t i, k
         cdef double* u
         self.shrink(factor)
@@ -183,9 +183,9 @@ cdef class MeasuredNormLearner(MarginLearner):
 
 
 cdef class ROMMALearner(MeasuredNormLearner):
-    """w <- c w + d x: the scale takes c. |w|^2 of the next round is c |w|^2 + d, as w' has margin 1."""
+    """w <- c w + d x, with c in the scale. |w'|^2 = c |w|^2 + d, as w' has margin 1."""
 
-    cdef double least             # margins from here on take no step
+    cdef double least             # no step from this margin on
 
     def __init__(self, bint aggressive, bint average):
         MarginLearner.__init__(self, average)
@@ -207,14 +207,14 @@ cdef class ROMMALearner(MeasuredNormLearner):
 
 
 class ROMMA(Classifier):
-    """The relaxed online maximum margin algorithm: on a mistake, the shortest w with margin 1 and no less of the old w.
+    """The relaxed online maximum margin algorithm: on a mistake, the shortest w' with margin 1 and w'.w >= |w|^2.
 
-    w' minimises |w'| subject to y w'.x >= 1 and w'.w >= |w|^2: w' = c w + d x with c = (|x|^2 |w|^2 - y w.x) / D, d =
-    |w|^2 (y - w.x) / D, D = |x|^2 |w|^2 - (w.x)^2; the first is y x / |x|^2. A row opposite to w (D = 0) takes no step.
-    With several classes w is the whole matrix, and x the difference of the joint feature map.
+    w' = c w + d x with c = (|x|^2 |w|^2 - y w.x) / D, d = |w|^2 (y - w.x) / D, D = |x|^2 |w|^2 - (w.x)^2. The first w'
+    is y x / |x|^2. A row opposite to w (D = 0) takes no step. With several classes w is the whole matrix, and x the
+    difference of the joint feature map.
 
-    On data that cannot be separated |w| grows without end; beyond 1e50 w is scaled back, which changes no prediction.
-    There |w|^2 is also summed anew whenever it has grown fourfold, at O(d).
+    On data that are not separable |w| grows without end. Beyond 1e50, w is scaled back, which changes no prediction.
+    Whenever |w|^2 has grown fourfold, the model computes it from w, in O(d).
 
     Parameters
     ----------
@@ -238,9 +238,9 @@ class ROMMA(Classifier):
 
 
 class AggressiveROMMA(Classifier):
-    """ROMMA that takes its step wherever the margin is below 1.
+    """ROMMA with an update wherever the margin is below 1.
 
-    As there; and where y w.x >= |x|^2 |w|^2 the old w asks for nothing, so w' = y x / |x|^2.
+    The update is that of `ROMMA`. Where y w.x >= |x|^2 |w|^2, the constraint on w'.w is inactive and w' = y x / |x|^2.
 
     Parameters
     ----------
@@ -267,6 +267,8 @@ class AggressiveROMMA(Classifier):
 
 
 cdef class MIRALearner(MeasuredNormLearner):
+    """W_r += tau_r x; the first example takes a perceptron step."""
+
     cdef double* tau
 
     def __init__(self, bint average):
@@ -276,7 +278,7 @@ cdef class MIRALearner(MeasuredNormLearner):
         free(self.tau)
 
     cdef double step(self, double margin, double norm2) noexcept nogil:
-        """Of two labels: the shortest w + tau y x with tau in [0, 1]. From w = 0 nothing would ever be learned."""
+        """Binary: the shortest w + tau y x with tau in [0, 1]. From w = 0, tau would always be 0."""
         return fmin(fmax(-margin / norm2, 0), 1) if self.norm2 > 0 else 1
 
     cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil:
@@ -300,8 +302,8 @@ cdef class MIRALearner(MeasuredNormLearner):
     cdef void solve(self, const double* scores, Py_ssize_t y, double norm2) noexcept nogil:
         """tau_r = min(theta - b_r, [r = y]) with the theta that makes them sum to 0; b_r = w_r.x / |x|^2.
 
-        The sum grows with theta, and bends where a tau reaches its bound. Begin with no tau at its bound and the theta
-        of that; each round puts those beyond theirs on it, which raises theta for the rest, until none is.
+        The sum grows with theta, and has a kink where a tau reaches its bound. Start with no tau at its bound. Each
+        iteration sets the taus beyond their bounds to them, which raises theta for the rest, until none is beyond.
         """
         cdef Py_ssize_t k, free_ones, before = -1
         cdef double theta = 0, total, bound
@@ -332,11 +334,11 @@ cdef class MIRALearner(MeasuredNormLearner):
 
 
 class MIRA(Classifier):
-    """The margin-infused relaxed algorithm: the shortest matrix that puts the example right, no class by more than 1.
+    """The margin-infused relaxed algorithm: on a mistake, the shortest W + tau x with sum tau = 0 and tau_r <= [r = y].
 
-    W_r += tau_r x, where tau minimises |W + tau x|^2 subject to sum tau_r = 0 and tau_r <= [r = y]: tau_r = min(theta -
-    w_r.x / |x|^2, [r = y]). With two labels w += tau y x, tau = min(1, [-y w.x]+ / |x|^2). There is no step size and no
-    margin of 1 (that is `PA`); as nothing would be learned from W = 0, the first example takes a perceptron step.
+    W_r += tau_r x with tau_r = min(theta - w_r.x / |x|^2, [r = y]), where theta makes the sum 0. Binary: w += tau y x
+    with tau = min(1, [-y w.x]+ / |x|^2). Unlike `PA`, there is no step size and no margin of 1. From W = 0 the method
+    would never move, so the first example takes a perceptron step.
 
     Parameters
     ----------

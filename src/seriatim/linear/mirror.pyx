@@ -304,26 +304,26 @@ class MirrorDescent(Classifier):
     """Mirror descent: gradient steps of theta, and w = g(theta), the map of a regulariser.
 
     g is "euclidean", w = theta; "pnorm", w_i = sgn(theta_i) |theta_i|^(p-1) / |theta|_p^(p-2); or "entropy", w =
-    softmax(theta), the normalised exponentiated gradient on the simplex. With z_t the gradient of the loss at w_t,
-    either theta -= eta_t z_t and w = g(theta) ("mirror"), or theta -= z_t and w_{t+1} = g(eta_{t+1} theta) ("ftrl",
-    follow the regularised leader: w minimises the linearised losses so far plus the regulariser over eta). With
-    constant steps the two are one. With several classes g maps the whole matrix.
+    softmax(theta), the normalised exponentiated gradient on the simplex. z_t is the gradient of the loss at w_t. The
+    variant "mirror" has theta -= eta_t z_t and w = g(theta). The variant "ftrl", follow the regularised leader, has
+    theta -= z_t and w_{t+1} = g(eta_{t+1} theta): w minimises the linearised losses so far plus the regulariser over
+    eta. With constant steps both variants are the same. With several classes g maps the whole matrix.
 
-    "euclidean" with the perceptron's loss is `Perceptron`; with eta = 1 / lambda and schedule="inverse" it is `SoftSVM`
+    "euclidean" with the perceptron loss is `Perceptron`; with eta = 1 / lambda and schedule="inverse" it is `SoftSVM`
     without its average; in the variant "mirror" it is `OGD`.
 
     Parameters
     ----------
-    mirror : euclidean, entropy or pnorm. With entropy all weights share one sum: their number is `n_features`, else
-        that of the first block, and a feature beyond is refused.
+    mirror : euclidean, entropy or pnorm. With entropy all weights share one sum, so their number is fixed: `n_features`
+        or, if that is None, the number in the first block. The model then refuses further features.
     loss : as for `OGD`, or perceptron, [-m]+.
-    eta : the step, above 0.
-    schedule : constant, sqrt or inverse; of "ftrl" with entropy constant alone, the others would cost O(d) a round.
-    p : of pnorm, at least 2.
+    eta : step size, above 0.
+    schedule : constant, sqrt or inverse. "ftrl" with entropy allows only constant: others would cost O(d) a round.
+    p : norm of pnorm, at least 2.
     variant : ftrl or mirror.
-    n_features : of entropy; None to take them from the first block.
+    n_features : number of features for entropy; None to take it from the first block.
     average : predict with the average of w_1..w_T.
-    epsilon : of the epsilon-insensitive loss, at least 0.
+    epsilon : errors up to this cost nothing in the epsilon-insensitive loss; at least 0.
 
     >>> from seriatim import MirrorDescent, data, evaluate
     >>> run = evaluate.progressive(MirrorDescent(mirror="pnorm", p=4, eta=0.01), *data.load("digits"))
@@ -375,11 +375,11 @@ class EG(Classifier):
     Parameters
     ----------
     loss : as for `OGD`.
-    eta : the step, above 0.
-    U : the bound of |w|_1, above 0.
-    n_features : all weights share one sum, so their number is fixed: this, else that of the first block.
+    eta : step size, above 0.
+    U : bound of |w|_1, above 0.
+    n_features : number of features; None to take it from the first block. All weights share one sum, so it is fixed.
     average : predict with the average of w_1..w_T.
-    epsilon : of the epsilon-insensitive loss, at least 0.
+    epsilon : errors up to this cost nothing in the epsilon-insensitive loss; at least 0.
 
     >>> from seriatim import EG, data, evaluate
     >>> run = evaluate.progressive(EG(eta=0.01, U=10), *data.load("digits"))

@@ -1,4 +1,4 @@
-"""Passive-aggressive learning: the smallest step that gives the example what it asks for."""
+"""Passive-aggressive learning: the smallest step after which the example has no loss."""
 
 from libc.math cimport copysign, fabs, fmax, sqrt
 
@@ -48,14 +48,14 @@ cdef class PARegressorLearner(ResidualLearner):
 cdef class OneClassPALearner(Linear):
     """A ball around w, which moves towards a point outside: w <- (1 - a) w + a x.
 
-    For a radius that is learned all happens with one coordinate more, in which w starts at B and every x is 0.
+    To learn the radius, w has one more coordinate, which starts at B and is 0 in every x.
     """
 
     NUMBERS = (*Linear.NUMBERS, "height")
     cdef double C, reach
     cdef int variant
     cdef bint lifted
-    cdef public double height    # of w in the further coordinate
+    cdef public double height    # the additional coordinate of w
 
     def __init__(self, double C, str variant, double reach, bint lifted):
         Linear.__init__(self)
@@ -66,7 +66,7 @@ cdef class OneClassPALearner(Linear):
         return sqrt(fmax(0, self.reach * self.reach - self.height * self.height)) if self.lifted else self.reach
 
     cdef double square(self, const Row* x) noexcept nogil:
-        """|w - x|^2, entry by entry as far as x goes: |w|^2 - 2 w.x + |x|^2 would cancel far from the origin."""
+        """|w - x|^2, entry by entry for the features of x: |w|^2 - 2 w.x + |x|^2 would cancel far from the origin."""
         cdef Py_ssize_t i
         cdef double w, v, total = 0, own = 0, seen = 0
         for i in range(-1, x.n):
@@ -95,22 +95,21 @@ cdef class OneClassPALearner(Linear):
             self.updates += 1
         return score
 
-    def reach_now(self):
-        """The radius of the ball."""
+    def present_radius(self):
         return self.radius()
 
 
 class PA(Classifier):
-    """Passive-aggressive: w += tau y x with the smallest tau that gives x a margin of 1, bounded because of noise.
+    """Passive-aggressive: w += tau y x with the smallest tau that gives x a margin of 1; C bounds tau against noise.
 
     With the hinge loss l = [1 - y w.x]+, tau is l / |x|^2 ("hard"), min(C, l / |x|^2) ("I") or
-    l / (|x|^2 + 1/(2C)) ("II"). With several classes l = [1 - (w_y.x - w_s.x)]+, where s is the strongest wrong class;
-    w_y += tau x, w_s -= tau x, and 2 |x|^2 stands for |x|^2. For an example of importance g, g C stands for C; the hard
-    variant, which has no C, takes none.
+    l / (|x|^2 + 1/(2C)) ("II"). With several classes l = [1 - (w_y.x - w_s.x)]+, where s is the strongest wrong class.
+    Then w_y += tau x, w_s -= tau x, and 2 |x|^2 replaces |x|^2. With a sample weight g, g C replaces C. The hard
+    variant has no C and takes no weights.
 
     Parameters
     ----------
-    C : aggressiveness, above 0; the hard variant does not use it.
+    C : aggressiveness, above 0; not used by the hard variant.
     variant : hard, I or II.
     average : predict with the average of w_1..w_T.
 
@@ -137,12 +136,12 @@ class PARegressor(Regressor):
     """Passive-aggressive regression: the smallest step that brings the prediction within epsilon of the target.
 
     With l = [|y - w.x| - epsilon]+, w += sgn(y - w.x) tau x, where tau is l / |x|^2 ("hard"), min(C, l / |x|^2) ("I")
-    or l / (|x|^2 + 1/(2C)) ("II"). For an example of importance g, g C stands for C; the hard variant takes none.
+    or l / (|x|^2 + 1/(2C)) ("II"). With a sample weight g, g C replaces C. The hard variant takes no weights.
 
     Parameters
     ----------
-    C : aggressiveness, above 0; the hard variant does not use it.
-    epsilon : what counts as no error, at least 0.
+    C : aggressiveness, above 0; not used by the hard variant.
+    epsilon : errors up to this cost nothing; at least 0.
     variant : hard, I or II.
     average : predict with the average of w_1..w_T.
 
@@ -184,10 +183,10 @@ class OneClassPA(Detector):
 
     Parameters
     ----------
-    C : aggressiveness, above 0; the hard variant does not use it.
-    epsilon : the radius, above 0; not used with B.
+    C : aggressiveness, above 0; not used by the hard variant.
+    epsilon : radius of the ball, above 0; not used with B.
     variant : hard, I or II.
-    B : the largest radius that may be learned, above 0; None for the fixed radius epsilon.
+    B : the largest radius that the model may learn, above 0; None for the fixed radius epsilon.
 
     >>> from seriatim import OneClassPA
     >>> model = OneClassPA(epsilon=1.0).partial_fit([[3.0, 4.0], [3.5, 4.0], [2.5, 4.5], [3.0, 3.5]] * 10)
@@ -213,4 +212,4 @@ class OneClassPA(Detector):
     @property
     def radius_(self):
         """The radius of the ball."""
-        return self._fitted().reach_now()
+        return self._fitted().present_radius()

@@ -37,7 +37,7 @@ cdef class PerceptronLearner(MarginLearner):
         return self.weight * self.eta if margin <= 0 else 0
 
     cdef void learn_class(self, const Row* x, Py_ssize_t y, double* out) noexcept nogil:
-        """Uniform and proportional: all classes that score no less than the true one share its step."""
+        """Uniform and proportional: all classes that score at least as high as the true one share its step."""
         cdef Py_ssize_t k
         cdef double excess = 0, wrong = 0, eta = self.weight * self.eta
         if self.update == MAX:
@@ -64,15 +64,15 @@ cdef class PerceptronLearner(MarginLearner):
 class Perceptron(Classifier):
     """The perceptron: on a mistake, w += eta y x.
 
-    With several classes, on a mistake w_y += eta x, and -eta x goes to the strongest wrong class ("max") or is shared
-    by all that score no less than y: equally ("uniform"), or as much as they score more ("proportional"). Where a
-    vector of unit length separates the data with margin gamma, at most (max |x| / gamma)^2 mistakes are made. An
-    example of importance g takes a step of g eta.
+    With several classes, on a mistake w_y += eta x. -eta x goes to the strongest wrong class ("max"), or all classes
+    that score at least as high as y share it: equally ("uniform"), or in proportion to how much higher they score
+    ("proportional"). If a vector of norm 1 separates the data with margin gamma, there are at most (max |x| / gamma)^2
+    mistakes. An example of weight g takes a step of g eta.
 
     Parameters
     ----------
-    eta : the step, above 0; as w starts at 0 it scales the weights and changes no prediction.
-    update : max, uniform or proportional; with two labels all the same.
+    eta : step size, above 0. As w starts at 0, eta scales the weights and changes no prediction.
+    update : max, uniform or proportional. Binary models are the same with each.
     average : predict with the average of w_1..w_T, as `AveragedPerceptron` does.
 
     >>> from seriatim import Perceptron, data, evaluate
@@ -98,13 +98,13 @@ class Perceptron(Classifier):
 class AveragedPerceptron(Classifier):
     """The perceptron that predicts with the average of its past weight vectors.
 
-    It learns as the perceptron does; its prediction is that of (w_1 + ... + w_T) / T, where w_t is the vector that met
-    example t, so w_1 = 0. The sum is kept lazily, at the cost of the non-zeros of the examples that were mistaken. An
-    example of importance g takes a step of g eta.
+    It learns as the perceptron does. It predicts with (w_1 + ... + w_T) / T, where w_t are the weights before example
+    t, so w_1 = 0. The sum is computed lazily: only mistakes cost time, in proportion to the non-zeros of the example.
+    An example of weight g takes a step of g eta.
 
     Parameters
     ----------
-    eta : the step, above 0; it changes no prediction.
+    eta : step size, above 0; it changes no prediction.
 
     >>> from seriatim import AveragedPerceptron, data, evaluate
     >>> run = evaluate.progressive(AveragedPerceptron(), *data.load("digits"))
@@ -127,13 +127,13 @@ class AveragedPerceptron(Classifier):
 cdef struct Vector:
     double eta               # w_k = w_{k-1} + eta (row k, in column up) - eta (row k, in column down)
     Py_ssize_t up, down      # with one column: down = -1, and eta has the sign of the label
-    Py_ssize_t votes         # examples it has lived through, the one that made it included
+    Py_ssize_t votes         # examples that this vector survived, including the one that made it
 
 
 cdef class VotedPerceptronLearner(MarginLearner):
-    """A perceptron that remembers every w it had, as the rows that were added, and how long each lived.
+    """A perceptron that stores all its past weight vectors, as the rows of its mistakes, and the votes of each vector.
 
-    Each w_k is the sum of the first k rows, so the scores of all of them for one x are the prefix sums of one pass.
+    Each w_k is the sum of the first k rows, so one pass of prefix sums gives the scores of all vectors for one x.
     """
 
     cdef double eta
@@ -168,7 +168,7 @@ cdef class VotedPerceptronLearner(MarginLearner):
         return self.eta if margin <= 0 else 0
 
     cdef void outcome(self, const Row* x, Py_ssize_t before, double eta, Py_ssize_t up, Py_ssize_t down) noexcept nogil:
-        """A new vector after a mistake, with one vote; else one more vote for the last. The zero vector has none."""
+        """Add a vector after a mistake, with one vote; else add a vote to the last one. The zero vector has no vote."""
         cdef void* larger
         if self.updates == before:
             if self.count:
@@ -199,7 +199,7 @@ cdef class VotedPerceptronLearner(MarginLearner):
         return total
 
     cdef void scores(self, const Row* x, double* out) noexcept nogil:
-        """For each class the votes of the vectors that score it highest."""
+        """The score of a class: the votes of the vectors that score it highest."""
         cdef Py_ssize_t k, c, best
         cdef double product
         for c in range(self.classes):
@@ -216,7 +216,7 @@ cdef class VotedPerceptronLearner(MarginLearner):
             out[best] += self.vectors[k].votes
         self.rows.clear(x)
 
-    weights = None           # what predicts is not linear
+    weights = None           # predictions are not linear in x
 
     def reclass(self, source, factor):
         cdef Py_ssize_t k
@@ -249,14 +249,14 @@ cdef class VotedPerceptronLearner(MarginLearner):
         cdef const double[:, :] vectors = np.asarray(state["vectors"], dtype=np.float64)
         MarginLearner.restore(self, state)
         if np.max(state["row_index"], initial=-1) >= self.table.rows - 1:
-            raise ModelError("a kept row has a feature that the model does not know")
+            raise ModelError("a stored row has a feature that the model does not know")
         self.rows.restore(state)
         self.count = vectors.shape[0]
         downs = range(-1, 0) if self.classes == 1 else range(self.classes)
         if vectors.shape[1] != 4 or self.count != self.rows.n or self.count > self.updates:
-            raise ModelError("the vectors, the rows that made them and the updates differ in number")
+            raise ModelError("the numbers of vectors, stored rows and updates do not agree")
         if not ((state["row_norm2"] >= 0).all() and (state["row_constant"] == self.constant).all()):
-            raise ModelError("a kept row has a norm or a constant that rows of this model do not have")
+            raise ModelError("a stored row has a norm or a constant that rows of this model cannot have")
         if np.sum(state["vectors"][:, 3]) > self.t:
             raise ModelError(f"the vectors have more votes than there were rounds, {self.t}")
         larger = <Vector*> realloc(self.vectors, max(self.count, 1) * sizeof(Vector))
@@ -267,22 +267,22 @@ cdef class VotedPerceptronLearner(MarginLearner):
             up, down, votes = int(vectors[k, 1]), int(vectors[k, 2]), int(vectors[k, 3])
             whole = (up, down, votes) == (vectors[k, 1], vectors[k, 2], vectors[k, 3])
             if not (whole and 0 <= up < self.classes and down in downs and up != down and votes >= 1):
-                raise ModelError(f"vector {k} is not one that this model can have")
+                raise ModelError(f"vector {k} is not one that this model could have learned")
             self.vectors[k] = Vector(vectors[k, 0], up, down, votes)
 
 
 class VotedPerceptron(Classifier):
     """The perceptron whose past weight vectors all vote, each as often as it survived.
 
-    It learns as the perceptron does; its score is the sum over k of c_k sgn(w_k.x), where c_k is 1 when w_k is made and
-    grows by 1 with each example that w_k gets right. The first vector, zero, has no vote. With several classes each
-    vector votes for the class that it scores highest. Importance weights are not defined.
+    It learns as the perceptron does. Its score is the sum over k of c_k sgn(w_k.x). c_k starts at 1 and grows by 1 with
+    each example that w_k gets right. The first vector, zero, has no vote. With several classes each vector votes for
+    the class that it scores highest. Sample weights are not defined.
 
-    The model keeps the examples that it mistook: memory and the cost of a prediction grow with the mistakes.
+    The model stores the examples of its mistakes: memory and the cost of a prediction grow with their number.
 
     Parameters
     ----------
-    eta : the step, above 0; it changes no prediction.
+    eta : step size, above 0; it changes no prediction.
 
     >>> from seriatim import VotedPerceptron, data, evaluate
     >>> run = evaluate.progressive(VotedPerceptron(), *data.load("digits"))

@@ -7,8 +7,8 @@ cdef class StoredRows:
     cdef int* index
     cdef double* value
     cdef double* norm2
-    cdef double* dense           # a row spread out, one place a column; zero between uses
-    cdef double constant         # of the row that is spread out
+    cdef double* dense           # one row by column; zero between uses
+    cdef double constant         # of the row in `dense`
     cdef double* constants
     cdef Py_ssize_t rows_room, values_room, columns
 

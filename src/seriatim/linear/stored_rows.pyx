@@ -1,4 +1,4 @@
-"""Rows that a model keeps: support vectors, and the mistakes of the voted perceptron."""
+"""Rows that a learner stores: the mistakes of the voted perceptron."""
 
 import numpy as np
 
@@ -11,9 +11,9 @@ from seriatim.errors import ModelError
 
 
 cdef class StoredRows:
-    """A growing block of sparse rows. The products of one x with all of them: spread x, ask for each, clear x.
+    """A growing block of sparse rows, and their products with one x: call `spread(x)`, `dot(k)` for each k, `clear(x)`.
 
-    A product costs the non-zeros of the row that is kept, whatever x is.
+    A product costs the non-zeros of the stored row, however many x has.
     """
 
     def __cinit__(self):
@@ -30,7 +30,7 @@ cdef class StoredRows:
         free(self.dense)
 
     cdef int reserve(self, Py_ssize_t rows, Py_ssize_t values, Py_ssize_t columns) noexcept nogil:
-        """Make room; -1 if there is none, and then nothing has changed that counts."""
+        """Make room; -1 if there is no memory, and then the rows are unchanged."""
         if rows > self.rows_room:
             rows = max(rows, 2 * self.rows_room)
             if (resize(<void**> &self.start, rows + 1, sizeof(long long)) < 0
@@ -53,7 +53,7 @@ cdef class StoredRows:
         return 0
 
     cdef int append(self, const Row* x) noexcept nogil:
-        """Keep a copy of a row; -1 if there is no memory for it."""
+        """Store a copy of a row; -1 if there is no memory for it."""
         cdef Py_ssize_t i, k = self.start[self.n], column, columns = 0
         for i in range(x.n):
             columns = max(columns, (i if x.index == NULL else x.index[i]) + 1)
@@ -76,11 +76,11 @@ cdef class StoredRows:
         self.constant = x.constant
         for i in range(x.n):
             column = i if x.index == NULL else x.index[i]
-            if column < self.columns:    # beyond, no row that is kept has a value
+            if column < self.columns:    # no stored row has a value beyond
                 self.dense[column] = x.value[i]
 
     cdef double dot(self, Py_ssize_t k) noexcept nogil:
-        """The product of kept row k with the row that is spread out."""
+        """The product of stored row k with the row that is spread out."""
         cdef double total = self.constants[k] * self.constant
         cdef Py_ssize_t i
         for i in range(self.start[k], self.start[k + 1]):
@@ -95,7 +95,7 @@ cdef class StoredRows:
                 self.dense[column] = 0
 
     def state(self):
-        """The kept rows as arrays."""
+        """The stored rows as arrays."""
         cdef Py_ssize_t values = self.start[self.n]
         return {
             "row_start": np.array(<long long[:self.n + 1]> self.start),
@@ -114,13 +114,13 @@ cdef class StoredRows:
         cdef const double[::1] constants = np.ascontiguousarray(state["row_constant"], dtype=np.float64)
         cdef Py_ssize_t i, n = start.shape[0] - 1
         if n < 0 or norm2.shape[0] != n or constants.shape[0] != n or start[0] != 0:
-            raise ModelError("the kept rows do not fit together")
+            raise ModelError("the stored rows do not fit together")
         if (np.asarray(start[1:]) < np.asarray(start[:n])).any():    # a difference could overflow
-            raise ModelError("the kept rows do not fit together")
+            raise ModelError("the stored rows do not fit together")
         if start[n] != index.shape[0] or start[n] != value.shape[0] or np.min(index, initial=0) < 0:
-            raise ModelError("the kept rows do not fit together")
+            raise ModelError("the stored rows do not fit together")
         if self.reserve(n, index.shape[0], int(np.max(index, initial=0)) + 1) < 0:
-            raise MemoryError(f"no memory for {n} kept rows")
+            raise MemoryError(f"no memory for {n} stored rows")
         for i in range(n):
             self.start[i + 1], self.norm2[i], self.constants[i] = start[i + 1], norm2[i], constants[i]
         for i in range(index.shape[0]):

@@ -10,7 +10,7 @@ from seriatim.parameters import Choice, Flag, Number, decades
 
 
 cdef class SoftSVMLearner(MarginLearner):
-    """theta += y x whenever the margin is below 1; w is theta over lambda and the number of rounds."""
+    """theta += y x where the margin is below 1; w = theta / (lambda t)."""
 
     cdef double lam
     cdef Py_ssize_t lead    # w_t = theta_t / (lambda (t - 1 + lead))
@@ -31,14 +31,14 @@ cdef class SoftSVMLearner(MarginLearner):
 class SoftSVM(Classifier):
     """The support vector machine by online subgradient steps on lambda/2 |w|^2 + the hinge loss.
 
-    Where the margin y w_t.x is below 1, theta += y x; the next vector is w_{t+1} = theta / (lambda (t + 1)) ("mirror",
-    mirror descent) or theta / (lambda t) ("pegasos", without its optional projection). It predicts with the average of
-    w_1..w_T, or with the last w. With several classes the margin is that over the strongest wrong class. The importance
-    of an example multiplies its hinge loss: theta += g y x.
+    Where the margin y w_t.x is below 1, theta += y x. The next weights are w_{t+1} = theta / (lambda (t + 1))
+    ("mirror", mirror descent) or theta / (lambda t) ("pegasos", without its optional projection). The model predicts
+    with the average of w_1..w_T, or with the last w. With several classes the margin is that over the strongest wrong
+    class. A sample weight g multiplies the hinge loss: theta += g y x.
 
     Parameters
     ----------
-    lam : lambda, above 0: the larger, the smaller the weights.
+    lam : lambda, above 0; larger values give smaller weights.
     average : predict with the average of w_1..w_T.
     variant : mirror or pegasos.
 
