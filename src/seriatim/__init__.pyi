@@ -9,8 +9,10 @@ from seriatim import evaluate as evaluate
 from seriatim import portfolio as portfolio
 from seriatim.catalogue import algorithms as algorithms
 from seriatim.decomposition.base import Decomposition, SubspaceModel
-from seriatim.estimator.base import Classifier, Detector, Regressor
+from seriatim.estimator.classifier import Classifier
 from seriatim.estimator.model import Model
+from seriatim.estimator.regressor import Regressor
+from seriatim.estimator.unlabelled import NoveltyDetector
 from seriatim.experts.base import Experts
 from seriatim.features import Features as Features
 from seriatim.kernel.base import BudgetClassifier, KernelClassifier, OneKernel, SupportClassifier
@@ -555,7 +557,7 @@ class NORMA(KernelClassifier):
     @property
     def rho_(self) -> Any: ...
 
-class NORMANovelty(OneKernel, Detector):
+class NORMANovelty(OneKernel, NoveltyDetector):
     eta: float
     lam: float
     rho: float
@@ -1051,7 +1053,7 @@ class OGDRegressor(Regressor):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class OneClassPA(Detector):
+class OneClassPA(NoveltyDetector):
     C: float
     epsilon: float
     variant: Literal["hard", "I", "II"]
@@ -1211,7 +1213,7 @@ class VotedPerceptron(Classifier):
         features: Features | dict[str, Any] | None = ...,
     ) -> None: ...
 
-class HalfSpaceTrees(Detector):
+class HalfSpaceTrees(NoveltyDetector):
     trees: int
     depth: int
     window: int

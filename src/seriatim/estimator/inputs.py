@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +11,7 @@ import numpy as np
 from seriatim.core.rows import LIMIT, Rows
 from seriatim.core.values import plain_array, real, real_array, shown
 from seriatim.errors import DataError, DataTypeError
+from seriatim.estimator.sklearn import warn_of_column
 
 
 def as_rows(X: Any) -> Rows:
@@ -133,10 +132,3 @@ def of_objects(values: Any) -> np.ndarray:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
-
-
-def warn_of_column() -> None:
-    """By scikit-learn's class where it is in use, so that its users can silence it as they do."""
-    theirs = sys.modules.get("sklearn.exceptions")
-    kind = UserWarning if theirs is None else theirs.DataConversionWarning
-    warnings.warn("A column-vector y was passed when a 1d array was expected.", kind, stacklevel=5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -13,7 +12,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from seriatim import catalogue
-from seriatim.errors import ModelError, NotFittedError, ParameterError
+from seriatim.errors import ModelError, ParameterError
+from seriatim.estimator.sklearn import not_fitted
 from seriatim.locks import give_lock
 from seriatim.parameters import REQUIRED, Parameter
 
@@ -238,10 +238,3 @@ class Model:
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._learner is not None and self._learner.t > 0
-
-
-def not_fitted(message: str) -> Exception:
-    """Ours; and scikit-learn's too where it is in use, so that its tools recognise it."""
-    theirs = sys.modules.get("sklearn.exceptions")
-    kind = NotFittedError if theirs is None else type("NotFittedError", (NotFittedError, theirs.NotFittedError), {})
-    return kind(message)

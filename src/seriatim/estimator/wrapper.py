@@ -15,7 +15,8 @@ from seriatim.core.loop import Sink
 from seriatim.core.rows import Rows
 from seriatim.errors import ModelError, ParameterError
 from seriatim.estimator.base import Estimator
-from seriatim.estimator.model import Model, not_fitted
+from seriatim.estimator.model import Model
+from seriatim.estimator.sklearn import not_fitted
 from seriatim.parameters import Parameter
 
 # The modules of our wrappers. A model file names the class, and only these and classes of the user are loaded.

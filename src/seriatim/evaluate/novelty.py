@@ -11,7 +11,7 @@ import numpy as np
 from seriatim.core.loop import Scores
 from seriatim.core.rows import Rows
 from seriatim.errors import DataError, ParameterError
-from seriatim.estimator import Detector
+from seriatim.estimator import NoveltyDetector
 from seriatim.evaluate.metrics import AUC
 from seriatim.evaluate.progressive import stream_blocks
 from seriatim.novelty.threshold import Threshold
@@ -20,7 +20,7 @@ from seriatim.parameters import Number
 
 def checked_detector(model: Any) -> Any:
     """The detector; a ParameterError for anything else."""
-    if not isinstance(model, Detector):
+    if not isinstance(model, NoveltyDetector):
         raise ParameterError(f"{model!r}: must be a detector, such as OneClassPA() or HalfSpaceTrees()")
     return model
 

@@ -10,7 +10,7 @@ from seriatim.kernel.machine cimport Machine
 
 from seriatim.core.loss import SCHEDULES
 from seriatim.errors import ModelError, ParameterError
-from seriatim.estimator import Detector, Regressor
+from seriatim.estimator import NoveltyDetector, Regressor
 from seriatim.kernel.base import KernelClassifier, OneKernel
 from seriatim.parameters import Choice, Number, powers
 
@@ -244,7 +244,7 @@ cdef class NORMANoveltyLearner(NORMAMachine):
         out[0] -= self.level()
 
 
-class NORMANovelty(OneKernel, Detector):
+class NORMANovelty(OneKernel, NoveltyDetector):
     """NORMA for novelty detection: f(x) is large where rows are dense. A row with f(x) < rho is new.
 
     f <- (1 - eta_t lambda) f. If f(x) < rho before that, f += eta_t k(x, .). Then rho += eta_t (nu - sigma), where

@@ -6,7 +6,7 @@ from seriatim.core.learner cimport Linear, MarginLearner, ResidualLearner
 from seriatim.core.pa_step cimport pa_step
 from seriatim.core.row cimport Row, dot, record, value
 
-from seriatim.estimator import Classifier, Detector, Regressor
+from seriatim.estimator import Classifier, NoveltyDetector, Regressor
 from seriatim.parameters import Choice, Flag, Number, powers
 
 VARIANTS = ("hard", "I", "II")
@@ -167,7 +167,7 @@ class PARegressor(Regressor):
         return PARegressorLearner(self.C, self.epsilon, self.variant, self.average)
 
 
-class OneClassPA(Detector):
+class OneClassPA(NoveltyDetector):
     """Passive-aggressive learning of a ball that contains the data: the smallest step that brings x within epsilon.
 
     With l = [|w - x| - epsilon]+, w += tau (x - w) / |x - w|, where tau is l ("hard"), min(C, l) ("I") or l / (1 +
@@ -199,7 +199,7 @@ class OneClassPA(Detector):
     family = "linear"
     paper = "Crammer et al. (2006)"
     loss = "hinge"
-    fixed = (*Detector.fixed, "B")
+    fixed = (*NoveltyDetector.fixed, "B")
     C = Number(1.0, above=0, search=powers(-4, 4))
     epsilon = Number(0.1, above=0)
     variant = Choice("I", VARIANTS)

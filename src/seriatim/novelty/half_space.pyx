@@ -13,7 +13,7 @@ from seriatim.core.random cimport random_below, random_uniform
 from seriatim.core.row cimport Row
 
 from seriatim.errors import DataError, LimitError, ModelError
-from seriatim.estimator import ONE, Absent, Detector
+from seriatim.estimator import ONE, Absent, NoveltyDetector
 from seriatim.parameters import Number
 
 MOST = 1 << 26    # the most nodes of all trees
@@ -205,7 +205,7 @@ cdef class HalfSpaceTreesLearner(Learner):
             self.mass, self.latest = (np.array(state[name], dtype=np.float64) for name in ("mass", "latest"))
 
 
-class HalfSpaceTrees(Detector):
+class HalfSpaceTrees(NoveltyDetector):
     """Half-space trees: a row is unusual if few recent rows fell into the same small boxes.
 
     Each tree halves a box around [0, 1]^d by a random column, and each half again, down to a given depth. The trees are
@@ -259,7 +259,7 @@ class HalfSpaceTrees(Detector):
 
     def learn_one(self, x, y=None, weight=ONE):
         """Learn one example: a dict of features by name."""
-        Detector.learn_one(self, x, y, weight)
+        NoveltyDetector.learn_one(self, x, y, weight)
         self._learned()
         return self
 

@@ -11,7 +11,7 @@ import numpy as np
 from seriatim.core.loop import Scores, Sink
 from seriatim.core.rows import Rows
 from seriatim.errors import ModelError
-from seriatim.estimator import Detector
+from seriatim.estimator import NoveltyDetector
 from seriatim.estimator.wrapper import ModelParameter, Wrapper
 from seriatim.parameters import Number
 
@@ -65,7 +65,7 @@ class Threshold(Wrapper):
     """
 
     around = "detector"
-    detector: Any = ModelParameter(kind=Detector, words="a detector, such as OneClassPA() or HalfSpaceTrees()")
+    detector: Any = ModelParameter(kind=NoveltyDetector, words="a detector, such as OneClassPA() or HalfSpaceTrees()")
     share: Any = Number(0.05, above=0, below=1, positional=True)
     window: Any = Number(1000, least=10, integer=True, positional=True)
 

@@ -10,7 +10,8 @@ import numpy as np
 from seriatim.core.rows import LIMIT
 from seriatim.core.values import plain_array
 from seriatim.errors import DataError, LimitError, ModelError
-from seriatim.estimator.model import Model, not_fitted
+from seriatim.estimator.model import Model
+from seriatim.estimator.sklearn import not_fitted
 from seriatim.kernel.kernels import from_plain, one_of, plain_kernel
 from seriatim.parameters import Number, Parameter
 from seriatim.retrieval.oasis import directions
