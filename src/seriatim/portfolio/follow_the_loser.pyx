@@ -459,8 +459,8 @@ class RMR(Strategy):
 cdef inline double sum_of_claims(Py_ssize_t n, const double* x) noexcept nogil:
     """The sum of x by twelve partial sums.
 
-    The order matters: experts of Anticor(Anticor) that hold the same assets differ by rounding alone, and claims compare
-    their means.
+    The order matters: experts of Anticor(Anticor) that hold the same assets differ by rounding alone, and claims
+    compare their means.
     """
     cdef double part[12]
     cdef Py_ssize_t i, k, whole = n // 12 * 12
