@@ -1,12 +1,12 @@
-"""What a comparison showed, for people: a page to look at, a table for the terminal, and figures.
+"""The results of a comparison for people: an HTML page, a table for the terminal, and figures.
 
-All of it is made of the plain dict that `Comparison.as_dict()` gives.
+All functions take the dict that `Comparison.as_dict()` returns.
 """
 
 import importlib
 from typing import Any
 
-# Not when asked, as the others: the module has the function's name, and must not be found in its place.
+# Imported at once, unlike the others: the module `html` would otherwise hide the function `html`.
 from seriatim.report.html import html, write
 
 __all__ = ["figure", "html", "save_figures", "table", "write"]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-# The same as those of the page; after the seventh they come again with dashed lines.
+# The colours of the page. From the eighth line on they repeat with dashes.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b0578f", "#d08f00", "#4aaee6", "#5c6066")
 DASHES = ("-", (0, (4, 2)), (0, (1, 1.5)), "-.")
 STYLE = {
@@ -36,10 +36,10 @@ STYLE = {
     "legend.fontsize": 8,
     "xtick.color": "#666b72",
     "ytick.color": "#666b72",
-    "svg.hashsalt": "seriatim",  # the same figure is the same file
+    "svg.hashsalt": "seriatim",  # makes the file reproducible
 }
-BARS = 20  # features in the figure
-PANELS = 12  # classes in it
+BARS = 20  # most features in a figure
+PANELS = 12  # most classes in a figure
 Result = Mapping[str, Any]
 
 
@@ -54,16 +54,16 @@ def figure(result: Result, kind: str) -> Figure:
     """
     result = words.checked(result)
     if kind not in KINDS:
-        raise ParameterError(f"no figure is called {kind!r}; there are {words.listed(KINDS)}")
+        raise ParameterError(f"{kind!r} is not a figure; use one of {words.listed(KINDS)}")
     if not has(result, kind):
-        raise DataError(f"the result has nothing to draw for {kind!r}")
+        raise DataError(f"the result has no data for the figure {kind!r}")
     matplotlib = imported()
     with matplotlib.rc_context(STYLE):
         return KINDS[kind](result)
 
 
 def save_figures(result: Result, folder: str | os.PathLike[str], format: Literal["png", "svg"] = "png") -> list[Path]:
-    """Write every plot that the result has data for, one file each, named by its kind; the folder is made if need be.
+    """Write each plot that the result has data for to a file named by its kind. Creates the folder if necessary.
 
     >>> import tempfile
     >>> time = {"seconds": [1, 2], "value": [0.4, 0.3]}
@@ -76,7 +76,7 @@ def save_figures(result: Result, folder: str | os.PathLike[str], format: Literal
     from seriatim.files import whole_file
 
     if format not in ("png", "svg"):
-        raise ParameterError(f"figures are written as png or svg, not as {format!r}")
+        raise ParameterError(f"format={format!r}: must be png or svg")
     result = words.checked(result)
     matplotlib = imported()
     place = Path(folder)
@@ -102,7 +102,7 @@ def imported() -> Any:
 
 
 def has(result: Result, kind: str) -> bool:
-    """Whether there is something to draw."""
+    """Whether the result has data for this figure."""
     winner = result.get("winner") or {}
     where = {"curves": "curve", "time": "time", "updates": "updates"}
     if kind in where:
@@ -124,7 +124,7 @@ def axes_of(made: Figure, name_x: str, name_y: str) -> Axes:
 
 
 def look(result: Result) -> dict[str, dict[str, Any]]:
-    """Colour and dash of each label, in all figures the same."""
+    """The colour and the dashes of each label, the same in all figures."""
     labels = dict.fromkeys(str(one["label"]) for one in (*result["algorithms"], *(result.get("regret") or ())))
     return {
         label: {
@@ -142,7 +142,7 @@ def numbers(values: Iterable[float | None]) -> list[float]:
 
 
 def lines(axes: Axes, result: Result, name: str, x: str, y: str) -> None:
-    """A line for each algorithm, with a band where there is a deviation; named in the order of their ends."""
+    """Draw a line for each algorithm, with a band of one deviation. The legend has the order of the line ends."""
     looks = look(result)
     for entry in result["algorithms"]:
         if curve := entry.get(name):
@@ -158,7 +158,7 @@ def lines(axes: Axes, result: Result, name: str, x: str, y: str) -> None:
 
 
 def text(label: Any) -> str:
-    """A label as it is: matplotlib would set dollars as mathematics, and hide what begins with _."""
+    """Escape a label: matplotlib reads dollars as mathematics and hides labels that begin with _."""
     plain = str(label).replace("$", r"\$")
     return f"\N{ZERO WIDTH SPACE}{plain}" if plain.startswith("_") else plain
 
@@ -172,7 +172,7 @@ def legend_by_end(axes: Axes) -> None:
 
 
 def settled(axes: Axes, result: Result) -> None:
-    """Let the first examples, when every learner errs, lie above the frame if they would flatten all else."""
+    """Cut off the high values of the first examples if they would flatten the rest of the curves."""
     found = [
         (value, at >= 0.03 * entry["curve"]["examples"][-1])
         for entry in result["algorithms"]
@@ -214,7 +214,7 @@ def updates(result: Result) -> Figure:
 
 
 def regret(result: Result) -> Figure:
-    """Regret as a line, its bound dotted; on logarithmic axes, where powers of T are straight, if nothing forbids."""
+    """Regret as a line, its bound dotted. Positive values have logarithmic axes, where powers of T are straight."""
     made = blank()
     axes = axes_of(made, "examples", "regret")
     looks, ends = look(result), []
@@ -238,7 +238,7 @@ def regret(result: Result) -> Figure:
 
 
 def confusion(result: Result) -> Figure:
-    """Counts, shaded by the share of the true class."""
+    """Counts, shaded by their fraction of the true class."""
     winner = result["winner"]
     counts = winner["confusion"]
     names = [text(name) for name in winner.get("classes") or range(len(counts))]
@@ -258,12 +258,12 @@ def confusion(result: Result) -> Figure:
                 if count:
                     shade, size = "white" if shares[i][j] > 0.55 else "#1b1d20", 9 if len(names) < 10 else 7
                     cell = axes.text(j, i, f"{count:,}", ha="center", va="center", color=shade, fontsize=size)
-                    cell.set_in_layout(False)  # hundreds of them, all inside: the layout need not measure each
+                    cell.set_in_layout(False)  # saves the layout from measuring hundreds of texts
     return made
 
 
 def features(result: Result) -> Figure:
-    """The heaviest features, class by class where there are several."""
+    """The features with the largest weights, one panel per class."""
     groups: dict[Any, list[tuple[str, float]]] = {}
     for label, name, weight in result["winner"]["heaviest"]:
         groups.setdefault(label, []).append((text(name), float(weight)))
@@ -290,7 +290,7 @@ def features(result: Result) -> Figure:
 
 
 def drift(result: Result) -> Figure:
-    """The measure in the order of the file, with the places where a change was found."""
+    """The measure in file order, with the detected changes."""
     winner = result["winner"]
     order = winner["file_order"]
     made = blank()
@@ -304,7 +304,7 @@ def drift(result: Result) -> Figure:
             label=f"last {order['window']:,}",
         )
     axes.plot(order["examples"], numbers(order["value"]), color=COLOURS[6], linewidth=1.2, label="so far")
-    free, room = -np.inf, 0.17 * order["examples"][-1]  # what one text above the frame takes
+    free, room = -np.inf, 0.17 * order["examples"][-1]  # the width of one text above the frame
     for mark in winner.get("drift") or ():
         axes.axvline(mark["at"], color="#1b1d20", linewidth=0.8, linestyle=":")
         if mark["at"] >= free and words.finite(mark.get("before")) and words.finite(mark.get("after")):

@@ -1,4 +1,4 @@
-"""The report: one HTML file that needs nothing else, on the screen and on paper."""
+"""The report: one HTML file without other files, for the screen and for paper."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from typing import Any
 from seriatim.report import sections, words
 
 SCRIPTS = ("drawing.js", "lines.js", "bars.js", "plots.js")
-SCRIPT = '"use strict";\n{{\n{}}}\n'  # a block, whose names are its own
-POINTS = 600  # of a curve; more are not seen, and make the file large
+SCRIPT = '"use strict";\n{{\n{}}}\n'  # the block keeps its names out of the global scope
+POINTS = 600  # points of a curve: more would be invisible and make the file large
 
 
 def html(result: Mapping[str, Any]) -> str:
-    """The page of a comparison, from what `Comparison.as_dict()` gives.
+    """The page of a comparison, from the dict that `Comparison.as_dict()` returns.
 
-    Parts of the result that are absent or None have no section. Nothing is loaded from elsewhere when it is opened.
+    Parts of the result that are absent or None get no section. The page loads nothing from other places.
 
     >>> entry = {"label": "pa", "figures": {"mistake rate": [0.1, 0.01]}, "best": True}
     >>> page = html({"title": "mine", "setting": {"examples": 9}, "measure": "mistake rate", "algorithms": [entry]})
@@ -43,7 +43,7 @@ def html(result: Mapping[str, Any]) -> str:
 
 
 def filled(*, title: str, kind: str, lead: str, sections: str, maker: str, data: Any) -> str:
-    """The page with these parts: title, kind and maker are texts, lead and sections HTML, data what is drawn."""
+    """Fill the page: title, kind and maker are text, lead and sections are HTML, data goes to the plots."""
     style, script = part("style.css"), SCRIPT.format("\n".join(map(part, SCRIPTS)))
     return Template(part("page.html")).substitute(
         policy=escape(policy(style, script)),
@@ -63,7 +63,7 @@ def maker_of(setting: Mapping[str, Any]) -> str:
 
 
 def write(result: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write the page of a comparison; the file is there when it is whole, or stays as it was.
+    """Write the page of a comparison. The file is written completely or not at all.
 
     >>> import pathlib, tempfile
     >>> entry = {"label": "pa", "figures": {"mean loss": [0.1, None]}, "best": True}
@@ -80,7 +80,7 @@ def write_text(text: str, path: str | os.PathLike[str]) -> None:
     from seriatim.files import whole_file
 
     with whole_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # a file may have any name
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # file names may not be UTF-8
 
 
 def part(name: str) -> str:
@@ -88,7 +88,7 @@ def part(name: str) -> str:
 
 
 def policy(style: str, script: str) -> str:
-    """Only our own style and script, known by their digests, and nothing from anywhere."""
+    """The content security policy: only the style and the script of the page, identified by their digests."""
 
     def digest(text: str) -> str:
         return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
@@ -98,7 +98,7 @@ def policy(style: str, script: str) -> str:
 
 
 def embedded(value: Any) -> str:
-    """JSON for a script element: no text in it can end the element or open another.
+    """JSON for a script element. Escapes keep a text from ending the element or starting another one.
 
     >>> embedded("</script>")
     '"\\\\u003c/script\\\\u003e"'
@@ -108,7 +108,7 @@ def embedded(value: Any) -> str:
 
 
 def plotted(result: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a result that is drawn, with no more digits and points than are seen."""
+    """The data of the plots, with only as many digits and points as are visible."""
     winner = result.get("winner") or {}
     order = winner.get("file_order")
     return {
@@ -129,7 +129,7 @@ def plotted(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def thin(curve: Mapping[str, Any]) -> dict[str, Any]:
-    """A curve of at most so many points, among them the last."""
+    """A curve with at most POINTS points, including the last one."""
     length = max((len(values) for values in curve.values() if isinstance(values, list | tuple)), default=0)
     step = math.ceil(length / POINTS) or 1
     return {
@@ -139,7 +139,7 @@ def thin(curve: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def slim(value: Any) -> Any:
-    """As JSON has it: numbers with the digits that are seen, and none that JSON does not know."""
+    """A value as JSON types, with 8 digits per number and None for NaN and infinity."""
     if isinstance(value, Mapping):
         return {str(key): slim(one) for key, one in value.items()}
     if isinstance(value, list | tuple):

@@ -1,6 +1,6 @@
-"""What strategies made of a market: a page with curves of wealth, and a table for the terminal.
+"""The results of portfolio strategies: an HTML page with wealth curves, and a table for the terminal.
 
-Both are made of a plain dict: title, setting, and for each strategy its label, figures and curve of wealth.
+Both take a dict with title, setting, and for each strategy its label, figures and wealth curve.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from seriatim.errors import DataError
 from seriatim.report import sections, words
 from seriatim.report.html import filled, maker_of, thin, write_text
 
-# Columns: heading, figure, how it is written.
+# Columns: heading, name of the figure, format.
 COLUMNS = (
     ("wealth", "final_wealth", "wealth"),
     ("annual return", "annual_return", "percent"),
@@ -26,7 +26,7 @@ COLUMNS = (
     ("alpha a day", "alpha", "fine"),
     ("p", "p", "chance"),
 )
-NARROW = ("volatility", "alpha a day")  # left out where there is little room
+NARROW = ("volatility", "alpha a day")  # dropped in a narrow terminal
 
 
 def written(value: float | None, kind: str) -> str:
@@ -50,12 +50,12 @@ def written(value: float | None, kind: str) -> str:
 
 def checked(result: Mapping[str, Any]) -> Mapping[str, Any]:
     if not result["strategies"]:
-        raise DataError("no strategy has been run")
+        raise DataError("the result has no strategies; run at least one")
     return result
 
 
 def table(result: Mapping[str, Any], width: int = 160) -> Any:
-    """The strategies, wealthiest first, those of hindsight in grey."""
+    """The strategies by final wealth. Strategies that know the future are grey."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -78,7 +78,7 @@ def table(result: Mapping[str, Any], width: int = 160) -> Any:
 
 
 def page(result: Mapping[str, Any]) -> str:
-    """The page of a market, which needs nothing else.
+    """The page of a market as one HTML file.
 
     >>> figures = {"final_wealth": 2.0, "annual_return": 0.1}
     >>> strategy = {"label": "pamr", "figures": figures, "wealth": {"days": [1, 2], "value": [1.5, 2.0]}}
@@ -102,7 +102,7 @@ def page(result: Mapping[str, Any]) -> str:
 
 
 def write(result: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write the page; the file is there when it is whole, or stays as it was."""
+    """Write the page. The file is written completely or not at all."""
     write_text(page(result), path)
 
 
@@ -117,7 +117,7 @@ def lead(result: Mapping[str, Any]) -> str:
         if market is not None and market is not best:
             outcome += f"; the market, {written(market['figures']['final_wealth'], 'wealth')}"
         outcome = f'<p class="outcome">{escape(outcome)}.</p>\n'
-    costs = f"costs of {setting['cost']:.3g} of what is traded" if setting.get("cost") else "no costs"
+    costs = f"transaction costs of {setting['cost']:.3g} of the traded amount" if setting.get("cost") else "no costs"
     how = f"{setting['days']:,} days, {setting['assets']:,} assets, {costs}."
     return f'{outcome}<p class="setting">{escape(how)}</p>'
 
@@ -139,10 +139,10 @@ def results(result: Mapping[str, Any]) -> str:
             f'<tr{kind}><th scope="row" data-value="{label}"><span class="label">{label}</span>{more}</th>{cells}</tr>'
         )
     note = (
-        '<p class="note">Wealth of 1 at the end; return and volatility of a year of 252 days; Sharpe: what the return '
-        "is above 4%, in volatilities; drawdown: the largest loss since a peak; turnover: the share moved on a day; "
-        "alpha and p: the daily return that the market, held in equal parts, does not explain, and the chance of as "
-        "much without any (Student's test, one-sided). What is in hindsight knew all days beforehand.</p>"
+        '<p class="note">Wealth: the final wealth from a start of 1. Return and volatility: per year of 252 days. '
+        "Sharpe: the return above 4%, divided by the volatility. Drawdown: the largest loss since a peak. Turnover: "
+        "the fraction traded per day. Alpha: the daily return beyond that of the market in equal parts. p: "
+        "one-sided t-test of alpha. Strategies in hindsight knew all days in advance.</p>"
     )
     return sections.section("results", "Results", sections.table("results sortable", f"<tr>{heads}</tr>", rows) + note)
 
@@ -150,11 +150,11 @@ def results(result: Mapping[str, Any]) -> str:
 def wealth(result: Mapping[str, Any]) -> str:
     if not any(one.get("wealth") for one in result["strategies"]):
         return ""
-    return sections.section("wealth", "Wealth", sections.plot("wealth"), "What became of 1, day by day.")
+    return sections.section("wealth", "Wealth", sections.plot("wealth"), "The wealth from a start of 1, day by day.")
 
 
 def drawdowns(result: Mapping[str, Any]) -> str:
     if not any(one.get("drawdown") for one in result["strategies"]):
         return ""
-    said = "What had been lost on each day since the highest wealth before it."
+    said = "The loss on each day since the highest wealth before."
     return sections.section("drawdown", "Drawdown", sections.plot("drawdown"), said)

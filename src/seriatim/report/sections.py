@@ -1,4 +1,4 @@
-"""The sections of the report; each is "" where there is nothing to show."""
+"""The sections of the report. A section without data is an empty string."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 from seriatim.report import words
 from seriatim.report.words import followed, is_alike, number
 
-MATRIX = 40  # classes of a confusion matrix that is still read; of more only the gravest confusions are told
-ROOMY = 8  # classes up to which a cell holds both the count and the share
+MATRIX = 40  # most classes of a confusion matrix; with more, only a list of confusions is shown
+ROOMY = 8  # most classes for cells with both the count and the fraction
 CONFUSIONS = 10
-PANELS = 30  # classes whose heaviest features are shown
+PANELS = 30  # most classes with a plot of their largest weights
 CHOICE = (
     '<p class="controls"><button type="button" data-shows="counts" aria-pressed="true">counts</button>'
     '<button type="button" data-shows="shares" aria-pressed="false">shares</button></p>'
@@ -37,7 +37,7 @@ def sortable(name: str, kind: str = "") -> str:
 
 
 def sorted_by(value: Any) -> str:
-    """What a cell is sorted by, when that is not what it shows."""
+    """The attribute with the number by which a cell is sorted."""
     return f' data-value="{float(value)!r}"' if words.finite(value) else ""
 
 
@@ -53,7 +53,7 @@ def lead(result: Mapping[str, Any]) -> str:
 
 
 def results(result: Mapping[str, Any]) -> str:
-    """The table; its order is that of the measure until a heading is clicked."""
+    """The table of results, in the order of the measure until a reader clicks on a heading."""
     names, entries = words.columns(result), result["algorithms"]
     columns = [column(name, [words.figure_of(entry, name) for entry in entries]) for name in names]
     columns.insert(1, strips([words.figure_of(entry, names[0]) for entry in entries]))
@@ -89,7 +89,7 @@ def row_head(entry: Mapping[str, Any]) -> str:
 
 
 def column(name: str, figures: list[Any]) -> list[str]:
-    """A heading and figures; means end and deviations begin at the same place, so that each has a cell of its own."""
+    """A heading and its figures. Means and deviations have separate cells, so that both are aligned."""
     made = [sortable(TITLES.get(name, name), "number") + '<td class="deviation"></td>']
     for (mean, deviation, unit), figure in zip(words.column(name, figures), figures, strict=True):
         around = f'<span class="around">± {deviation} </span>' if deviation else ""
@@ -100,7 +100,7 @@ def column(name: str, figures: list[Any]) -> list[str]:
 
 
 def strips(figures: list[Any]) -> list[str]:
-    """A column of means as dots, with their deviations as lines, on a scale that all rows share."""
+    """A column with the means as dots and the deviations as lines, on the same scale in all rows."""
     known = [(mean, around or 0.0) for mean, around in figures if words.finite(mean)]
     low, high = ends_of(known) if known else (0.0, 1.0)
 
@@ -114,13 +114,13 @@ def strips(figures: list[Any]) -> list[str]:
             left, at, right = (place(mean + side * (around or 0.0)) for side in (-1, 0, 1))
             shape = f'<path d="M{left:.1f} 6H{right:.1f}"/><circle cx="{at:.1f}" cy="6" r="2.5"/>'
         elif words.finite(mean):
-            shape = '<path d="M112 3l4 3-4 3"/>'  # beyond the end
+            shape = '<path d="M112 3l4 3-4 3"/>'  # an arrow: beyond the scale
         made.append(f'<td class="strip" aria-hidden="true"><svg viewBox="0 0 120 12">{shape}</svg></td>')
     return made
 
 
 def ends_of(known: list[tuple[float, float]]) -> tuple[float, float]:
-    """The scale of the strips, which leaves out what lies so far beyond that all others would stand in one place."""
+    """The scale of the strips. It excludes outliers that would squeeze all other dots together."""
     low, highs = min(mean - around for mean, around in known), sorted(mean + around for mean, around in known)
     middle = highs[len(highs) // 2]
     high = min(highs[-1], low + 3 * (middle - low)) if middle > low else highs[-1]
@@ -144,21 +144,21 @@ def time(result: Mapping[str, Any]) -> str:
     if not drawn(result, "time"):
         return ""
     measure = escape(followed(result)).capitalize()
-    return section("time", f"{measure} against time", plot("time"), "How low each had come after how much computing.")
+    return section("time", f"{measure} against time", plot("time"), "The measure after this much computing time.")
 
 
 def updates(result: Mapping[str, Any]) -> str:
     if not drawn(result, "updates"):
         return ""
-    return section("updates", "Updates", plot("updates"), "How many of the examples so far changed the model.")
+    return section("updates", "Updates", plot("updates"), "The number of examples so far that changed the model.")
 
 
 def regret(result: Mapping[str, Any]) -> str:
-    """Regret beside its bound, and the table of all bounds."""
+    """The plot of regret and bounds, and the table of all bounds."""
     found, known = result.get("regret") or (), result.get("bounds") or ()
     if not found and not known:
         return ""
-    said = "The loss so far, less that of the best fixed model in hindsight" if found else ""
+    said = "The loss so far minus the loss of the best fixed model in hindsight" if found else ""
     said += "; dotted, the bound." if any(one.get("bound") for one in found) else "." if found else ""
     title = " and ".join(filter(None, ("regret" if found else "", "bounds" if known else "")))
     body = (plot("regret") + comparators(found) if found else "") + (bounds_table(known) if known else "")
@@ -166,7 +166,7 @@ def regret(result: Mapping[str, Any]) -> str:
 
 
 def comparators(found: Iterable[Mapping[str, Any]]) -> str:
-    """What the regret is measured against, said once if it is the same for all."""
+    """The competitors that define the regret, as notes."""
     against: dict[str, list[str]] = {}
     for one in found:
         against.setdefault(str(one.get("comparator") or ""), []).append(str(one["label"]))
@@ -193,7 +193,7 @@ def bounds_table(known: Iterable[Mapping[str, Any]]) -> str:
 
 
 def theorem(one: Mapping[str, Any]) -> str:
-    """What a bound is of, and which of several it is."""
+    """The quantity that is bounded, and the name of the bound if there are several."""
     return ", ".join(str(one[name]) for name in ("quantity", "name") if one.get(name))
 
 
@@ -208,14 +208,14 @@ def confusion(result: Mapping[str, Any]) -> str:
         body += gravest(classes, counts)
     label, orders = escape(str(winner["label"])), result["setting"].get("permutations") or 1
     first = f" in the first of the {orders:,} orders" if orders > 1 else ""
-    said = f"What {label} predicted for each true class{first}; the darker, the larger the share of that class."
+    said = f"The predictions of {label} for each true class{first}. Darker cells hold a larger fraction of the class."
     if untold := (result["setting"].get("examples") or 0) - sum(map(sum, counts)):
-        said += f" Of {untold:,}, before which no label was known, nothing could be predicted."
+        said += f" {untold:,} examples came before the first known label and have no prediction."
     return section("confusion", "Confusion", body, said)
 
 
 def matrix(classes: list[str], counts: list[list[int]]) -> str:
-    """A table of counts and of shares by true class, of which one is shown at a time when there are many classes."""
+    """The confusion matrix with counts and fractions by true class. A large matrix shows one of them at a time."""
     roomy = len(classes) <= ROOMY
     names = "".join(f'<th scope="col">{escape(name)}</th>' for name in classes)
     heads = (
@@ -231,7 +231,7 @@ def matrix(classes: list[str], counts: list[list[int]]) -> str:
 
 def matrix_cell(count: int, total: int, right: bool, roomy: bool) -> str:
     share = count / total if total else 0.0
-    # Mistakes are a small share each: by the root the rare ones are told apart, too.
+    # The square root makes rare mistakes visible.
     level = max(1, round(10 * (share if right else math.sqrt(share)))) if count else 0
     kind = f"{'right' if right else 'wrong'} s{level}"
     if not count and not roomy:
@@ -241,7 +241,7 @@ def matrix_cell(count: int, total: int, right: bool, roomy: bool) -> str:
 
 
 def gravest(classes: list[str], counts: list[list[int]]) -> str:
-    """The most frequent confusions, in words."""
+    """A list of the most frequent confusions."""
     wrong = [
         (count, sum(line), classes[i], classes[j])
         for i, line in enumerate(counts)
@@ -258,7 +258,7 @@ def gravest(classes: list[str], counts: list[list[int]]) -> str:
 
 
 def heaviest(winner: Mapping[str, Any]) -> list[tuple[str | None, list[tuple[str, float]]]]:
-    """The heaviest features class by class, those that speak for it first."""
+    """The features with the largest weights of each class, positive weights first."""
     groups: dict[str | None, list[tuple[str, float]]] = {}
     for label, feature, weight in winner.get("heaviest") or ():
         if words.finite(weight) and weight:
@@ -277,11 +277,11 @@ def features(result: Mapping[str, Any]) -> str:
     label = escape(str(winner["label"]))
     one = groups[0][0] if len(groups) == 1 else None
     if len(groups) > 1:
-        said = f"The weights of {label}, class by class: positive ones speak for the class, negative ones against it."
+        said = f"The weights of {label} by class: positive ones are evidence for the class, negative ones against it."
     elif one is not None:
-        said = f"The weights of {label}: positive ones speak for {escape(one)}, negative ones against it."
+        said = f"The weights of {label}: positive weights are evidence for {escape(one)}, negative ones against it."
     else:
-        said = f"The weights of {label}: positive ones raise the prediction, negative ones lower it."
+        said = f"The weights of {label}: positive weights raise the prediction, negative ones lower it."
     classes = len({str(label) for label, _, _ in winner["heaviest"]})
     note = f'<p class="note">The first {len(groups)} of {classes:,} classes.</p>' if classes > len(groups) else ""
     return section("features", "Heaviest features", plot("features") + note, said)
@@ -293,13 +293,14 @@ def file_order(result: Mapping[str, Any]) -> str:
     if not order:
         return ""
     recent = f", and of the last {order['window']:,}" if order.get("recent") else ""
-    said = f"{escape(str(winner['label']))} on the examples as they come in the file: of all so far{recent}."
+    label, measure = escape(str(winner["label"])), escape(followed(result))
+    said = f"{label} in file order: the {measure} of all examples so far{recent}."
     body = plot("order")
     if marks:
         body += drift_table(marks, followed(result))
     elif marks is not None:
         body += '<p class="note">No change was detected.</p>'
-    return section("order", "In the order of the file", body, said)
+    return section("order", "In file order", body, said)
 
 
 def drift_table(marks: Iterable[Mapping[str, Any]], measure: str) -> str:
@@ -315,7 +316,7 @@ def drift_table(marks: Iterable[Mapping[str, Any]], measure: str) -> str:
 
 
 def repeat(result: Mapping[str, Any]) -> str:
-    """Everything somebody needs who wants the same figures."""
+    """The command, the versions and the settings that reproduce the results."""
     setting = result["setting"]
     versions = ", ".join(f"{name} {version}" for name, version in (setting.get("versions") or {}).items())
     run = result.get("algorithms") or ()

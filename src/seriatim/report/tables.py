@@ -15,8 +15,8 @@ from seriatim.core.text import printable
 from seriatim.report import words
 
 PLAIN_HEAD = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
-GAP = 2  # between columns, one of them the place of the line
-# What may be left out until the table fits; of these the first that does is taken.
+GAP = 2  # spaces between columns
+# The parts to leave out of a narrow table. The first of these sets with which the table fits is used.
 CUTS: tuple[set[str], ...] = (
     set(),
     {"deviations"},
@@ -29,10 +29,10 @@ CUTS: tuple[set[str], ...] = (
 
 
 def table(result: Mapping[str, Any], *, width: int | None = None, ascii: bool | None = None) -> Table:
-    """The algorithms, best first: measure, updates and time, each mean and deviation; the best in bold.
+    """The algorithms, best first, with mean and deviation of the measure, the updates and the time.
 
-    `≈` marks what does not differ significantly from the best. `width` and `ascii`, no character beyond ASCII, are
-    those of the terminal unless given; in a narrow one what matters least is left out.
+    `≈` marks algorithms that do not differ significantly from the best one, which is bold. `width` and `ascii` (only
+    ASCII characters) default to those of the terminal. A narrow table leaves out the least important columns.
 
     >>> from rich.console import Console
     >>> figures = {"mistake rate": [0.1, 0.01], "updates": [412.0, 7.0], "seconds": [0.0084, 0.0003]}
@@ -69,7 +69,7 @@ def ascii_text(text: str) -> str:
 
 
 def fitting(result: Mapping[str, Any], width: int) -> dict[str, list[str]]:
-    """The columns, of which no more are left out than must be."""
+    """The columns that fit into this width."""
     columns: dict[str, list[str]] = {}
     for cuts in CUTS:
         columns = columns_without(result, cuts)
@@ -97,7 +97,7 @@ def columns_without(result: Mapping[str, Any], cuts: set[str]) -> dict[str, list
 
 
 def figures(entries: list[Mapping[str, Any]], name: str, deviations: bool) -> list[str]:
-    """A column of figures whose means stand below each other when the texts end at the same place."""
+    """Format a column of figures so that right-aligned texts have aligned means."""
     texts = words.column(name, [words.figure_of(entry, name) for entry in entries])
     made = []
     for (mean, deviation, unit), around in zip(texts, words.filled([text[1] for text in texts]), strict=True):

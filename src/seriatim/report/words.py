@@ -1,4 +1,4 @@
-"""Numbers as people read them, and a setting in words; the same on the page, in the terminal and in figures."""
+"""Numbers and settings as text, the same on the page, in the terminal and in figures."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def checked(result: Any) -> Mapping[str, Any]:
-    """The result, or that of a comparison, if it is one that can be shown.
+    """The result as a dict, from a dict or a Comparison. Raises DataError if it is incomplete.
 
     >>> checked({"title": "spam", "setting": {}, "measure": "mistake rate", "algorithms": []})
     Traceback (most recent call last):
         ...
-    seriatim.errors.DataError: the result holds no algorithm that has been run
+    seriatim.errors.DataError: the result has no algorithms; run at least one
     """
     if hasattr(result, "as_dict"):
         result = result.as_dict()
     missing = [name for name in ("title", "setting", "measure", "algorithms") if name not in result]
     if missing:
-        raise DataError(f"the result has no {missing[0]!r}; expected what `Comparison.as_dict()` gives")
+        raise DataError(f"the result has no {missing[0]!r}; expected the dict that `Comparison.as_dict()` returns")
     if not result["algorithms"]:
-        raise DataError("the result holds no algorithm that has been run")
+        raise DataError("the result has no algorithms; run at least one")
     for entry in result["algorithms"]:
         if result["measure"] not in entry["figures"]:
             raise DataError(f"{entry['label']} has no {result['measure']!r} among its figures")
@@ -44,7 +44,7 @@ def finite(value: Any) -> bool:
 
 
 def number(name: str, value: float | None) -> str:
-    """One figure by what it is: a rate has 4 digits, a count its thousands, a time its unit.
+    """Format a figure by its name: 4 digits for a rate, separators for a count, a unit for a time.
 
     >>> number("mistake rate", 0.07938), number("updates", 12345.6), number("seconds", 0.0084)
     ('0.0794', '12,346', '8.4 ms')
@@ -62,9 +62,9 @@ def number(name: str, value: float | None) -> str:
 
 
 def column(name: str, figures: Sequence[Figure]) -> list[tuple[str, str, str]]:
-    """Means, deviations and units of one column of a table: with the same unit and as many digits in every row.
+    """Format the means, deviations and units of a column, with the same unit and number of digits in all rows.
 
-    Only where the means lie orders of magnitude apart each row has digits of its own.
+    If the means differ by orders of magnitude, each row has its own number of digits.
 
     >>> column("seconds", [[0.0084, 0.00031], [0.0125, None]])
     [('8.4', '0.3', 'ms'), ('12.5', '', 'ms')]
@@ -84,14 +84,14 @@ def column(name: str, figures: Sequence[Figure]) -> list[tuple[str, str, str]]:
 
 
 def places_of(name: str, size: float) -> int:
-    """Digits after the point: 4 for rates, none for counts, else such that 3 or 4 digits tell."""
+    """Digits after the point: 4 for rates, 0 for counts, else enough for 3 or 4 significant digits."""
     if name in RATES or name in COUNTS:
         return 4 if name in RATES else 0
     return max(0, (2 if name == "seconds" else 3) - math.floor(math.log10(abs(size))))
 
 
 def filled(texts: Sequence[str]) -> list[str]:
-    """Texts of one length: filled up before, so that they end below each other, unless that would leave wide gaps.
+    """Pad texts to the same length: on the left if their lengths differ by at most 2, else on the right.
 
     >>> filled(["41", "421"]), filled(["0.006", "2,607,377"])
     ([' 41', '421'], ['0.006    ', '2,607,377'])
@@ -111,7 +111,7 @@ def rounded(value: float | None, scale: float, places: int) -> str:
 
 
 def mean_and_deviation(name: str, figure: Figure) -> str:
-    """A figure in one text.
+    """Format a figure with its deviation.
 
     >>> mean_and_deviation("mistake rate", [0.07938, 0.00123])
     '0.0794 ± 0.0012'
@@ -130,7 +130,7 @@ def three_digits(value: float) -> str:
 
 
 def words(n: int) -> str:
-    """Small numbers as words, as at the beginning of a sentence they must be.
+    """Small numbers as words, for the beginning of a sentence.
 
     >>> words(3), words(4601)
     ('three', '4,601')
@@ -148,20 +148,20 @@ def listed(items: Iterable[str]) -> str:
 
 
 def figure_of(entry: Mapping[str, Any], name: str) -> Figure:
-    """Mean and deviation of a figure; of a single run there is no deviation."""
+    """Mean and deviation of a figure. A single run has no deviation."""
     figure = entry["figures"].get(name)
     return figure if figure is None or int(entry.get("runs") or 1) > 1 else (figure[0], None)
 
 
 def columns(result: Mapping[str, Any]) -> list[str]:
-    """The names of the figures that a table shows: the measure first, what it cost last."""
+    """The names of the figures in a table: the measure first, the costs last."""
     found = dict.fromkeys(name for entry in result["algorithms"] for name in entry["figures"])
     others = [name for name in found if name != result["measure"] and name not in ORDER]
     return [result["measure"], *others, *(name for name in ORDER if name in found)]
 
 
 def changed(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of an algorithm that are not as they are by default, nor told by its label.
+    """The parameters of an algorithm that differ from the defaults and are not in its label.
 
     >>> changed({"label": "pa C=0.5", "parameters": {"C": 0.5, "variant": "II", "average": False}})
     {'variant': 'II'}
@@ -196,7 +196,7 @@ def parameter_text(parameters: Mapping[str, Any]) -> str:
 
 
 def alike(result: Mapping[str, Any]) -> list[str]:
-    """Those that do not differ significantly from the best."""
+    """The algorithms that do not differ significantly from the best one."""
     return [str(entry["label"]) for entry in result["algorithms"] if is_alike(entry)]
 
 
@@ -229,11 +229,11 @@ def data_in_words(setting: Mapping[str, Any]) -> str:
 
 
 def method_in_words(result: Mapping[str, Any]) -> str:
-    """How the figures were made."""
+    """The procedure of the comparison, as text."""
     setting, n = result["setting"], len(result["algorithms"])
     orders = setting.get("permutations") or 0
     data = "it" if setting.get("examples") else "the data"
-    went = f"{words(n).capitalize()} algorithm{'' if n == 1 else 's'} went through {data}"
+    went = f"{words(n).capitalize()} algorithm{'' if n == 1 else 's'} ran over {data}"
     if orders == 1:
         went += " in one random order"
     elif orders:
@@ -243,16 +243,16 @@ def method_in_words(result: Mapping[str, Any]) -> str:
     seed = f" (seed {setting['seed']})" if orders and setting.get("seed") is not None else ""
     tuning = setting.get("tuning")
     chosen = f"Parameters were tuned: {tuning}." if tuning else "Nothing was tuned."
-    return f"{went}{seed}; every example was predicted before it was learned. {chosen}"
+    return f"{went}{seed}. Every example was predicted before it was learned. {chosen}"
 
 
 def followed(result: Mapping[str, Any]) -> str:
-    """What the curves are of: the measure, unless that is one of a whole run."""
+    """The quantity of the curves: the measure, unless it is defined only for a whole run."""
     return str(result.get("followed") or result["measure"])
 
 
 def outcome_in_words(result: Mapping[str, Any]) -> str:
-    """The result in one or two sentences."""
+    """The outcome in one or two sentences."""
     winner, measure = best(result), result["measure"]
     figure = mean_and_deviation(measure, figure_of(winner, measure))
     if len(result["algorithms"]) == 1:

@@ -1,4 +1,4 @@
-// Bars to both sides of zero.
+// Plots with positive and negative bars.
 
 class BarPlot {
   constructor(figure, groups) {
@@ -29,7 +29,7 @@ class BarPlot {
     return `${weight > 0 ? "+" : "−"}${digits > 5 || this.widest >= 1e7 ? short(size, 3) : grouped(size, digits)}`;
   }
 
-  // Panels beside each other have their zeros at one place and the numbers at the edge; else they stand at the bars.
+  // Several columns of panels have aligned zeros, and numbers at the edge. Else the numbers are at the bars.
   bars({ class: label, features }, width) {
     const row = this.several ? 19 : 24;
     const height = features.length * row + 2;

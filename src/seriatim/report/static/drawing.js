@@ -1,11 +1,11 @@
-// What all plots are made of: elements, numbers, axes and series.
+// The parts of all plots: elements, numbers, axes and series.
 
 const root = document.documentElement;
 const complain = (what) => {
   root.dataset.error = what;
   document.getElementById("problem").hidden = false;
 };
-// What goes wrong in one plot is told, and the others are drawn all the same.
+// An error in one plot is shown in its place; the other plots are still drawn.
 const attempt = (act) => {
   try {
     act();
@@ -163,14 +163,14 @@ const sampleOf = (one, width) => {
   return shape("svg", { width, height: 10, "aria-hidden": "true" }, tint(line, "stroke", one.colour));
 };
 
-// A label keeps its colour in all plots, and what is hidden in one is hidden in all.
+// A label has the same colour in all plots. A label hidden in one plot is hidden in all.
 const rank = new Map();
 for (const { label } of [...result.algorithms, ...result.regret]) if (!rank.has(label)) rank.set(label, rank.size);
 const hidden = new Set();
 const everything = [];
 const redraw = () => everything.forEach((one) => attempt(() => one.draw()));
 
-// Drawn anew when the width has changed; in the next frame, since drawing changes sizes in turn.
+// Redraw after a change of the width, in the next frame because drawing itself changes sizes.
 const follow = (plot, node) => {
   const again = () => {
     if (!printing && node.clientWidth !== plot.drawn) plot.draw();

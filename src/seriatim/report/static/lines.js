@@ -1,6 +1,6 @@
 // Lines over an axis, with a legend, values under the pointer, zoom and logarithmic axes.
 
-// Places as near to the wanted ones as the distance between neighbours allows; the wanted ones ascend.
+// Positions close to the wanted ones, which ascend, with at least this distance between neighbours.
 const spreadOut = (wanted, distance, top, bottom) => {
   const groups = [];
   for (const place of wanted) {
@@ -94,7 +94,7 @@ class LinePlot {
     this.draw();
   }
 
-  // What is in the frame
+  // The visible part
 
   spanX() {
     const ends = this.visible.flatMap((one) => [one.x.find((x) => !this.log.x || x > 0), endOf(one.x)]).filter(known);
@@ -264,7 +264,7 @@ class LinePlot {
     return group;
   }
 
-  // On the side of the line's middle where the line is lower.
+  // On the side of the middle where the line is lower.
   boundName(one) {
     const [middle, early] = [
       this.x.value((this.x.from + this.x.to) / 2),
@@ -303,7 +303,7 @@ class LinePlot {
     return up.length ? `M${[...up, ...down].join("L")}Z` : "";
   }
 
-  // The legend: beside the ends of the lines where there is room, else below
+  // The legend: beside the ends of the lines if there is room, else below
 
   entries() {
     return this.series.filter((one) => !one.bound);
@@ -454,7 +454,7 @@ class LinePlot {
     return px >= this.x.from - 6 && px <= this.x.to + 6 && py >= this.y.to - 10 && py <= this.y.from + 10;
   }
 
-  // A flat drag zooms along x only, and y follows.
+  // A flat drag zooms along x only; y adapts.
   box([ax, ay], [bx, by]) {
     const { x, y } = this;
     const within = (value, low, high) => Math.max(low, Math.min(high, value));
@@ -543,7 +543,7 @@ class LinePlot {
     if (this.guide) this.guide.replaceChildren();
   }
 
-  // The same in words and as a table
+  // The plot as text and as a table
 
   spoken() {
     const format = FORMATS[this.divided ? "plain" : this.about.formatY];

@@ -1,4 +1,4 @@
-// The plots of this page
+// The plots of the page
 
 const styled = (label) => ({
   label,
@@ -56,7 +56,7 @@ const PLOTS = {
     const series = ofAlgorithms("updates", "examples", "mean");
     return new LinePlot(figure, { name: "updates", series, ...byExamples, nameY: "updates", formatY: "count" });
   },
-  // On logarithmic axes powers of the number of examples are straight lines.
+  // Logarithmic axes show powers of the number of examples as straight lines.
   regret: (figure) => {
     const series = result.regret.flatMap((one) => {
       const line = { ...styled(one.label), first: false, x: one.examples };
@@ -87,7 +87,7 @@ const PLOTS = {
 for (const figure of document.querySelectorAll("[data-plot]")) attempt(() => PLOTS[figure.dataset.plot](figure));
 redraw();
 
-// Tables that are sorted by a click on a heading
+// Tables: a click on a heading sorts
 
 const keyOf = (row, column) => {
   const cell = row.children[column];
@@ -96,7 +96,7 @@ const keyOf = (row, column) => {
 };
 const isNumber = (value) => typeof value === "number";
 const compare = (a, b, direction) => {
-  if (isNumber(a) !== isNumber(b)) return isNumber(a) ? -1 : 1; // what is missing comes last in both directions
+  if (isNumber(a) !== isNumber(b)) return isNumber(a) ? -1 : 1; // missing values come last in both directions
   return direction * (isNumber(a) ? a - b : a.localeCompare(b));
 };
 for (const table of document.querySelectorAll("table.sortable")) {
@@ -162,7 +162,7 @@ for (const copy of document.querySelectorAll(".copy")) {
       await navigator.clipboard.writeText(code.textContent);
       done = true;
     } catch {
-      getSelection().selectAllChildren(code); // where the clipboard is barred, the user's own key copies it
+      getSelection().selectAllChildren(code); // no access to the clipboard: let the reader copy it
     }
     copy.textContent = done ? "copied" : "selected";
     setTimeout(() => {
@@ -171,7 +171,7 @@ for (const copy of document.querySelectorAll(".copy")) {
   });
 }
 
-// Paper has a width of its own
+// Printing uses the width of the paper
 
 const print = (on) => () => {
   printing = on;
