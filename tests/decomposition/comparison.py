@@ -1,4 +1,4 @@
-"""Models beside their transcriptions: streams, the ways of handing them over, equality up to what is arbitrary."""
+"""Compare models with their transcriptions: streams, ways to feed them, equality up to signs."""
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -32,7 +32,7 @@ WAYS = {
 
 
 def close(ours, theirs, scale=0.0, tolerance=1e-9):
-    """Equal to `tolerance` of the largest number, or of `scale` if that is larger."""
+    """Assert equality up to `tolerance` times the largest number, or times `scale` if that is larger."""
     ours, theirs = np.asarray(ours, dtype=float), np.asarray(theirs, dtype=float)
     assert ours.shape == theirs.shape
     assert np.isfinite(ours).all()
@@ -41,7 +41,7 @@ def close(ours, theirs, scale=0.0, tolerance=1e-9):
 
 
 def same_directions(ours, theirs, tolerance=1e-9):
-    """The columns are equal up to their signs."""
+    """Assert that the columns are equal up to signs."""
     assert ours.shape == theirs.shape
     close(ours * np.sign(np.sum(ours * theirs, axis=0)), theirs, 1.0, tolerance)
 
@@ -51,7 +51,7 @@ def orthonormal(V, tolerance=1e-9):
 
 
 def stream(seed, n=60, d=8):
-    """Rows of some structure, a third of the values absent, one row of zeros in the middle and one that returns."""
+    """Structured rows with a third of the values missing, a zero row in the middle, and one row repeated."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) * np.linspace(2, 0.5, d) + rng.standard_normal((n, 2)) @ rng.standard_normal((2, d))
     X *= rng.random((n, d)) < 0.7

@@ -1,4 +1,4 @@
-"""The SVD of a diagonal and one more column, beside that of NumPy."""
+"""Compare the SVD of an arrowhead matrix with NumPy's."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def diagonal(kind, n, rng):
     seed=st.integers(0, 2**32 - 1),
 )
 def test_it_is_the_svd(kind, n, spread, scale, last, seed):
-    """Values, vectors that are orthogonal to rounding however close the values are, and the matrix again."""
+    """The values equal NumPy's, the vectors are orthogonal even for close values, and the product is the matrix."""
     rng = np.random.default_rng(seed)
     d = scale * diagonal(kind, n, rng)
     z = scale * rng.standard_normal(n) * 10.0 ** rng.uniform(-2 * spread, spread / 4, n)

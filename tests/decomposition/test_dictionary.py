@@ -1,6 +1,6 @@
-"""Online dictionaries: equal to the transcription, codes that are the lasso's, and scikit-learn's objective.
+"""Online dictionaries equal their transcription, their codes solve the lasso, and they reach scikit-learn's objective.
 
-Where a property is tested of the `paper` and of `ours`, the first shows that the transcription has it.
+A property tested for `paper` and `ours` holds for the transcription, too.
 """
 
 import copy
@@ -27,7 +27,7 @@ EXACT = {"lars": {"coding": "lars"}, "cd": {"coding": "cd", "tolerance": 1e-13, 
 
 
 class Paper:
-    """The transcription, and what is seen of it: `atoms` are rows."""
+    """The transcription, with `atoms` as rows."""
 
     def __init__(self, features, **parameters):
         self.model = papers.DictionaryLearning(features, **parameters)
@@ -48,7 +48,7 @@ class Paper:
 
 
 class Ours:
-    """The same of a model of the library."""
+    """A model of the library with the interface of `Paper`."""
 
     def __init__(self, features, **parameters):
         self.model = learner("DictionaryLearning")(**parameters)
@@ -74,7 +74,7 @@ def name_of(case):
 
 
 def mixtures(seed, n=100, d=12, atoms=6, noise=0.05, share=0.35):
-    """Rows of few atoms each."""
+    """Rows that combine few atoms each."""
     rng = np.random.default_rng(seed)
     D = rng.standard_normal((atoms, d))
     D /= np.linalg.norm(D, axis=1, keepdims=True)
@@ -83,7 +83,7 @@ def mixtures(seed, n=100, d=12, atoms=6, noise=0.05, share=0.35):
 
 
 def patches(rows=1536):
-    """The digits, without their mean and of length 1."""
+    """The digits, centred and scaled to norm 1."""
     X = real_matrix("digits", scaled=False)[:rows]
     X = X - X.mean(axis=1, keepdims=True)
     return X / np.linalg.norm(X, axis=1, keepdims=True)
@@ -95,7 +95,7 @@ def objective(X, atoms, lam, codes=None):
 
 
 def first_atoms(X, features, **parameters):
-    """What the first batch makes of an empty dictionary."""
+    """The dictionary after the first batch."""
     model = papers.DictionaryLearning(features, **parameters)
     model.replace(X[: parameters["batch"]])
     return model.D.T.copy()
@@ -112,7 +112,7 @@ def peer(X, batch, **parameters):
 
 
 def kkt(X, atoms, lam, codes):
-    """How far the codes are from the conditions of the optimum, in units of lam."""
+    """The largest violation of the optimality conditions, in units of lam."""
     slope = (X - codes @ atoms) @ atoms.T / lam
     return np.where(codes != 0, np.abs(slope - np.sign(codes)), np.maximum(np.abs(slope) - 1, 0)).max()
 
@@ -149,7 +149,7 @@ def test_many_batches_are_scikit_learns():
 
 
 def test_a_sweep_lowers_the_surrogate():
-    """tr(D'D A) / 2 - tr(D'B), which the atoms minimise one after another, each of length at most 1."""
+    """tr(D'D A) / 2 - tr(D'B), which each atom minimises in turn, with norm at most 1."""
     model = papers.DictionaryLearning(12, 6, lam=0.1, batch=10)
     for t, x in enumerate(mixtures(4)[0], 1):
         before = model.D.copy()
@@ -240,7 +240,7 @@ def test_objective_is_within_1_percent_of_scikit_learns(coding):
 
 
 def test_objective_of_the_paper():
-    """The same of the transcription, on part of it."""
+    """The transcription passes this test on part of the data."""
     X, case = patches(512), {"n_atoms": 16, "lam": 0.15, "batch": 128}
     ours = objective(X, Paper(64, **case).learn_all(X).atoms, 0.15)
     for start in (first_atoms(X, 64, **case), None):
@@ -251,7 +251,7 @@ def test_objective_of_the_paper():
 @pytest.mark.parametrize("coding", ["cd", "lars"])
 @pytest.mark.parametrize("lam", [0.02, 0.15, 0.5])
 def test_codes_are_at_the_optimum(coding, lam):
-    """With the tolerance as it is: the objective to a millionth, the conditions to a hundredth of lam."""
+    """With the default tolerance the objective is right to 1e-6, and the conditions hold to lam / 100."""
     X = patches(512)
     model = Ours(64, n_atoms=48, lam=lam, coding=coding).learn_all(X)
     codes, atoms = model.codes(X[:100]), model.atoms
@@ -264,7 +264,7 @@ def test_codes_are_at_the_optimum(coding, lam):
 
 @both
 def test_it_finds_the_atoms(make):
-    """Rows that few atoms made, and little noise: they come back, up to their signs."""
+    """From rows of few atoms with little noise, the atoms are recovered up to signs."""
     X, D = mixtures(8, n=400, atoms=5, noise=0.01, share=0.15)
     atoms = make(12, n_atoms=6, lam=0.2, batch=40).learn_all(X).atoms
     assert np.abs(D @ atoms.T).max(axis=1).min() > 0.97
@@ -272,7 +272,7 @@ def test_it_finds_the_atoms(make):
 
 @both
 def test_unused_atoms_are_replaced(make):
-    """The first batch knows one direction only; the atoms that it has no use for become rows of the next."""
+    """The first batch has one direction only; unused atoms are replaced by rows of the next batch."""
     X = mixtures(9)[0]
     first = np.outer(np.linspace(1, 2, 10), X[0])
     model = make(12, n_atoms=4, lam=0.1, batch=10).learn_all(first)
@@ -293,7 +293,7 @@ def test_more_atoms_than_rows_in_a_batch(make):
 
 @both
 def test_in_any_units(make):
-    """Rows and lam times c: the same atoms, codes times c."""
+    """Multiplying rows and lam by c leaves the atoms and multiplies the codes by c."""
     X, case = mixtures(11)[0], {"n_atoms": 5, "batch": 20, "seed": 1}
     unit = make(12, lam=0.1, **case).learn_all(X)
     for c in (1e-8, 2.0**20):
@@ -375,7 +375,7 @@ def test_default_lam_is_that_of_the_features_with_values():
 
 
 def with_atoms(D, **parameters):
-    """A model with these atoms."""
+    """A model with given atoms."""
     model = learner("DictionaryLearning")(len(D), batch=1, **parameters).partial_fit(np.ones((1, D.shape[1])))
     state = model.__getstate__()
     state["state"] |= {"D": D, "A": np.eye(len(D)), "B": np.zeros_like(D)}
@@ -395,7 +395,7 @@ HARD = {
 
 @pytest.mark.parametrize("kind", HARD)
 def test_codes_on_hard_dictionaries(kind):
-    """LARS is exact; the objective of coordinate descent is within its tolerance all the same."""
+    """LARS is exact; the objective of coordinate descent is within its tolerance."""
     rng = np.random.default_rng(17)
     for _ in range(30):
         n, d = rng.integers(3, 50), rng.integers(1, 25)
@@ -412,7 +412,7 @@ def test_codes_on_hard_dictionaries(kind):
 
 @pytest.mark.parametrize("coding", ["cd", "lars"])
 def test_atoms_that_are_next_to_nothing(coding):
-    """An atom shorter than 1e-15 counts as none, however long the row."""
+    """An atom of norm below 1e-15 is ignored, whatever the norm of the row."""
     model = with_atoms(np.diag([1e-16, 1e-16, 1.0]), lam=0.1, coding=coding)
     assert not model.transform([[1e40, -1e40, 0]]).any()
     close(model.transform([[1e40, -1e40, 2.0]]), [[0, 0, 1.9]])

@@ -1,4 +1,4 @@
-"""Whatever was learned is saved and loaded; what cannot have been learned is refused when it is loaded."""
+"""Models save and load their whole state; loading refuses states that no rows can produce."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_saved_and_loaded(model, kind, tmp_path):
 
 
 def edited(model, name, value):
-    """A model with another number or array in its state."""
+    """A model with one number or array of its state replaced."""
     state = model.__getstate__()
     old = state["state"][name]
     state["state"] = {**state["state"], name: value(old) if callable(value) else type(old)(value)}
@@ -102,7 +102,7 @@ DENSITY = [
     ],
 )
 def test_states_that_nothing_leads_to(model, edits):
-    """What the code relies on, above all the room that it has, is checked before a state is taken."""
+    """`restore` checks everything that the code relies on, above all the sizes of its memory."""
     X = rows("short", n=27)
     model.partial_fit(X)
     for name, value in edits:
@@ -123,7 +123,7 @@ def test_states_that_nothing_leads_to(model, edits):
     ],
 )
 def test_a_row_does_not_depend_on_how_many_are_asked_for(model):
-    """To the last bit, whoever has asked before."""
+    """A loaded model resumes bit for bit, even if users have looked at it."""
     X = rows("short", n=150, d=40)
     model.partial_fit(X[:70])
     one_by_one = np.vstack([model.transform(x[None]) for x in X])

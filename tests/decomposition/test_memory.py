@@ -1,4 +1,4 @@
-"""Memory is that of the model: of a stream of 30 MB, learned after one of 3 MB, nothing is kept."""
+"""Memory is bounded: learning a stream of 30 MB after one of 3 MB stores none of it."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ CASES = [
 
 
 def resident():
-    """Bytes of memory in use."""
+    """The memory in use, in bytes."""
     return int(STATM.read_text().split()[1]) * 4096
 
 

@@ -1,4 +1,4 @@
-"""Online PCA and incremental PCA: equal to their transcriptions, within the bound, and scikit-learn's on all rows."""
+"""Online and incremental PCA equal their transcriptions, keep their bound, and match scikit-learn."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ bound, tuned = papers.OnlinePCA.bound, papers.OnlinePCA.tuned
 
 
 class Paper:
-    """The transcription of online PCA, and what is seen of it."""
+    """The transcription of online PCA."""
 
     def __init__(self, features, **parameters):
         self.model = papers.OnlinePCA(features, **parameters)
@@ -47,7 +47,7 @@ class Paper:
 
 
 class Ours:
-    """The same of a model of the library."""
+    """A model of the library with the interface of the transcription."""
 
     def __init__(self, features, **parameters):
         self.model = learner("OnlinePCA")(n_features=features, **parameters)
@@ -79,7 +79,7 @@ def in_ball(X):
 
 
 def best(X, d):
-    """The loss of the best subspace in hindsight that gives up d directions."""
+    """The loss of the best subspace in hindsight that omits d directions."""
     return float(np.sum(np.linalg.eigvalsh(X.T @ X)[:d]))
 
 
@@ -98,7 +98,7 @@ def test_capping_example():
     seed=st.integers(0, 2**32 - 1), n=st.integers(2, 9), spread=st.sampled_from([0.1, 1.0, 5.0, 30.0]), data=st.data()
 )
 def test_capping_and_corners(seed, n, spread, data):
-    """Capped, it is the nearest; and corners, each a subspace with its chance, mix to it."""
+    """Capping gives the nearest distribution, and the corners mix to it with their probabilities."""
     d, rng = data.draw(st.integers(1, n - 1)), np.random.default_rng(seed)
     w = spread * rng.standard_normal(n)
     w -= np.logaddexp.reduce(w)
@@ -177,7 +177,7 @@ def test_equals_its_paper(case):
 
 @both
 def test_density(make):
-    """Trace 1, no eigenvalue above 1/d, none below 0; the components are those it has least of."""
+    """Trace 1, eigenvalues from 0 to 1/d; the components have the smallest eigenvalues."""
     X = in_ball(0.4 * stream(4, n=120))
     model = make(8, n_components=3, eta=0.5).learn_all(X)
     values, vectors = np.linalg.eigh(model.density)
@@ -199,7 +199,7 @@ def test_it_finds_the_subspace(make):
 
 @both
 def test_a_long_stream_of_one_direction(make):
-    """Its weight falls below the smallest number, and everything stays what it is."""
+    """A weight underflows, and the model does not change otherwise."""
     x = np.array([0.6, 0.8, 0, 0, 0])
     model = make(5, n_components=2, eta=2.0).learn_all(np.tile(x, (1200, 1)))
     W = model.density
@@ -215,7 +215,7 @@ def test_a_long_stream_of_one_direction(make):
 
 @both
 def test_sampled_loss(make):
-    """On average the expected one: a sum of T differences that are each within [-1, 1] and have the mean 0."""
+    """The sampled loss is the expected one on average: T differences within [-1, 1] with mean 0."""
     T, gaps = 400, []
     X = in_ball(0.5 * stream(6, n=T))
     for seed in range(5):
@@ -234,19 +234,19 @@ def random_rows(model, rng, T, n):
 
 
 def worst_direction(model, rng, T, n):
-    """Each row is what the model would give up first."""
+    """Each row is the heaviest direction of the model."""
     for _ in range(T):
         yield np.linalg.eigh(model.density)[1][:, -1]
 
 
 def worst_axis(model, rng, T, n):
-    """As bad as it can be made among n axes, which keeps the best subspace good."""
+    """The worst of the n axes each time, while the best subspace stays good."""
     for _ in range(T):
         yield np.eye(n)[np.argmax(np.diag(model.density)[: n // 2 + 1])]
 
 
 def switching(model, rng, T, n):
-    """One subspace for half of the stream, another one then."""
+    """Half of the stream in one subspace, then half in another."""
     basis = np.linalg.qr(rng.standard_normal((n, n)))[0]
     for t in range(T):
         x = basis[:, :2] @ rng.standard_normal(2) if t < T // 2 else basis[:, 2:4] @ rng.standard_normal(2)
@@ -277,7 +277,7 @@ def test_regret_with_the_tuned_rate(make):
 
 
 def test_the_draw_of_the_next_round():
-    """It can be asked for beforehand, is what the row then loses by, and asking does not change it."""
+    """`drawn_components_` predicts the projection of the next round, and reading it changes nothing."""
     X = in_ball(stream(11, n=60))
     model = learner("OnlinePCA")(n_components=3, eta=1.0, seed=5)
     quiet = learner("OnlinePCA")(n_components=3, eta=1.0, seed=5).partial_fit(X)
@@ -384,7 +384,7 @@ def read_sklearn(model):
 @incremental
 @pytest.mark.parametrize("offset", [0.0, 3.0, 1e4])
 def test_full_rank_is_pca_of_all_rows(make, offset):
-    """However far the rows are from 0."""
+    """The result is exact for any distance of the rows from 0."""
     X = stream(12, n=150) + offset
     same_pca(make(8, n_components=8).learn_all(X).read(), read_sklearn(sklearn.PCA(svd_solver="full").fit(X)), 1e-8)
 

@@ -1,6 +1,6 @@
-"""The online SVD: equal to its transcription, and to the SVD of the whole matrix where nothing has to be cut off.
+"""The online SVD equals its transcription, and the SVD of the whole matrix if nothing is cut off.
 
-Where a property is tested of the `paper` and of `ours`, the first shows that the transcription has it.
+A property tested for `paper` and `ours` holds for the transcription, too.
 """
 
 import numpy as np
@@ -36,7 +36,7 @@ def name_of(case):
 
 
 class Paper:
-    """The transcription, and what is seen of it: X ~ U diag(s) V'."""
+    """The transcription: X ~ U diag(s) V'."""
 
     rows = 2000  # how long a long stream is
 
@@ -63,7 +63,7 @@ class Paper:
 
 
 class Ours:
-    """The same of a model of the library. Whether values of 0 are shown up to `rank` is not asked."""
+    """A model of the library with the interface of `Paper`, without directions of value 0."""
 
     rows = 100_000
 
@@ -164,7 +164,7 @@ def test_real_rows():
 
 
 def arriving_late(n):
-    """A direction more after every sixth of the stream."""
+    """One more direction after each sixth of the stream."""
     coordinates = np.random.default_rng(3).standard_normal((n, 5))
     for j in range(5):
         coordinates[: j * n // 6, j] = 0
@@ -183,7 +183,7 @@ RANKS = {
 @both
 @pytest.mark.parametrize("name", RANKS)
 def test_true_rank_at_most_the_ceiling(make, name):
-    """10^5 updates: what has the rank has the SVD of numpy, and orthogonal vectors."""
+    """After 10^5 updates a matrix within the rank has NumPy's SVD and orthogonal vectors."""
     rank, rows = RANKS[name]
     X = rows(make.rows)
     model = make(X.shape[1], rank=rank).learn_all(X)
@@ -228,7 +228,7 @@ def test_a_direction_below_the_threshold_is_none(make):
 @both
 @pytest.mark.parametrize(("name", "scaled"), [("spam", True), ("spam", False), ("digits", False)])
 def test_truncated_is_within_5_percent_of_the_best(make, name, scaled):
-    """|X - X V V'| beside the best of that rank, which is what the singular values leave."""
+    """|X - X V V'| is near the best of this rank."""
     X = real_matrix(name, scaled)
     X = X[::4] if make is Paper else X
     s = np.linalg.svd(X, compute_uv=False)
@@ -252,7 +252,7 @@ def test_forgetting_is_a_weight_by_age(make, forgetting):
 
 @both
 def test_a_long_stream_forgets(make):
-    """After 10^5 rows it is the last rows that count, and a space that is gone is gone."""
+    """With forgetting, after 10^5 rows the model fits the last rows only."""
     first, second = of_rank(3, make.rows, 10, 8), of_rank(2, 1500, 10, 9)
     model = make(10, rank=6, forgetting=0.95).learn_all(first)
     recent = first[-700:] * 0.95 ** np.arange(700)[::-1, None]
@@ -299,7 +299,7 @@ def test_the_loss_of_a_row_with_gaps_is_that_of_its_entries(make):
 
 @both
 def test_too_few_entries_take_the_shortest_way(make):
-    """In units of s: of the solutions it is the one with the least |z|, which leans on the large directions."""
+    """Among several solutions the imputation has the least |z|, in units of s."""
     X = np.diag([4.0, 1.0])
     rows = np.array([[np.nan, np.nan], [2.0, np.nan], [np.nan, 3.0]])
     model = make(2, rank=2, missing=True).learn_all(X)
@@ -341,7 +341,7 @@ def test_a_gap_is_refused_where_it_is_not_asked_for():
 @both
 @pytest.mark.parametrize("more", [{}, {"forgetting": 0.97}, {"block": 7}], ids=str)
 def test_revised_and_removed_rows(make, more):
-    """Where nothing is cut it is the SVD of the matrix with that row, or with zeros in its place."""
+    """If nothing is cut off, the result is the SVD of the matrix with the row replaced."""
     rng = np.random.default_rng(19)
     X = of_rank(3, 40, 9, 20)
     model = make(9, rank=8, keep_left=True, **more).learn_all(X)
@@ -421,7 +421,7 @@ def test_what_rows_that_change_need():
 
 
 def test_a_revised_row_is_as_one_that_is_learned():
-    """Sparse or not, and scaled as all others."""
+    """The new row may be sparse, and is scaled like all rows."""
     X = stream(25)
     for features in (None, {"normalize": "unit"}):
         one, other = (learner("OnlineSVD")(rank=8, keep_left=True, features=features).partial_fit(X) for _ in range(2))
@@ -437,7 +437,7 @@ def test_a_revised_row_is_as_one_that_is_learned():
 @both
 @pytest.mark.parametrize("more", [{}, {"forgetting": 0.97}, {"block": 7}], ids=str)
 def test_columns_one_at_a_time_and_in_blocks(make, more):
-    """And rows between them: where nothing is cut it is the SVD of the whole matrix."""
+    """With rows and columns in turn the result is the SVD of the whole matrix, if nothing is cut off."""
     X = of_rank(6, 40, 12, 30)
     ages = more.get("forgetting", 1.0) ** np.arange(40)[::-1, None]
     model = make(5, rank=8, keep_left=True, **more).learn_all(X[:25, :5])
@@ -509,7 +509,7 @@ def test_transform(case):
 
 
 def test_a_look_between_rows_copies_nothing():
-    """A copy of a large model would take far longer than a row, and its last bits would be others."""
+    """A model without waiting rows makes no copy: it would be slow, and have other last bits."""
     X = of_rank(9, 300, 12, seed=28)
     model = seriatim.OnlineSVD(5).partial_fit(X[:100])
     assert model._seen() is model._learner
@@ -552,7 +552,7 @@ def test_progressive_loss_is_that_before_the_row(case):
 
 @pytest.mark.parametrize("case", [{}, {"block": 9}, {"keep_left": True, "missing": True}], ids=str)
 def test_saved_in_the_middle(case, tmp_path):
-    """Also between two blocks; and reading a model, as often as one likes, changes nothing."""
+    """Reading a model changes nothing, also between two blocks."""
     X = stream(30)
     model = learner("OnlineSVD")(rank=3, **case).partial_fit(X[:31])
     with Unchanged(model):

@@ -1,4 +1,4 @@
-"""Topic models beside their transcriptions: the same questions of both, and streams of documents."""
+"""Compare topic models with their transcriptions on streams of documents."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def name_of(case):
 
 
 class Paper:
-    """A transcription, and what is seen of it."""
+    """A transcription."""
 
     def __init__(self, name, **parameters):
         self.model = getattr(papers, name)(**parameters)
@@ -44,7 +44,7 @@ class Paper:
 
 
 class Ours:
-    """The same of a model of the library."""
+    """A model of the library with the interface of the transcription."""
 
     def __init__(self, name, **parameters):
         self.model = learner(name)(**parameters)
@@ -96,7 +96,7 @@ WAYS = {
 
 
 def compare(name, case, X, probe):
-    """Topics, documents and scores after the stream, however it was handed over; the progressive loss of each row."""
+    """Compare topics, documents and scores for all ways to feed the stream, and the progressive loss of each row."""
     cls, paper = learner(name), Paper(name, **case).learn_all(X)
     expected = paper.components(), paper.transform(probe), paper.score(probe), paper.perplexity(probe)
     for feed in WAYS.values():
@@ -116,7 +116,7 @@ def compare(name, case, X, probe):
 
 
 def documents(seed, n=60, words=30, topics=4, length=25):
-    """Counts from a mixture of sparse topics, one document empty, words that appear all along."""
+    """Counts from a mixture of sparse topics, with an empty document and new words until the end."""
     rng = np.random.default_rng(seed)
     beta, theta = rng.dirichlet(np.full(words, 0.2), topics), rng.dirichlet(np.full(topics, 0.3), n)
     X = np.array([rng.multinomial(rng.poisson(length) + 1, theta[d] @ beta) for d in range(n)], dtype=float)
@@ -127,7 +127,7 @@ def documents(seed, n=60, words=30, topics=4, length=25):
 
 
 def planted(seed, n=600, topics=5, each=6):
-    """Documents of topics that share no word, and the topics."""
+    """Documents from disjoint topics, and the topics."""
     rng = np.random.default_rng(seed)
     beta = np.kron(np.eye(topics), np.ones(each)) / each
     theta = rng.dirichlet(np.full(topics, 0.15), n)
@@ -135,13 +135,13 @@ def planted(seed, n=600, topics=5, each=6):
 
 
 def recovered(components, beta):
-    """The least, over the planted topics, of the best cosine that a learned one has with it."""
+    """The smallest, over the planted topics, of the largest cosine with a learned topic."""
     A = components / np.linalg.norm(components, axis=1, keepdims=True)
     return float((A @ (beta / np.linalg.norm(beta, axis=1, keepdims=True)).T).max(axis=0).min())
 
 
 def reuters(n=395, words=None):
-    """The counts of the Reuters documents; of the `words` most used words."""
+    """The counts of the `words` most frequent words in the Reuters documents."""
     lines = data_set("reuters-lda/reuters.ldac").read_text().splitlines()[:n]
     pairs = [[pair.split(":") for pair in line.split()[1:]] for line in lines]
     X = np.zeros((len(lines), 1 + max(int(w) for doc in pairs for w, _ in doc)))

@@ -1,4 +1,4 @@
-"""The functions around log Gamma, beside SciPy's."""
+"""Compare psi and log Gamma with SciPy's."""
 
 import numpy as np
 from scipy.special import digamma, gammaln
@@ -12,7 +12,7 @@ X = np.concatenate(
 
 
 def far(ours, theirs):
-    """The largest difference, relative to the number or to 1 if that is more."""
+    """The largest difference, relative to the larger of the number and 1."""
     return np.max(np.abs(ours - theirs) / np.maximum(np.abs(theirs), 1))
 
 
@@ -24,7 +24,7 @@ def test_psi_and_log_gamma():
 
 
 def test_exponential_of_psi():
-    """Relative to the number itself, wherever that is one; 0 below e^-700."""
+    """The relative error of normal numbers; results below e^-700 are 0."""
     exp_psi = gamma_functions(X)[1]
     large = digamma(X) > -690
     expected = np.exp(digamma(X[large]))

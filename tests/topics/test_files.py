@@ -1,4 +1,4 @@
-"""Models of documents as they are saved and loaded; states that no documents lead to are refused."""
+"""Topic models save and load; loading refuses states that no documents can produce."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def documents(n=14, words=5):
 
 @pytest.mark.parametrize("make", [LDA, HDP])
 def test_all_words_of_a_vocabulary_begin_at_once(make, tmp_path):
-    """With n_features there are far more words than columns, and than an empty document has."""
+    """With n_features the model has all words, even if the columns or the document have fewer."""
     for n_features in (5, 9, 1 << 12):
         model = make(3, batch=6, n_features=n_features)
         model.partial_fit(documents())

@@ -145,7 +145,7 @@ def test_equals_the_formulas_of_gensim(make, tau, kappa):
 
 
 def test_where_gensim_stops():
-    """Its document topics are all alike without the sticks: the bound stands still, far below what can be had."""
+    """From "uniform" all topics of a document stay equal, and the bound stays far below that from "best"."""
     x = np.minimum(documents(4)[10], 1)
     case = {"max_topics": 6, "doc_topics": 3, "n_features": 30, "total": 60}
     trace = []
@@ -161,7 +161,7 @@ def test_where_gensim_stops():
 
 @both
 def test_the_bound_never_falls(make):
-    """One iteration more is never worse."""
+    """Another iteration never lowers the bound."""
     X, last = documents(5), -np.inf
     case = {"max_topics": 8, "doc_topics": 4, "n_features": 30, "total": 60, "batch": 60, "start": "best"}
     if make is Paper:
@@ -179,7 +179,7 @@ def test_the_bound_never_falls(make):
 
 
 def test_e_step_is_a_slow_loop():
-    """varphi, phi and the sticks, one number at a time."""
+    """varphi, phi and the sticks, computed one number at a time."""
     T, K, alpha, x = 4, 3, 0.8, documents(6)[4]
     case = {"max_topics": T, "doc_topics": K, "n_features": 30, "total": 60, "alpha": alpha, "start": "best"}
     model = Paper("HDP", iterations=6, tolerance=-1.0, **case).model
@@ -209,7 +209,7 @@ def test_e_step_is_a_slow_loop():
 
 @both
 def test_sticks_and_order(make):
-    """Weights are a distribution; topics stand by their mass; the first sticks are 1 and T - 1, ..., 1."""
+    """Weights sum to 1; topics are sorted by mass; the first sticks are 1 and T - 1, ..., 1."""
     X = documents(7)
     model = make("HDP", max_topics=8, doc_topics=3, batch=20).learn_all(X[:0] if make is Paper else 0 * X[:1])
     if make is Paper:
@@ -227,7 +227,7 @@ def test_sticks_and_order(make):
 
 @both
 def test_lazy_decay(make):
-    """A word that no batch has keeps prod (1 - rho) of its initial lambda, and eta."""
+    """A word that is in no batch has prod (1 - rho) of its initial lambda, plus eta."""
     X = documents(8)
     X[:, 20] = 0
     case = {"max_topics": 5, "doc_topics": 3, "n_features": 30, "total": 60, "tau": 4.0, "eta": 0.02}
@@ -238,7 +238,7 @@ def test_lazy_decay(make):
 
 
 def test_first_topics():
-    """c Exp(1) numbers that depend on the seed, the topic's first number and the word alone."""
+    """c Exp(1) numbers that depend only on the seed, the number of the topic and the word."""
     one, other = (Paper("HDP", max_topics=20, doc_topics=3, n_features=n, initial=2.0, seed=3) for n in (100, 7))
     assert kstest(one.components().ravel() / 2, "expon").pvalue > 1e-3
     assert (one.components()[:, :7] == other.components()).all()
@@ -253,7 +253,7 @@ def test_first_topics():
 
 @both
 def test_words_that_come_later(make):
-    """The widths of the blocks mean nothing, whatever the order of the topics has become."""
+    """The widths of the blocks have no effect, also after topics were sorted."""
     X = documents(9)
     case = {"max_topics": 6, "doc_topics": 3, "batch": 20, "tau": 1.0}
     whole, parts = make("HDP", **case).learn_all(X), make("HDP", **case)
@@ -281,7 +281,7 @@ def test_an_open_batch_is_shown_closed(make):
 
 @both
 def test_planted_topics_are_found(make):
-    """Five topics of up to 15; those that are used are the planted ones."""
+    """Of 15 topics the model uses the five planted ones."""
     X, beta = planted(11)
     model = make("HDP", max_topics=15, doc_topics=6, batch=32, tau=1.0, kappa=0.7, initial=6.0, seed=1).learn_all(X)
     assert recovered(model.components(), beta) > 0.9

@@ -60,7 +60,7 @@ def test_equals_the_paper_on_any_stream(data):
 
 @pytest.mark.parametrize("batch", [50, 64])
 def test_equals_the_paper_on_reuters(batch):
-    """Of 300 documents, the last batch full or not."""
+    """300 documents, with a full or a partial last batch."""
     learner("LDA")
     X = reuters(350, words=500)
     compare("LDA", {"n_topics": 6, "batch": batch, "total": 395}, X[:300], X[300:320])
@@ -95,7 +95,7 @@ def test_e_step_is_a_slow_loop(make):
 
 @both
 def test_the_bound_never_falls(make):
-    """One iteration more is never worse."""
+    """Another iteration never lowers the bound."""
     X, last = documents(6), -np.inf
     case = {"n_topics": 4, "batch": 60, "n_features": 30, "total": 60, "tolerance": 0.0, "tau0": 1.0}
     if make is Paper:
@@ -155,7 +155,7 @@ def test_lambda_in_closed_form(make):
 
 @both
 def test_mass_of_the_topics(make):
-    """rho = 1: lambda is eta and the words of the batch, D / S times; no word is lost between the topics."""
+    """With rho = 1, lambda is eta plus D / S times the words of the batch; the topics share out every word."""
     X = documents(9)[:10]
     model = make("LDA", n_topics=4, eta=0.2, tau0=0.0, batch=10, total=1000, n_features=30).learn_all(X)
     close((model.components() - 0.2).sum(axis=0), 100 * X.sum(axis=0))
@@ -163,7 +163,7 @@ def test_mass_of_the_topics(make):
 
 @both
 def test_an_open_batch_is_shown_closed(make):
-    """37 documents in batches of 50 are what one batch of 37 is; and learning goes on as if nobody had looked."""
+    """37 documents of a batch of 50 look like one batch of 37, and looking does not change later learning."""
     X = documents(10)
     case = {"n_topics": 3, "n_features": 30}
     model = make("LDA", batch=50, **case).learn_all(X[:37])
@@ -174,7 +174,7 @@ def test_an_open_batch_is_shown_closed(make):
 
 
 def test_first_topics():
-    """Gamma(100, 1/100) numbers that depend on the seed, the topic and the word alone."""
+    """Gamma(100, 1/100) numbers that depend only on the seed, the topic and the word."""
     one, other = (Paper("LDA", n_topics=5, n_features=n, seed=3).components() for n in (400, 7))
     assert kstest(one.ravel(), gamma_law(100, scale=0.01).cdf).pvalue > 1e-3
     assert (one[:, :7] == other).all()
@@ -186,7 +186,7 @@ def test_first_topics():
 
 @both
 def test_words_that_come_later(make):
-    """The widths of the blocks mean nothing; a word has the lambda that it would have had it been there at 0."""
+    """The widths of the blocks have no effect; a new word has the lambda of a word known from the start."""
     X = documents(11)
     case = {"n_topics": 3, "batch": 20}
     whole, parts = make("LDA", **case).learn_all(X), make("LDA", **case)
@@ -224,7 +224,7 @@ def test_unknown_words_join_for_one_document(make):
 
 
 def test_named_words():
-    """Words of dicts are numbered as they appear; `topics` names them, the heaviest first."""
+    """Words of dicts are numbered in order of arrival; `topics` names them, the most likely first."""
     X = documents(13)
     X[0, :8] = 1
     order = list(dict.fromkeys(int(w) for x in X for w in np.flatnonzero(x)))
@@ -343,7 +343,7 @@ def test_beyond_a_fixed_vocabulary():
 
 
 def test_save_and_load(tmp_path):
-    """In the middle of a batch, bit for bit."""
+    """A model saved within a batch resumes bit for bit."""
     X = documents(21)
     model = Ours("LDA", n_topics=3, batch=16).learn_all(X[:37]).model
     model.save(tmp_path / "model")
@@ -371,7 +371,7 @@ def test_priors_of_topics():
 
 
 def test_texts_and_hashes():
-    """Words of texts by their names; hashed ones by their columns. What does not know a word passes over it."""
+    """Words of texts have names, hashed words have columns. A model ignores words that it does not know."""
     texts = ["goal match goal team", "oil price oil barrel", "team goal match", "barrel oil price"] * 20
     named = learner("LDA")(n_topics=2, batch=8, tau0=1.0, features=Features(text=["t"]))
     hashed = learner("LDA")(n_topics=2, batch=8, tau0=1.0, features=Features(text=["t"], bits=12))

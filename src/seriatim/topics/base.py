@@ -103,7 +103,7 @@ class TopicModel(Transformer):
     def perplexity_(self) -> float | None:
         """The perplexity of the documents so far, each measured before the model learned it; None without words."""
         learner = self._fitted()
-        return math.exp(-learner.told_bound / learner.told_words) if learner.told_words else None
+        return math.exp(-learner.scored_bound / learner.scored_words) if learner.scored_words else None
 
     @property
     def n_words_(self) -> int:

@@ -45,7 +45,7 @@ cdef class TopicLearner(Representation):
     cdef Py_ssize_t viewed               # the round of the view
     cdef double decay, gain              # in the view lambda = eta + decay scale table + gain (sums of the batch)
     cdef bint asked                      # the caller needs the loss of this round
-    cdef readonly double told_bound, told_words    # sums over the rounds that were `asked`; not part of the state
+    cdef readonly double scored_bound, scored_words    # sums over the rounds that were `asked`; not part of the state
     cdef int current                     # `whole` is up to date: 1 for `work`, 2 for `view`, 0 for neither
     # the current document
     cdef Py_ssize_t n, words, words_room    # its words, the same rounded up to a multiple of four, and the capacity

@@ -319,8 +319,8 @@ cdef class TopicLearner(Representation):
             return 0
         bound = self.study(True)
         if self.asked:
-            self.told_bound += bound
-            self.told_words += self.N
+            self.scored_bound += bound
+            self.scored_words += self.N
         self.open += 1
         self.updates += 1
         if self.open >= self.batch:
