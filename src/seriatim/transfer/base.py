@@ -141,11 +141,11 @@ class Transfer(Classifier):
     binary = True
     fixed = (*Classifier.fixed, "source")
     source: Any = SourceModel()
-    _votes = False  # the score is a vote, of which `coef_` and `intercept_` are only a part
+    score_is_linear = True  # else `coef_` and `intercept_` are only a part of the model
 
     def _weights_of_source(self) -> Weights:
         source = self.source
-        if isinstance(source, Transfer) and source._votes:
+        if isinstance(source, Transfer) and not source.score_is_linear:
             raise ParameterError(
                 f"{type(self).__name__}: the source is a {type(source).__name__}, whose score is not linear; "
                 f"give a linear model, or weights"

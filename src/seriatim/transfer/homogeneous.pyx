@@ -129,7 +129,7 @@ class HomogeneousOTL(Transfer):
     loss = "hinge"
     C = Number(5.0, above=0, search=powers(-4, 4))
     eta = Number(0.5, above=0)
-    _votes = True
+    score_is_linear = False
 
     def build(self):
         return self._begin_with(HomogeneousOTLLearner(self.C, self.eta), self._vocabulary)
