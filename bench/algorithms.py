@@ -15,11 +15,14 @@ SLOW = 10  # seconds beyond which a run is not repeated
 
 SECOND_ORDER = 1.6
 SPARSE = 1.6
+PLAIN_LOOPS = 2.0  # methods written as loops over the entries of a row
+SELECTION = 3.0
 ONE_MORE = 1.5
 MIRROR = 2.0
 TARGETS = dict.fromkeys(("arow", "cw", "iellip", "narow", "nherd", "scw", "sop"), SECOND_ORDER)
-TARGETS |= dict.fromkeys(("ada-fobos", "ada-rda", "fobos", "ftrl", "group-rda", "multi-task-rda"), SPARSE)
-TARGETS |= dict.fromkeys(("ofs", "pet", "rda", "sofs", "truncated-gradient"), SPARSE)
+TARGETS |= dict.fromkeys(("ada-fobos", "ada-rda", "fobos", "rda", "truncated-gradient"), SPARSE)
+TARGETS |= dict.fromkeys(("ftrl", "group-rda", "multi-task-rda"), PLAIN_LOOPS)
+TARGETS |= dict.fromkeys(("ofs", "pet", "sofs"), SELECTION)
 TARGETS |= dict.fromkeys(("alma", "aggressive-romma", "mira", "romma"), ONE_MORE)
 TARGETS |= dict.fromkeys(("eg", "mirror-descent"), MIRROR)
 MANY = 4.0  # classes: 20 scores a row instead of one
