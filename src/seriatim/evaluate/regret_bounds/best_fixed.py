@@ -1,13 +1,13 @@
-"""The best fixed linear model in hindsight, with a proof of how good it is.
+"""The best fixed linear model in hindsight, with a certified duality gap.
 
-It minimises P(u) = sum_i l(z_i) over a ball or the simplex, where z = 1 - y u.x for the losses of a margin and
-z = y - u.x for those of a residual. Any a in the domain of the conjugate l* gives a lower bound of that minimum,
+The problem is to minimise P(u) = sum_i l(z_i) over a ball or the simplex. For losses of a margin z = 1 - y u.x, for
+losses of a residual z = y - u.x. Any a in the domain of the conjugate l* gives a lower bound of the minimum:
 
     D(a) = sum_i (a_i b_i - l*(a_i)) - max over u of u.B'a,      z = b - B u,
 
-so that P(u) - D(a), the duality gap, says how far u can be from the best there is, however u was found. The method is
-a primal-dual interior point: Newton steps towards points where each product of a slack and its multiplier is tau, and
-tau goes to 0.
+The duality gap P(u) - D(a) bounds how far P(u) is from the minimum, whatever method found u. The method here is a
+primal-dual interior point method: Newton steps towards points where each product of a slack and its multiplier is tau,
+while tau goes to 0.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ MARGIN_LOSSES = ("hinge", "squared_hinge", "logistic")
 LOSSES = (*MARGIN_LOSSES, "squared", "absolute", "epsilon_insensitive")
 NORMS = ("l2", "l1", "simplex")
 ROUNDS = 200
-PATIENCE = 20  # rounds in which the gap must become narrower
-SMALL = 1 << 22  # values of a matrix that may be factorised as a whole
+PATIENCE = 20  # rounds within which the gap must shrink
+SMALL = 1 << 22  # values up to which a matrix is made dense
 DIRECT = 1500  # unknowns up to which the Newton equations are factorised; beyond, conjugate gradients
-NEAR = 1e-3  # of the mean product of a slack and its multiplier, that each must be at least
+NEAR = 1e-3  # each product of a slack and its multiplier is at least this fraction of their mean
 
 
 @dataclass(frozen=True)
 class Best:
-    """The best fixed model: its loss is at most `gap` above the smallest there is."""
+    """The best fixed model: its loss is at most `gap` above the minimum."""
 
     weights: np.ndarray
     loss: float
     gap: float
     intercept: float = 0.0
-    dual: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)  # the a of the lower bound
+    dual: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)  # the dual variables a of the lower bound
     tol: float = field(default=1e-6, repr=False)
 
     @property
     def certified(self) -> bool:
-        """Whether the gap is at most tol x max(1, loss), as was asked."""
+        """Whether the gap is at most tol x max(1, loss), as requested."""
         return self.gap <= self.tol * max(1.0, self.loss)
 
 
@@ -63,16 +63,16 @@ def comparator(
     tol: float = 1e-6,
     epsilon: float = 0.1,
 ) -> Best:
-    """The linear model u of the smallest total loss over these rows among those with |u| <= radius.
+    """The linear model u with |u| <= radius that has the smallest total loss on these rows.
 
-    loss : of the margin m = y u.x, hinge [1 - m]+, squared_hinge [1 - m]+^2 / 2 or logistic log(1 + e^-m), for two
-        labels, of which the lower one is -1; of the residual z = y - u.x, squared z^2 / 2, absolute |z| or
-        epsilon_insensitive [|z| - epsilon]+. With more than two labels there is none here.
-    norm : l2, l1, or simplex: u >= 0 and the sum of u is the radius.
-    fit_intercept : a constant feature 1 stands before the others, and its weight counts in |u|.
-    tol : the duality gap may be tol x max(1, loss) at most; `certified` says whether that was reached. It may not be on
-        rows of extreme scale, or with more than 1,500 columns, where the equations are solved by conjugate gradients.
-        `gap` is true in any case, up to rounding of the two sums.
+    loss : for two labels a function of the margin m = y u.x: hinge [1 - m]+, squared_hinge [1 - m]+^2 / 2 or logistic
+        log(1 + e^-m); the lower label is -1. For numbers a function of the residual z = y - u.x: squared z^2 / 2,
+        absolute |z| or epsilon_insensitive [|z| - epsilon]+. More than two labels are refused.
+    norm : l2, l1, or simplex: u >= 0 with the sum radius.
+    fit_intercept : add a constant feature 1, whose weight counts in |u|.
+    tol : the largest duality gap, relative to max(1, loss). `certified` says whether it was reached. It may not be for
+        rows of extreme scale, or with more than 1,500 columns, where conjugate gradients solve the equations. `gap` is
+        valid in any case, up to the rounding of the two sums.
 
     >>> best = comparator([[2.0], [1.0], [-1.0], [0.5]], [1, 1, -1, -1], radius=1.0, fit_intercept=False)
     >>> round(best.loss, 5), best.certified
@@ -97,7 +97,7 @@ def comparator(
 def best_of(
     A: Any, y: np.ndarray, loss: str, radius: float, norm: str = "l2", tol: float = 1e-6, epsilon: float = 0.1
 ) -> Best:
-    """The same of rows as a matrix that has the constant, if any, and targets as the learner sees them."""
+    """The best fixed model for a matrix that has the constant column, if any, and targets as the learner sees them."""
     problem = Problem(A, y, loss, radius, norm, epsilon)
     n, d = A.shape
     if norm != "l2" or n >= d or n * d > SMALL:
@@ -109,7 +109,7 @@ def best_of(
 
 
 def certified(problem: Problem, u: np.ndarray, a: np.ndarray, tol: float) -> Best:
-    """u and a as they are, brought into their domains, and the gap between them by its definition."""
+    """Project u and a onto their domains, and compute the gap from its definition."""
     u = problem.domain.within(u) * problem.radius
     a = problem.loss.within(a)
     primal, dual = problem.primal(u), problem.dual(a)
@@ -117,7 +117,7 @@ def certified(problem: Problem, u: np.ndarray, a: np.ndarray, tol: float) -> Bes
 
 
 def sparse_matrix(arrays: tuple[np.ndarray, np.ndarray, np.ndarray], columns: int) -> Any:
-    """Rows as a matrix of SciPy's."""
+    """Rows as a SciPy matrix."""
     start, index, value = arrays
     sparse = needed("scipy.sparse")
     return sparse.csr_array((value, index, start), shape=(len(start) - 1, columns))
@@ -130,7 +130,7 @@ def with_constant(A: Any) -> Any:
 
 
 def needed(module: str) -> Any:
-    """A module of SciPy."""
+    """Import a module of SciPy, which is optional."""
     import importlib
 
     try:
@@ -169,7 +169,7 @@ def numbers(y: Any, n: int) -> np.ndarray:
 
 
 class Problem:
-    """P(u) and D(a). Inside, u is measured in radii, so that B is radius times the rows."""
+    """P(u) and D(a). Internally u is divided by the radius, and B is the rows times the radius."""
 
     def __init__(self, A: Any, y: np.ndarray, loss: str, radius: float, norm: str, epsilon: float) -> None:
         margin = loss in MARGIN_LOSSES
@@ -192,7 +192,7 @@ class Problem:
 
 
 def scaled_rows(A: Any, by: np.ndarray) -> Any:
-    """diag(by) A; as a dense matrix where that is not much larger."""
+    """diag(by) A, dense if that is not much larger."""
     if isinstance(A, np.ndarray):
         return A * by[:, None]
     sparse = needed("scipy.sparse")
@@ -234,7 +234,7 @@ class Smooth:
 
 
 class Kinked:
-    """A sum of pieces [sign z - offset]+: a is in a box, and l* is linear on either side of 0."""
+    """A loss that is a sum of pieces [sign z - offset]+: a is in a box, and l* is linear on each side of 0."""
 
     def __init__(self, *pieces: tuple[float, float]) -> None:
         self.pieces = pieces
@@ -258,33 +258,33 @@ def loss_of(name: str, epsilon: float) -> Any:
 
 
 def entropy(a: np.ndarray) -> np.ndarray:
-    """a ln a, 0 at 0."""
+    """a ln a, and 0 at 0."""
     return a * np.log(np.where(a > 0, a, 1))
 
 
-# ---- where u may be
+# ---- the domain of u
 
 
 class Ball:
-    """|u| <= 1 in the Euclidean norm. It needs no slack: the least of a quadratic over a ball can be found as it is."""
+    """|u| <= 1 in the Euclidean norm. It needs no slack: a quadratic over a ball can be minimised directly."""
 
     def __init__(self, dimension: int) -> None:
         self.u = np.zeros(dimension)
         self.slack = self.multiplier = np.zeros(0)
-        self.m = 1.0  # the multiplier of |u|^2 <= 1, where the search for the next one begins
+        self.m = 1.0  # the multiplier of |u|^2 <= 1; the search for the next one starts here
 
     def within(self, u: np.ndarray) -> np.ndarray:
         return u / max(1.0, float(np.linalg.norm(u)))
 
     def support(self, pull: np.ndarray) -> float:
-        """The largest u.pull."""
+        """The maximum of u.pull."""
         return float(np.linalg.norm(pull))
 
     def barrier(self, step: np.ndarray) -> float:
         return 0.0
 
     def equations(self, gram: Any, least: float) -> Any:
-        """Of (gram + 2 m I) v = right-hand side: what finds m and v such that |v| = 1, or m is `least`."""
+        """A function that solves (gram + 2 m I) v = right-hand side for m and v with |v| = 1, or with m = least."""
         by_m: dict[float, Any] = {}
 
         def inverse(m: float) -> Any:
@@ -315,7 +315,7 @@ class Ball:
         return gram, solve
 
     def direction(self, equations: Any, pull: np.ndarray, tau: float, last: Any = None) -> Step:
-        """To the least of the quadratic model in the ball."""
+        """Step to the minimum of the quadratic model in the ball."""
         gram, solve = equations
         now = gram @ self.u if isinstance(gram, np.ndarray) else gram[0](self.u)
         du = solve(now + pull) - self.u
@@ -332,12 +332,12 @@ class Ball:
 
 
 def middle(low: float, high: float) -> float:
-    """A number between two, near neither; high may be inf."""
+    """A number between two others, near neither; high may be inf."""
     return 10 * low if high == math.inf else math.sqrt(low * high)
 
 
 class Simplex:
-    """p >= 0 with sum 1: u = p; or, signed, u = p+ - p- with one entry more for what is left of the sum."""
+    """p >= 0 with sum 1: u = p; or signed, u = p+ - p- with one more entry for the rest of the sum."""
 
     def __init__(self, dimension: int, signed: bool) -> None:
         self.dimension, self.signed = dimension, signed
@@ -368,7 +368,7 @@ class Simplex:
         return -float(np.log(np.maximum(self.slack + step, 1e-300)).sum())
 
     def equations(self, gram: Any, least: float) -> Any:
-        """(M' gram M + diag(s / p)) dp + level = right-hand side with sum dp = 0, ready to be solved."""
+        """A solver of (M' gram M + diag(s / p)) dp + level = right-hand side with sum dp = 0."""
         plain = solver(self.spread(gram), self.multiplier / self.slack)
         ones = plain(np.ones(len(self.slack)))
 
@@ -379,7 +379,7 @@ class Simplex:
         return solve
 
     def spread(self, gram: Any) -> Any:
-        """M' gram M."""
+        """The matrix M' gram M."""
         if not self.signed:
             return gram
         if isinstance(gram, np.ndarray):
@@ -410,7 +410,7 @@ class Simplex:
 
 @dataclass
 class Step:
-    """A change of u, of what it is made of, of the slacks and of their multipliers."""
+    """A change of u, of p, of the slacks and of their multipliers."""
 
     u: np.ndarray
     parts: np.ndarray
@@ -419,7 +419,7 @@ class Step:
 
 
 def ratio(values: np.ndarray, change: np.ndarray) -> float:
-    """How far positive values can go along a change before one is 0."""
+    """The largest step along a change that keeps values positive."""
     falling = change < 0
     return float(np.min(values[falling] / -change[falling], initial=math.inf))
 
@@ -429,14 +429,14 @@ def solver(gram: Any, diagonal: np.ndarray) -> Any:
     if isinstance(gram, np.ndarray):
         K = gram.copy()
         K.reshape(-1)[:: len(K) + 1] += diagonal
-        # Columns of very different size make K look worse than it is; with a unit diagonal it is as good as it gets.
+        # A unit diagonal removes the bad conditioning that comes from columns of very different size.
         size = 1 / np.sqrt(np.diagonal(K))
         K *= size[:, None] * size
         factor, back = factorised(K), needed("scipy.linalg.lapack").dpotrs
 
         def inverse(right: np.ndarray) -> np.ndarray:
             first = back(factor, size * right)[0]
-            rest = size * right - K @ first  # once more for what rounding left
+            rest = size * right - K @ first  # one step of iterative refinement
             return size * (first + back(factor, rest)[0])
 
         return inverse
@@ -450,7 +450,7 @@ def solver(gram: Any, diagonal: np.ndarray) -> Any:
 
 
 def factorised(K: np.ndarray) -> np.ndarray:
-    """The Cholesky factor of a matrix with a unit diagonal, raised a little where rounding has made it indefinite."""
+    """The Cholesky factor of a matrix with a unit diagonal, which is raised if rounding has made it indefinite."""
     factorise = needed("scipy.linalg.lapack").dpotrf
     for raised in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
         factor, trouble = factorise(K + raised * np.eye(len(K)) if raised else K)
@@ -460,7 +460,7 @@ def factorised(K: np.ndarray) -> np.ndarray:
 
 
 def gram_of(B: Any, weights: np.ndarray, accuracy: float = 1e-8) -> Any:
-    """B' diag(weights) B; of many columns the product with a vector, the diagonal, and how well to solve equations."""
+    """B' diag(weights) B; for many columns the product with a vector, the diagonal, and the accuracy of solutions."""
     if B.shape[1] > DIRECT:
         squares = B.multiply(B).T @ weights if hasattr(B, "multiply") else (B * B).T @ weights
         return (lambda v: B.T @ (weights * (B @ v))), squares, accuracy
@@ -474,11 +474,11 @@ def gram_of(B: Any, weights: np.ndarray, accuracy: float = 1e-8) -> Any:
 
 
 def solve(problem: Problem, tol: float) -> tuple[np.ndarray, np.ndarray]:
-    """u in radii and a, such that the gap between them is within tol if rounding permits."""
+    """u (divided by the radius) and a with a gap within tol, if rounding permits."""
     path = (Pieces if problem.loss.pieces else Bends)(problem, tol)
     u, a, primal, dual = path.domain.u, path.a, math.inf, -math.inf
     narrowed, narrowest = 0, math.inf
-    patience = PATIENCE if problem.B.shape[1] <= DIRECT else 3  # conjugate gradients only become slower
+    patience = PATIENCE if problem.B.shape[1] <= DIRECT else 3  # conjugate gradients would only become slower
     for round in range(ROUNDS):
         now, low = path.primal(), path.dual()
         if now < primal:
@@ -498,7 +498,7 @@ def solve(problem: Problem, tol: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Path:
-    """What both kinds of loss share."""
+    """The iteration, for both kinds of loss."""
 
     def __init__(self, problem: Problem, tol: float) -> None:
         self.problem, self.B, self.loss, self.domain = problem, problem.B, problem.loss, problem.domain
@@ -510,14 +510,14 @@ class Path:
         raise NotImplementedError
 
     def advance(self) -> bool:
-        """One step; False where there is none."""
+        """Take one step; False if there is none."""
         raise NotImplementedError
 
     def primal(self) -> float:
         return float(self.loss.value(self.z).sum())
 
     def polished(self, u: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """a once more, where rounding may have kept it from its best."""
+        """Improve a where rounding limits it."""
         return a
 
     def dual(self, a: np.ndarray | None = None) -> float:
@@ -525,12 +525,12 @@ class Path:
         return float((a * self.problem.b - self.loss.conjugate(a)).sum()) - self.domain.support(self.B.T @ a)
 
     def equations(self, weights: np.ndarray) -> Any:
-        """Newton's, with so much of |u|^2 that they have a solution and the gap does not tell."""
+        """The Newton equations, with a multiple of |u|^2 that makes them solvable and does not change the gap."""
         return self.domain.equations(gram_of(self.B, weights, self.accuracy), 0.01 * self.tol * max(1.0, self.primal()))
 
 
 class Bends(Path):
-    """A loss with a second derivative: only the domain has slacks, if any."""
+    """The iteration for a loss with a second derivative: only the domain may have slacks."""
 
     def __init__(self, problem: Problem, tol: float) -> None:
         super().__init__(problem, tol)
@@ -553,7 +553,7 @@ class Bends(Path):
         return self.length > 0
 
     def descent(self, step: Step) -> float:
-        """A length at which P(u) + tau barrier(u) falls by a share of what its slope promises."""
+        """A step length at which P(u) + tau barrier(u) decreases sufficiently (Armijo)."""
         along = self.B @ step.u
         length = min(1.0, 0.99 * self.domain.reach(step))
         start = self.primal() + self.tau * self.domain.barrier(0 * step.parts)
@@ -567,7 +567,7 @@ class Bends(Path):
 
 
 class Pieces(Path):
-    """Each piece [t]+ of a loss as the least x >= 0 with q = x - t >= 0; their multipliers are 1 - c and c."""
+    """The iteration for pieces [t]+: the least x >= 0 with q = x - t >= 0; their multipliers are 1 - c and c."""
 
     def __init__(self, problem: Problem, tol: float) -> None:
         super().__init__(problem, tol)
@@ -583,7 +583,7 @@ class Pieces(Path):
         return (self.signs * self.c).sum(axis=0)
 
     def polished(self, u: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """In a ball B'a is a multiple of u, and 0 inside: moved there by the entries that are free to move."""
+        """Move the free entries of a so that B'a is a multiple of u, and 0 inside the ball."""
         if isinstance(self.domain, Simplex) or self.B.shape[1] > DIRECT:
             return a
         for _ in range(3):
@@ -596,7 +596,7 @@ class Pieces(Path):
         return a
 
     def direction(self, solve: Any, tau: float, last: Any = None) -> tuple[Step, np.ndarray, np.ndarray, np.ndarray]:
-        """The steps of the domain, of x, of q and of c."""
+        """The changes of the domain, of x, of q and of c."""
         x, q, c, d = self.x, self.q, self.c, self.d
         high, low = tau, tau
         if last is not None:
@@ -614,7 +614,7 @@ class Pieces(Path):
         return min(self.domain.reach(step), *inside)
 
     def products(self, way: Any = None, length: float = 0.0) -> tuple[float, float]:
-        """The mean product of a slack and its multiplier, after a step, and the smallest."""
+        """The mean and the smallest product of a slack and its multiplier after a step."""
         x, q, c, d = self.x, self.q, self.c, self.d
         domain = self.domain.slack * self.domain.multiplier
         if way is not None:
@@ -633,7 +633,7 @@ class Pieces(Path):
         share = max(self.products(straight, min(1.0, self.reach(straight)))[0] / now, 0.0)
         way = self.direction(solve, now * min(1.0, max(share**3, 1e-4)), straight)
         length = self.safe(way)
-        if length < 0.1:  # what the correction takes into account does not hold so far out
+        if length < 0.1:  # the second-order correction does not hold for such long steps
             way = self.direction(solve, 0.5 * now)
             length = self.safe(way)
         step, dx, dq, dc = way
@@ -644,7 +644,7 @@ class Pieces(Path):
         return length > 1e-10
 
     def safe(self, way: Any) -> float:
-        """A length that keeps all inside, and no product so far below the others that it would be in the way."""
+        """A step length that keeps slacks positive, and each product near enough to the mean."""
         length = min(1.0, 0.99 * self.reach(way))
         for _ in range(30):
             mean, least = self.products(way, length)
@@ -655,28 +655,28 @@ class Pieces(Path):
 
 
 def measured_loss(model: Any) -> str:
-    """The model's own loss; of [-m]+ the best is 0, at u = 0, so that there it is the hinge."""
+    """The model's own loss. The hinge loss replaces [-m]+, whose minimum is 0 at u = 0."""
     return "hinge" if model.loss == "perceptron" else model.loss
 
 
 def norm_of(model: Any) -> str:
-    """The norm in which the method's bound is one."""
+    """The norm of the method's regret bound."""
     if hasattr(model, "U"):
         return "l1"
     return "simplex" if getattr(model, "mirror", "") == "entropy" else "l2"
 
 
 def own_radius(model: Any) -> float | None:
-    """The radius that the model itself keeps to."""
+    """The radius of the model's own projection, or None."""
     if getattr(model, "mirror", "") == "entropy":
         return 1.0
     return getattr(model, "U", None) or getattr(model, "radius", None)
 
 
 def length_asked_for(run: Rounds, loss: str) -> float:
-    """The length of the least-squares model times the factor, up to 100, at which it has the smallest loss.
+    """The norm of the least-squares model, scaled by the factor (up to 100) at which its loss is smallest.
 
-    Each feature counts as if it had been there once more, with target 0, so that those seen once do not decide.
+    Each feature gets one more row with target 0, so that features seen once do not dominate.
     """
     A = run.A
     ones = np.ones(len(run))

@@ -1,4 +1,4 @@
-"""The bounds that papers prove for a learner on any stream, with this learner's constants, beside what it did.
+"""The bounds that papers prove for a learner on any stream, computed for one stream beside the measured values.
 
 R is the largest |x|, where x has the constant feature if the model has an intercept. w starts at 0. l(u) is the hinge
 loss [1 - y u.x]+ of a fixed u. Each bound holds for every u, so the smallest over a path of good ones is reported.
@@ -25,7 +25,7 @@ from seriatim.experts.base import Experts
 
 @dataclass(frozen=True)
 class Bound:
-    """A theorem on one stream."""
+    """A theorem, evaluated on one stream."""
 
     name: str
     quantity: str
@@ -39,7 +39,7 @@ class Bound:
 
 
 def holds(measured: float, bound: float) -> bool:
-    """Whether a number is within its bound, rounding aside."""
+    """Whether a number is within its bound, up to rounding."""
     return bool(measured <= bound + 1e-9 * max(1.0, abs(bound), abs(measured)))
 
 
@@ -50,11 +50,11 @@ def bound_of(name: str, quantity: str, measured: float, bound: float, paper: str
 def bounds(model: Estimator, X: Any, y: Any = None, *, radius: float | None = None) -> list[Bound]:
     """The bounds of a learner's papers on this stream, and whether they hold.
 
-    A new model with the parameters of this one runs over the stream, of two labels or of numbers, which is kept in
-    memory; `average` is left aside, for the theorems are of the weights themselves. `radius` is, for bounds of regret,
-    that of the models to compare with; None for what `regret` takes. A learner without a known bound has an empty list,
-    and so has any learner on more than two labels. Of one with learners as experts, such as `Hedge`, it is the bound of
-    the regret against the best of them, of any labels.
+    A new model with the same parameters runs over the stream, which is kept in memory. The stream has two labels or
+    numbers. `average` is ignored, because the theorems hold for the weights themselves. For regret bounds `radius` is
+    the norm of the models to compare with; the default is that of `regret`. The list is empty for a learner without a
+    known bound, and for more than two labels. For learners as experts, as in `Hedge`, the bound is that of the regret
+    against the best expert, for any labels.
 
     >>> from seriatim import Perceptron
     >>> found = bounds(Perceptron(fit_intercept=False), [[3.0, 1.0], [-2.0, 1.0], [2.0, -1.0]] * 5, [1, -1, 1] * 5)
@@ -74,7 +74,7 @@ def bounds(model: Estimator, X: Any, y: Any = None, *, radius: float | None = No
 
 
 def bounds_of(model: Estimator, run: Rounds, radius: float | None = None) -> list[Bound]:
-    """The bounds of a model which, without its average, went through these rounds."""
+    """The bounds of a model without average that ran through these rounds."""
     find = KNOWN.get(type(model).__name__)
     if find is None:
         return []
@@ -85,7 +85,7 @@ def bounds_of(model: Estimator, run: Rounds, radius: float | None = None) -> lis
 
 
 def show(found: list[Bound]) -> str:
-    """A table for a person."""
+    """The bounds as a text table."""
     lines = [["bound", "of", "measured", "bound", "holds", ""]]
     for one in found:
         numbers = f"{one.measured:.6g}", f"{one.bound:.6g}"
@@ -94,7 +94,7 @@ def show(found: list[Bound]) -> str:
 
 
 def table(lines: list[list[str]], sides: str) -> str:
-    """Columns of text, each flush with this side.
+    """Columns of text, each aligned to the side given.
 
     >>> print(table([["t", "loss"], ["10", "0.5"]], "<>"))
     t   loss
@@ -108,7 +108,7 @@ def table(lines: list[list[str]], sides: str) -> str:
 
 
 def without_average(model: Any) -> Any:
-    """The model whose weights the theorems speak of: not their average, nor their votes."""
+    """The model to which the theorems apply: without averaging or voting."""
     from seriatim import Perceptron
 
     parameters = model.get_params()
@@ -118,7 +118,7 @@ def without_average(model: Any) -> Any:
 
 
 def committee_bounds(model: Experts, X: Any, y: Any) -> list[Bound]:
-    """Of `Hedge` and the like, by what they know of themselves."""
+    """The bounds of `Hedge` and other methods over experts, which compute their own."""
     fresh, rows, y = begun(model, X, y)
     [*committee_rounds(fresh, rows, y, [rows.n])]
     return [bound_of("best expert", "regret", fresh.regret_, fresh.bound_, model.paper)]
@@ -130,9 +130,9 @@ Value = Callable[[np.ndarray], float]
 
 
 def least(run: Rounds, value: Value, alone: Value, loss: str = "hinge") -> tuple[float, np.ndarray]:
-    """The least value(u) over the best models of growing length and what is longer or shorter in their directions.
+    """The smallest value(u) over the best models of growing norm, and over their multiples.
 
-    `alone(u)` is what u costs by its length only, and grows with it: where that is too much, longer ones are no use.
+    `alone(u)` is the part of the value that depends on the norm only. The search ends when it exceeds the best value.
     """
     best, at = value(np.zeros(run.A.shape[1])), np.zeros(run.A.shape[1])
     radius = 1 / max(float(run.norms.max()), 1e-50)
@@ -149,7 +149,7 @@ def least(run: Rounds, value: Value, alone: Value, loss: str = "hinge") -> tuple
 
 
 def best_factor(value: Value, u: np.ndarray) -> float:
-    """The factor of u, 1/8 to 8, of the smallest value: the best of a few, and then by halves of what is around it.
+    """The factor from 1/8 to 8 that minimises value(factor u): the best of a few, refined by bisection.
 
     >>> round(best_factor(lambda u: float((u[0] - 1.7) ** 2), np.ones(1)), 3)
     1.7
@@ -167,7 +167,7 @@ def best_factor(value: Value, u: np.ndarray) -> float:
 
 
 def separator(run: Rounds) -> np.ndarray | None:
-    """A u with y u.x >= 1 in all rounds, about the shortest; None if none was found that makes a bound worth having."""
+    """A u of about the smallest norm with y u.x >= 1 in all rounds; None if its bound would be useless."""
     far = 100 * math.sqrt(len(run)) / max(float(run.norms.max()), 1e-50)
 
     def direction(radius: float) -> tuple[np.ndarray, float]:
@@ -179,7 +179,7 @@ def separator(run: Rounds) -> np.ndarray | None:
         return None
     best = u / margin
     low, high = 1 / max(float(run.norms.max()), 1e-50), size(best)
-    for _ in range(8):  # between lengths at which a margin of 1 is and is not to be had
+    for _ in range(8):  # bisect between norms with and without a margin of 1
         middle = (low + high) / 2
         u, margin = direction(middle)
         low, high = (low, middle) if margin >= 1 - 1e-4 else (middle, high)
@@ -190,7 +190,7 @@ def separator(run: Rounds) -> np.ndarray | None:
 
 
 def hinges(run: Rounds, u: np.ndarray) -> np.ndarray:
-    """The loss of u in each round: the hinge, or of numbers the epsilon-insensitive one."""
+    """The loss of u in each round: hinge, or for numbers epsilon-insensitive."""
     z = run.of(u)
     return np.maximum(z if run.labelled else np.abs(z) - run.model.epsilon, 0)
 
@@ -240,7 +240,7 @@ def perceptron_squared(R: float, length: float, squares: float) -> float:
 
 
 def perceptron_bounds(run: Rounds, radius: float | None = None) -> list[Bound]:
-    """Of `Perceptron`, and of the perceptron within `AveragedPerceptron` and `VotedPerceptron`."""
+    """The bounds of `Perceptron`, also within `AveragedPerceptron` and `VotedPerceptron`."""
     R, mistakes = float(run.norms.max()), int((run.margins <= 0).sum())
     found = []
     apart = separator(run)
@@ -311,7 +311,7 @@ def pa_two(R: float, C: float, length: float, squares: float) -> float:
 
 
 def pa_bounds(run: Rounds, radius: float | None = None) -> list[Bound]:
-    """Of `PA` and `PARegressor`."""
+    """The bounds of `PA` and `PARegressor`."""
     model: Any = run.model
     R, C, paper = float(run.norms.max()), model.C, "Crammer et al. (2006)"
     losses = np.maximum(run.z if run.labelled else np.abs(run.z) - model.epsilon, 0)
@@ -444,7 +444,7 @@ def rda(T: Any, gamma: float, G: float, h: float) -> Any:
 
 
 def rda_bounds(run: Rounds, radius: float | None = None) -> list[Bound]:
-    """Of `RDA`: the regret against the u for which the theorem says most of those on the path of the loss."""
+    """The bound of `RDA`: the regret against the u on the path of the loss with the tightest bound."""
     model: Any = run.model
     T, lam, gamma = len(run), model.lam, model.gamma
     loss = loss_of(model.loss, model.epsilon)
@@ -467,8 +467,12 @@ def rda_bounds(run: Rounds, radius: float | None = None) -> list[Bound]:
 
 
 def sums_of_weights(run: Rounds) -> np.ndarray:
-    """|w_t|_1 of the w that met each example: the method learns the rows once more, one by one, to be looked at."""
-    own = {"features": None, "fit_intercept": False, "classes": [-1, 1]}  # the rows are scaled, and have their constant
+    """|w_t|_1 of the weights before each example: a new model learns the rows one by one."""
+    own = {
+        "features": None,
+        "fit_intercept": False,
+        "classes": [-1, 1],
+    }  # the rows are already scaled and have the constant
     model: Any = type(run.model)(**{**run.model.get_params(), **own})
     sums = np.zeros(len(run))
     for t in range(1, len(run)):
@@ -478,7 +482,7 @@ def sums_of_weights(run: Rounds) -> np.ndarray:
 
 
 def slopes(name: str, z: np.ndarray, epsilon: float) -> np.ndarray:
-    """d loss / dz, as the learners take it (core/loss.pxd)."""
+    """d loss / dz, as in core/loss.pxd."""
     if name == "hinge":
         return (z > 0).astype(np.float64)
     if name == "squared_hinge":
@@ -504,7 +508,7 @@ LIPSCHITZ = ("hinge", "logistic", "absolute", "epsilon_insensitive")  # with slo
 
 
 def regret_curves(run: Rounds, radius: float, u: np.ndarray | None = None) -> list[Curve]:
-    """The bounds of the regret against a u, or any u, within the radius; that of the measured gradients first."""
+    """Bounds of the regret against a u, or any u, within the radius; first the bound by the measured gradients."""
     model: Any = run.model
     name = type(model).__name__
     if name not in ("OGD", "OGDRegressor", "MirrorDescent", "EG") or model.average or model.loss == "perceptron":
@@ -537,7 +541,7 @@ def regret_curves(run: Rounds, radius: float, u: np.ndarray | None = None) -> li
 
 
 def entropy_curves(run: Rounds, slope: np.ndarray) -> list[Curve]:
-    """Of EG and of mirror descent with entropy, in constant steps: of others the distance to u has no bound."""
+    """The bounds of EG and of mirror descent with entropy, for constant steps only."""
     model: Any = run.model
     signed = hasattr(model, "U")
     if getattr(model, "schedule", "constant") != "constant":
@@ -570,7 +574,7 @@ def pnorm_curves(run: Rounds, slope: np.ndarray, radius: float, u: np.ndarray | 
 
 
 def regret_bound(run: Rounds, radius: float) -> Curve | None:
-    """The bound that `regret` shows: with the gradients as they were. None if the method or the radius has none."""
+    """The bound that `regret` shows, by the measured gradients. None if the method or the radius has none."""
     own = own_radius(run.model)
     if own is not None and radius > own * (1 + 1e-9):
         return None
@@ -581,7 +585,7 @@ def regret_bound(run: Rounds, radius: float) -> Curve | None:
 
 
 def regret_bounds(run: Rounds, radius: float | None = None) -> list[Bound]:
-    """Of `OGD`, `OGDRegressor`, `MirrorDescent` and `EG`: the regret at the end."""
+    """The bounds of `OGD`, `OGDRegressor`, `MirrorDescent` and `EG` at the end of the stream."""
     model: Any = run.model
     if radius is None:
         radius = own_radius(model) or length_asked_for(run, model.loss)
@@ -613,7 +617,7 @@ def soft_svm(lam: float, squares: np.ndarray, lead: int, length: float) -> float
 
 
 def svm_bounds(run: Rounds, radius: float | None = None) -> list[Bound]:
-    """Of `SoftSVM`; the best u is sought on the path of the hinge loss, and the theorem holds for whichever it is."""
+    """The bounds of `SoftSVM`. The u is the best on the path of the hinge loss; the theorem holds for any u."""
     model: Any = run.model
     lam, T = model.lam, len(run)
     lead = 1 if model.variant == "mirror" else 0

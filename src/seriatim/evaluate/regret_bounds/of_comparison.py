@@ -1,4 +1,4 @@
-"""What the papers promise of the algorithms of a comparison: regret and bounds, on its first permutation."""
+"""Regret and bounds of the algorithms of a comparison, on its first permutation."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from seriatim.evaluate.comparison.dataset import Dataset
 from seriatim.evaluate.regret_bounds.rounds import Rounds, matrix_of, rounds
 from seriatim.experts.base import Experts
 
-MOST_FEATURES = 1500  # beyond, the best in hindsight is found by slower means
+MOST_FEATURES = 1500  # with more features a slower method finds the best fixed model
 
 
 def why_none(examples: Dataset, most: int) -> str | None:
-    """Why there is no regret of these examples; None if there can be, of at most so many values."""
+    """Why regret is not computed for this data set; None if it is. `most` is the largest number of values."""
     if importlib.util.find_spec("scipy") is None:
         return "needs SciPy (pip install 'seriatim[report]')"
     if examples.labels is not None and len(examples.labels) != 2:
@@ -30,7 +30,7 @@ def why_none(examples: Dataset, most: int) -> str | None:
 
 
 class Promises:
-    """The regret and the bounds of one algorithm after another; the best in hindsight is looked for once for all."""
+    """Computes regret and bounds of algorithms; the best fixed model is computed once for all of them."""
 
     def __init__(self, examples: Dataset, seed: int) -> None:
         from scipy.sparse import csr_matrix
@@ -44,13 +44,13 @@ class Promises:
         self.y = np.asarray(examples.y)[order]
         targets = examples.some_targets(order)
         self.targets = targets if examples.labels is None else np.where(targets.which == 1, 1.0, -1.0)
-        self.matrices: dict[Any, Any] = {}  # the rows, by how they are scaled and whether they have a constant feature
-        self.known: dict[Any, dict[Any, Any]] = defaultdict(dict)  # by how the rows are scaled
+        self.matrices: dict[Any, Any] = {}  # the rows, by scaling and intercept
+        self.known: dict[Any, dict[Any, Any]] = defaultdict(dict)  # by scaling
 
     def of(self, competitor: Competitor, first: tuple[Any, np.ndarray] | None) -> dict[str, Any]:
-        """As plain data: the regret at some places, and what each theorem says.
+        """Regret at checkpoints and bounds, as plain data.
 
-        first : the model that went through the first permutation, and the margins or numbers that it predicted.
+        first : the model that ran over the first permutation, and the margins or numbers that it predicted.
         """
         from seriatim.evaluate.regret_bounds.bounds import bounds, bounds_of, without_average
         from seriatim.evaluate.regret_bounds.regret import regret, regret_of
@@ -68,7 +68,7 @@ class Promises:
         return {"regret": found.as_dict(), "bounds": [one.as_dict() for one in bounds_of(model, run, found.radius)]}
 
     def rounds_of(self, model: Any, predicted: np.ndarray) -> Rounds:
-        """The rounds of a model that has gone through the rows, from its margins or the numbers that it predicted."""
+        """The rounds of a model that has learned the rows, from its margins or predicted numbers."""
         key = model.features_.normalize, model.fit_intercept
         if key not in self.matrices:
             fresh = model.fresh()

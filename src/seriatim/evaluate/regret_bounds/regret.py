@@ -1,4 +1,4 @@
-"""Regret: how much more a learner lost on the way than the best fixed model would have, in hindsight."""
+"""Regret: the loss of a learner along the stream minus the loss of the best fixed model in hindsight."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ from seriatim.experts.base import Experts
 
 @dataclass
 class Regret:
-    """The regret at some places of the stream. `gap` is by how much the best may have lost less than `best` says."""
+    """The regret at checkpoints of the stream. The true loss of the best model is between `best` - `gap` and `best`."""
 
     comparator: str
     examples: list[int]
-    loss: list[float]  # of the learner, in total
-    best: list[float]  # of the best fixed model, or of the best of each segment, in total
+    loss: list[float]  # total loss of the learner
+    best: list[float]  # total loss of the best fixed model, or of the best model of each segment
     gap: list[float]
-    bound: list[float] | None = None  # of the paper
+    bound: list[float] | None = None  # by the paper
     paper: str = ""
     radius: float | None = None
     learner: str = field(default="", repr=False)
 
     @property
     def regret(self) -> list[float]:
-        """In total."""
+        """The total regret at each checkpoint."""
         return [loss - best for loss, best in zip(self.loss, self.best, strict=True)]
 
     @property
     def average(self) -> list[float]:
-        """A round."""
+        """The regret per round at each checkpoint."""
         return [regret / t for regret, t in zip(self.regret, self.examples, strict=True)]
 
     @property
     def holds(self) -> bool | None:
-        """Whether it stays below its bound everywhere; None without one."""
+        """Whether the regret stays below its bound at all checkpoints; None without a bound."""
         if self.bound is None:
             return None
         return all(holds(regret, bound) for regret, bound in zip(self.regret, self.bound, strict=True))
 
     def as_dict(self) -> dict[str, Any]:
-        """What the report shows, as plain numbers."""
+        """The regret as plain numbers, for a report."""
         return {
             "comparator": self.comparator,
             "examples": self.examples,
@@ -90,27 +90,27 @@ def regret(
     tol: float = 1e-6,
     known: dict[Any, Any] | None = None,
 ) -> Regret:
-    """The regret of a learner against the best fixed linear model in hindsight, at geometric places of the stream.
+    """The regret of a learner against the best fixed linear model in hindsight, at geometric checkpoints.
 
-    A new model with the parameters of this one runs over the stream, of two labels or of numbers, which is kept in
-    memory. Its loss is that before each update. The best model is that of the rows as the learner saw them: scaled, and
-    with the constant feature, whose weight counts in its length.
+    A new model with the same parameters runs over the stream, which is kept in memory. The stream has two labels or
+    numbers. The loss is measured before each update. The best model sees the rows as the learner saw them: scaled, and
+    with the constant feature, whose weight counts in the norm.
 
-    radius : of the ball of the models to compare with. None for the learner's own (`radius`, `U`), or else the length
-        of the least-squares model, scaled to the smallest loss: a model of a length that these rows ask for, whoever
-        learns. What was taken is `Regret.radius`; to show several learners in one plot give it to all of them.
-    loss : None for the learner's own; hinge where that is the perceptron's, of which the best is always 0.
-    checkpoints : at most so many places.
-    segments : the stream in so many equal parts, with the best model of each: shifting regret.
-    tol : the gap of the best model's loss, relative to max(1, that loss). Where rounding does not permit it, as may be
-        with columns of very different scales, what was reached is said in its place.
-    known : the best models found so far, to be given again with other learners on the same rows.
+    radius : the largest norm of the models to compare with. The default is the learner's own (`radius`, `U`), else the
+        norm of the least-squares model, scaled to the smallest loss; this depends on the rows only. `Regret.radius` is
+        the value used. To plot several learners together, pass it to all of them.
+    loss : the default is the learner's own loss, but hinge for the perceptron's, whose minimum is always 0.
+    checkpoints : the largest number of checkpoints.
+    segments : divide the stream into this many equal parts and take the best model of each: shifting regret.
+    tol : the duality gap of the best model, relative to max(1, its loss). If rounding does not permit it, as with
+        columns of very different scales, `gap` is what was reached.
+    known : a dict of the best models found so far, to pass again with other learners on the same rows.
 
-    The norm is that of the method: |u|_1 for EG, the simplex for mirror descent with entropy, else Euclidean. Where
-    the paper has a bound of this regret it is beside it, with the gradients as they were; it is one for the learner's
-    own loss, one segment, and a radius within the learner's own. A learner with a kernel, too, is compared with linear
-    models. One with learners as experts, such as `Hedge`, is compared with the best of these: losses and bound are its
-    own, of any labels, and there is no radius.
+    The norm is that of the method: |u|_1 for EG, the simplex for mirror descent with entropy, else Euclidean. If the
+    paper bounds this regret, `bound` has the bound by the measured gradients. It holds for the learner's own loss, one
+    segment, and a radius within the learner's own. A kernel learner is compared with linear models, too. A method over
+    learners as experts, such as `Hedge`, is compared with the best expert: it has its own losses and bound, any labels,
+    and no radius.
 
     >>> from seriatim import OGD
     >>> print(regret(OGD(eta=0.5, radius=1.0), [[1.0], [-1.0], [1.0], [1.0]] * 8, [1, 1, -1, 1] * 8, checkpoints=3))
@@ -144,7 +144,7 @@ def regret_of(
     tol: float = 1e-6,
     known: dict[Any, Any] | None = None,
 ) -> Regret:
-    """The regret of a model that went through these rounds."""
+    """The regret of a model that ran through these rounds."""
     own = measured_loss(model)
     name = own if loss is None else loss
     if name not in LOSSES:
@@ -192,7 +192,7 @@ def regret_of(
 
 
 def geometric(n: int, count: int) -> list[int]:
-    """At most so many places up to n, each about the same factor further on.
+    """At most `count` checkpoints up to n in a geometric sequence.
 
     >>> geometric(1000, 4)
     [10, 46, 215, 1000]
@@ -202,13 +202,13 @@ def geometric(n: int, count: int) -> list[int]:
 
 
 def parts(n: int, count: int) -> list[tuple[int, int]]:
-    """n rounds in so many parts of the same length, but for rounding."""
+    """Divide n rounds into parts of equal length, up to rounding."""
     ends = [n * k // count for k in range(count + 1)]
     return [(begin, end) for begin, end in pairwise(ends) if end > begin]
 
 
 def committee_regret(model: Experts, X: Any, y: Any, checkpoints: int, segments: int) -> Regret:
-    """That of a learner around others, by what it knows of itself."""
+    """The regret of a method over learners as experts, which computes its own."""
     fresh, rows, y = begun(model, X, y)
     places, pieces = geometric(rows.n, checkpoints), parts(rows.n, segments)
     lost, losses, bound = {}, {0: np.zeros(len(model.experts))}, {}
@@ -233,10 +233,12 @@ def expert_regret(
 ) -> Regret:
     """The regret of a learner against the best of N experts in hindsight.
 
-    losses : of the experts, T x N; `learner` : its own, T.
-    eta : of Hedge, for its bound ln N / eta + eta t / 8; None for that of eta_t = sqrt(8 ln N / t). The bounds are for
-        losses in [0, 1]; with others there is none.
-    segments : the best expert of each of so many equal parts: shifting regret, without a bound.
+    losses : the losses of the experts, T x N.
+    learner : the losses of the learner, T.
+    eta : the rate of Hedge, for its bound ln N / eta + eta t / 8; None for the bound of eta_t = sqrt(8 ln N / t). The
+        bounds hold for losses in [0, 1]; for other losses there is none.
+    segments : divide the rounds into this many equal parts and take the best expert of each: shifting regret, which
+        has no bound here.
 
     >>> import numpy as np
     >>> losses = np.tile([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]], (20, 1))

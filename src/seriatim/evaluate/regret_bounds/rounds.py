@@ -1,4 +1,4 @@
-"""A stream as the learner saw it, round by round: what regret and the bounds of the papers are made of."""
+"""A stream as the learner saw it, round by round: the data from which regret and bounds are computed."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from seriatim.labels import coded, label_order
 
 
 class TooManyLabels(DataError):
-    """There are more than two labels."""
+    """The stream has more than two labels."""
 
 
 @dataclass
 class Rounds:
-    """The rows with their constant feature and their scaling, the targets, and what was predicted before each."""
+    """The rows, scaled and with the constant feature, the targets, and the score before each update."""
 
-    model: Estimator  # as it is in the end
+    model: Estimator  # after the last round
     A: Any
     y: np.ndarray
     scores: np.ndarray
@@ -50,12 +50,12 @@ class Rounds:
 
     @cached_property
     def z(self) -> np.ndarray:
-        """What the losses are functions of."""
+        """The margins, or the residuals of numbers: the argument of the losses."""
         return 1 - self.margins if self.labelled else self.y - self.scores
 
     @cached_property
     def norms(self) -> np.ndarray:
-        """|x| of each row."""
+        """The norm of each row."""
         return np.sqrt(self.squares)
 
     @cached_property
@@ -64,28 +64,28 @@ class Rounds:
 
     @cached_property
     def largest(self) -> np.ndarray:
-        """|x|_inf of each row."""
+        """The maximum norm of each row."""
         top = abs(self.A).max(axis=1)
         return top if isinstance(top, np.ndarray) else top.toarray().reshape(-1)
 
     def powers(self, p: float) -> np.ndarray:
-        """|x|_p of each row."""
+        """The p-norm of each row."""
         top = np.maximum(self.largest, 1e-300)
         scaled = self.A / top[:, None] if isinstance(self.A, np.ndarray) else self.A.multiply(1 / top[:, None])
         return top * np.asarray((abs(scaled) ** p).sum(axis=1)).reshape(-1) ** (1 / p)
 
     def losses(self, name: str) -> np.ndarray:
-        """The sums of a loss up to each round."""
+        """The cumulative loss after each round."""
         z = np.ascontiguousarray(self.z)
         return np.cumsum(judge_rows(name, z, np.zeros((len(z), 1)), self.model.epsilon)[2])
 
     def of(self, u: np.ndarray) -> np.ndarray:
-        """z, if u had predicted all along."""
+        """The margins or residuals of a fixed model u."""
         return 1 - self.y * (self.A @ u) if self.labelled else self.y - self.A @ u
 
 
 def rounds(model: Estimator, X: Any, y: Any = None) -> Rounds:
-    """Run a new model with the parameters of this one over a stream, which is kept in memory.
+    """Run a new model with the same parameters over a stream, which is kept in memory.
 
     >>> from seriatim import Perceptron
     >>> run = rounds(Perceptron(), [[4, 0], [1, 1], [0, 1], [-2, -2]], [1, -1, -1, 1])
@@ -99,7 +99,7 @@ def rounds(model: Estimator, X: Any, y: Any = None) -> Rounds:
         known = {labels.labels[k] for k in np.unique(labels.which)} | {*(parameters["classes"] or ())}
         if len(known) > 2:
             raise TooManyLabels(f"{len(known)} labels: regret and its bounds are for two labels, or for numbers")
-        if len(known) == 2:  # which of them is -1 is then known from the first example on
+        if len(known) == 2:  # so that it is known from the first example on which label is -1
             fresh = type(model)(**{**parameters, "classes": sorted(known, key=label_order)})
     elif model.task != "regression":
         raise DataError(f"{type(model).__name__} predicts neither labels nor numbers: it has no regret")
@@ -107,7 +107,7 @@ def rounds(model: Estimator, X: Any, y: Any = None) -> Rounds:
 
 
 def begun(model: Any, X: Any, y: Any = None) -> tuple[Any, Rows, Any]:
-    """A new model with the parameters of this one, and all of a stream, checked: its rows, and its targets."""
+    """A new model with the same parameters, and the checked rows and targets of a whole stream."""
     expect_model(model)
     parameters = model.get_params()
     rows = None
@@ -127,14 +127,14 @@ def expect_model(model: Any) -> None:
 
 
 def as_stream(model: Any, X: Any) -> Stream:
-    """What `data.stream` takes; blocks are checked."""
+    """A stream from anything that `data.stream` takes."""
     if isinstance(X, Stream | str | PathLike) or is_paths(X):
         return X if isinstance(X, Stream) else Stream(X)
     return Stream([(rows, y) for rows, y, _ in checked_blocks(model, X)])
 
 
 def committee_rounds(model: Any, rows: Rows, y: Any, places: Iterable[int]) -> Iterator[int]:
-    """Let a new model with learners as experts learn up to each of these places."""
+    """Let a new model over learners as experts learn up to each checkpoint."""
     targets, begin = model.as_targets(y, rows.n), 0
     model.begin(rows)
     for place in places:
@@ -153,14 +153,14 @@ def learned(model: Any, rows: Rows, y: Any) -> Rounds:
 
 
 def matrix_of(model: Any, own: Rows) -> Any:
-    """Rows that a model has encoded as an array or a sparse matrix, with the constant feature if it has one."""
+    """Encoded rows as an array or a sparse matrix, with the constant feature if the model has one."""
     arrays: Any = own.arrays
     A = arrays[0] if len(arrays) == 1 else sparse_matrix(sparse(own), own.features)
     return with_constant(A) if model.fit_intercept else A
 
 
 def in_memory(stream: Any) -> tuple[Rows, np.ndarray]:
-    """All of a stream."""
+    """All rows and targets of a stream."""
     (start, index, value), y, _, weights = stream.arrays()
     if (weights != 1).any():
         raise DataError("the stream has importance weights, for which regret and bounds are not defined here")
