@@ -1,6 +1,6 @@
-"""What predictions were worth: what was predicted of each example, what that cost, and the sums over a run.
+"""The judge of a run: the prediction and loss of each example, and their sums.
 
-Labels are known here by their position among those that a model knows.
+Labels are represented by their positions among the labels that a model knows.
 """
 
 cimport cython
@@ -18,14 +18,14 @@ from seriatim.core.loss import LOSSES
 
 cdef enum:
     CURVE_POINTS = 512
-    PLACES = 0, SUMS, LOSS, UPDATES, SECONDS, NOTED    # of a curve: mistakes or errors and the others until each place
+    PLACES = 0, SUMS, LOSS, UPDATES, SECONDS, NOTED    # the columns of a curve; SUMS: mistakes or errors
 
-cdef Py_ssize_t LARGEST_CONFUSION = 1000    # labels, beyond which nobody could read the matrix
+cdef Py_ssize_t LARGEST_CONFUSION = 1000    # with more labels there is no confusion matrix
 cdef list NOTHING = []
 
 
 cdef inline double thread_seconds() noexcept nogil:
-    """What this thread has worked so far: others may be at work beside it."""
+    """The processor time of this thread; other threads may be at work beside it."""
     cdef timespec now
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now)
     return now.tv_sec + 1e-9 * now.tv_nsec
@@ -35,28 +35,28 @@ cdef struct Rule:                # how predictions are judged
     int kind                     # of loss
     double epsilon
     Py_ssize_t classes           # scores of an example: 1 for numbers and for two labels
-    Py_ssize_t last              # the last of the labels; -1: numbers are predicted
+    Py_ssize_t last              # the position of the last label; -1 if numbers are predicted
     const Py_ssize_t* among      # the labels that can be predicted
     Py_ssize_t rivals
 
 
 cdef inline double judge_row(const Rule* by, double y, const double* score, bint fresh, int* true, int* guess) \
         noexcept nogil:
-    """The loss of a prediction; and, of labels, what is true and what was predicted, -1 for nothing.
+    """The loss of a prediction, and for labels the true and the predicted one, -1 for none.
 
-    `fresh`: the true label was not known, and so another one was predicted.
+    `fresh`: the true label was not known, so the prediction is another label.
     """
     cdef Py_ssize_t j, k
     cdef int best, other = -1
     cdef double cost
     if by.last < 0:
         return loss(by.kind, y - score[0], by.epsilon)
-    if by.classes == 1:    # of a label that is alone, both signs are that label
+    if by.classes == 1:    # with a single label both signs stand for it
         true[0], guess[0] = by.last * (y > 0), by.last * (score[0] >= 0)
         if fresh:
             guess[0] = -1 if by.last == 0 else 1 - true[0]
         cost = 1 - y * score[0]
-        # The most common loss without a call, which would be a third of what judging costs.
+        # The most common loss, inline: a call would take a third of the time of judging.
         return (cost if cost > 0 else 0) if by.kind == HINGE else loss(by.kind, cost, by.epsilon)
     true[0], best = <int> y, <int> by.among[0]
     for j in range(by.rivals):    # the highest score, the lowest class on a tie
@@ -86,7 +86,7 @@ cdef Rule rule_of(name, double epsilon, Py_ssize_t classes, Py_ssize_t labels, c
 
 def judge_rows(name, const double[::1] y, const double[:, ::1] scores, double epsilon=0, Py_ssize_t labels=0,
                seen=(), bint fresh=False):
-    """What is true and what was predicted, as positions among the labels, and the losses.
+    """The true and the predicted labels, as positions, and the losses.
 
     y : numbers, if there are no labels; -1 and +1 where each example has one score; else classes.
     seen : the labels that can be predicted, by their position, where each has a score.
@@ -119,7 +119,7 @@ def judge_rows(name, const double[::1] y, const double[:, ::1] scores, double ep
 
 
 def ascending(const long long[:] places):
-    """Each place once, in order; most often they are that already, and looking is quicker than sorting."""
+    """Sorted, without duplicates. Checkpoints usually are, and testing is faster than sorting."""
     cdef Py_ssize_t i
     for i in range(1, places.shape[0]):
         if places[i] <= places[i - 1]:
@@ -128,10 +128,10 @@ def ascending(const long long[:] places):
 
 
 cdef class Judge(Sink):
-    """Mistakes, loss and confusions of a run so far, and what the sums were at the places of its curve.
+    """Mistakes, loss and confusion matrix of a run so far, and the sums at the checkpoints of its curve.
 
-    The places are those of `at`, or every so many examples, or up to 512 evenly spaced ones: when there are more, every
-    other one goes. They do not depend on how the run is divided.
+    The checkpoints are those of `at`, or every `every` examples, or up to 512 evenly spaced ones: when they are full,
+    every other one is dropped. They do not depend on how the run is divided into blocks.
 
     >>> judge = Judge("hinge", every=2)
     >>> judge.add(np.array([0, 1, 1], np.int32), np.array([1, 1, 0], np.int32), np.ones(3), ["ham", "spam"])
@@ -140,20 +140,20 @@ cdef class Judge(Sink):
     """
 
     cdef readonly long long examples, mistakes
-    cdef readonly double loss, error    # the error is that of numbers: the sum of |y - prediction|
-    cdef readonly double seconds        # that learners have worked
-    cdef public long long skip          # so many examples more are not counted
-    cdef readonly list labels           # of the counts: those of the last examples, and others that came before
+    cdef readonly double loss, error    # error: the sum of |y - prediction| of numbers
+    cdef readonly double seconds        # the processor time of learning and judging
+    cdef public long long skip          # the number of further examples that are not counted
+    cdef readonly list labels           # of counts: those of the last segment first, then earlier ones
     cdef readonly object counts
     cdef object last
-    cdef const long long[::1] at        # the places, if they are given
-    cdef bint given, thinning           # thinning: a place for which there is no room makes every other one go
+    cdef const long long[::1] at        # the checkpoints, if given
+    cdef bint given, thinning           # thinning: drop every other checkpoint when they are full
     cdef long long spacing, next
     cdef Py_ssize_t count
     cdef long long[:, ::1] cells
-    cdef double[:, ::1] noted           # a row a place
-    cdef double begun                   # the thread's time less these seconds
-    # Of the segment:
+    cdef double[:, ::1] noted           # one row for each checkpoint
+    cdef double begun                   # the thread's time at the start, minus `seconds`
+    # The present segment:
     cdef object name
     cdef double epsilon
     cdef list known, seen
@@ -161,16 +161,16 @@ cdef class Judge(Sink):
     cdef const Py_ssize_t[::1] among
     cdef Rule by
     cdef Learner learner
-    # What is kept of each example, if anything is, for metrics:
+    # For metrics, with `keeping`, the examples of the segment:
     cdef public bint keeping
     cdef list kept
-    cdef Py_ssize_t filled, left_out    # examples of the segment so far, and those that were not counted
+    cdef Py_ssize_t filled, left_out    # left_out: examples of the segment that were not counted
     cdef int[::1] truth, guesses
     cdef double[::1] y, losses
     cdef double[:, ::1] scores
 
     def __init__(self, name=None, double epsilon=0, at=None, every=None, skip=0, bint keeping=False):
-        """`name` and `epsilon` are of the loss; with `keeping`, `outcomes` says what was predicted of each example."""
+        """`name` and `epsilon` define the loss; with `keeping`, `outcomes` returns the prediction of each example."""
         self.name, self.epsilon, self.keeping, self.kept = name, epsilon, keeping, []
         self.labels, self.skip = [], skip
         self.cells = self.counts = np.zeros((0, 0), np.int64)
@@ -180,7 +180,7 @@ cdef class Judge(Sink):
         self.next = self.spacing if at is None else self.at[0] if len(self.at) else -1
         self.noted = np.empty((len(self.at) if self.given else CURVE_POINTS, NOTED))
 
-    # ---- what a learner predicts
+    # ---- a sink of the loop
 
     def segment(self, labels, list seen, bint fresh):
         self.known, self.seen, self.fresh = labels, seen, fresh
@@ -202,7 +202,7 @@ cdef class Judge(Sink):
     cdef Py_ssize_t wants(self, Py_ssize_t left) noexcept nogil:
         if self.skip > 0:
             return min(left, self.skip)
-        return min(left, self.next - self.examples) if self.next > 0 else left    # which may be as large as can be
+        return min(left, self.next - self.examples) if self.next > 0 else left    # `left` may be the largest number
 
     @cython.boundscheck(False)
     @cython.wraparound(False)
@@ -254,30 +254,30 @@ cdef class Judge(Sink):
         self.learner = None
 
     def outcomes(self):
-        """Of each segment since the last call: truth, predictions, losses, scores, targets, labels, which were seen."""
+        """For each segment since the last call: truth, predictions, losses, scores, targets, labels, seen labels."""
         kept, self.kept = self.kept, []
         return kept
 
     # ---- the curve
 
     def curve(self):
-        """The places, and until each the mistakes, or the errors of numbers, the loss, the learner's updates and the
-        seconds; the last two only of what learners have learned, and the seconds of some of the places given."""
+        """The checkpoints, and at each the sums of mistakes (or errors), losses, updates and seconds. Updates and
+        seconds count learners only. If the checkpoints were given, some have no seconds (NaN)."""
         places, *others = np.array(self.noted[:self.count]).T
         return places.astype(np.int64), *others
 
     def places_after(self, long long place):
-        """The places of the curve beyond this one."""
+        """The checkpoints after this number of examples."""
         cdef Py_ssize_t i = self.count
         while i and self.noted[i - 1, PLACES] > place:
             i -= 1
         return [<long long> self.noted[k, PLACES] for k in range(i, self.count)]
 
     def points(self):
-        """The places, the means of mistakes or errors until each, the updates and the seconds, as plain lists: what is
-        kept of each of many runs. Where nobody looked at the clock it is taken to have gone evenly."""
+        """The checkpoints, the means of mistakes or errors, the updates and the seconds, as lists for the record of a
+        run. Missing seconds are interpolated."""
         cdef Py_ssize_t i, j, done = 0, n = self.count
-        cdef double begin = 0, seen = 0, now, each    # where somebody looked, and what he saw
+        cdef double begin = 0, seen = 0, now, each    # the last checkpoint with a time, and that time
         places, means, updates, seconds = [None] * n, [None] * n, [None] * n, [0.0] * n
         for i in range(n):
             places[i], updates[i] = <long long> self.noted[i, PLACES], <long long> self.noted[i, UPDATES]
@@ -291,10 +291,10 @@ cdef class Judge(Sink):
                 done, begin, seen = i + 1, self.noted[i, PLACES], now
         return places, means, updates, seconds
 
-    # ---- what somebody else has judged
+    # ---- predictions that are judged elsewhere
 
     def add(self, const int[::1] truth, const int[::1] predicted, const double[::1] losses, list labels):
-        """Count examples that have been judged: positions in `labels` of what is true and predicted, and losses."""
+        """Add judged examples: positions of true and predicted labels in `labels`, and losses."""
         cdef Py_ssize_t i, n = losses.shape[0]
         if truth.shape[0] != n or predicted.shape[0] != n:
             raise ValueError("what is true, predicted and lost differ in length")
@@ -304,7 +304,7 @@ cdef class Judge(Sink):
                 self.count_one(truth[i], predicted[i], losses[i])
 
     def add_numbers(self, const double[::1] errors, const double[::1] losses):
-        """Count predicted numbers: their errors, and losses."""
+        """Add predicted numbers: their errors and losses."""
         cdef Py_ssize_t i, n = losses.shape[0]
         if errors.shape[0] != n:
             raise ValueError("errors and losses differ in length")
@@ -328,7 +328,7 @@ cdef class Judge(Sink):
         if self.examples == self.next:
             self.note(0)
 
-    # ---- room
+    # ---- memory
 
     cdef int expect(self, list labels, Py_ssize_t n) except -1:
         """Make room for n examples with these labels."""
@@ -344,7 +344,7 @@ cdef class Judge(Sink):
     @cython.boundscheck(False)
     @cython.wraparound(False)
     cdef void note(self, Py_ssize_t updates) noexcept nogil:
-        """This is a place of the curve, unless there is no room and every other one goes, this one among them."""
+        """Add a checkpoint. If they are full, drop every other one first, perhaps this one, too."""
         cdef Py_ssize_t i
         cdef double* point
         if self.thinning and self.count == CURVE_POINTS:
@@ -356,7 +356,7 @@ cdef class Judge(Sink):
             point = &self.noted[self.count, 0]
             point[PLACES], point[SUMS] = self.examples, self.mistakes + self.error
             point[LOSS], point[UPDATES], point[SECONDS] = self.loss, updates, NAN
-            if self.given and (self.count & 7 == 7 or self.count == self.at.shape[0] - 1):    # a look at it takes 1 us
+            if self.given and (self.count & 7 == 7 or self.count == self.at.shape[0] - 1):  # 1 us each
                 point[SECONDS] = thread_seconds() - self.begun
             self.count += 1
         if self.given:
@@ -365,7 +365,7 @@ cdef class Judge(Sink):
             self.next = (self.examples // self.spacing + 1) * self.spacing
 
     def relabel(self, list labels):
-        """Labels have come: the counts go where they now belong."""
+        """Move the counts to the positions of the new labels."""
         every = [*dict.fromkeys([*labels, *self.labels])]
         if len(every) > LARGEST_CONFUSION:
             self.cells = self.counts = np.zeros((0, 0), np.int64)

@@ -1,4 +1,4 @@
-"""Detectors of drift: each is told one number after another and says when their level, or their law, has changed."""
+"""Drift detectors: each takes numbers one by one and reports when their level or distribution has changed."""
 
 from libc.math cimport INFINITY, fabs, fmax, fmin, log, sqrt
 from libc.stdint cimport uint64_t
@@ -16,18 +16,18 @@ cdef double LARGEST = LIMIT
 
 
 cdef inline void expect(bint condition) except *:
-    """Refuse numbers of a file that no detector has."""
+    """Refuse a state that no detector can have."""
     if not condition:
         raise ModelError("the numbers of the detector are not those that a detector has")
 
 
 cdef class DriftDetector:
-    """What the detectors share. `t` counts the values they have been told, those before a change as well."""
+    """The base of the detectors. `t` is the number of values taken, those before a change included."""
 
     cdef readonly Py_ssize_t t
     cdef dict given
     cdef double before, after    # the levels on both sides of the last change
-    cdef Py_ssize_t age          # and how many values there were behind it
+    cdef Py_ssize_t age          # and the number of values after it
 
     parameters = {}
 
@@ -37,18 +37,18 @@ cdef class DriftDetector:
         self.given = given
 
     cdef bint step(self, double x) noexcept nogil:
-        """Take one value; whether there was a change, and if so, go on behind it."""
+        """Take one value. True if there was a change; the detector then continues after it."""
         return False
 
     cdef bint takes(self, double x) noexcept nogil:
-        """Whether it is a value for this detector."""
+        """Whether the detector accepts this value."""
         return -LARGEST <= x <= LARGEST
 
     def _refuse(self, where, value):
         refuse(where, value)
 
     def _series(self, values):
-        """The values as an array, all of them checked before one is taken."""
+        """The values as an array, all checked before the first is taken."""
         array = np.asarray(values)
         if array.ndim != 1 or array.dtype.kind not in "fiub":
             raise DataError(
@@ -63,7 +63,7 @@ cdef class DriftDetector:
         return array
 
     def update(self, value):
-        """Take one value; True if a change is found with it."""
+        """Take one value; True if it reveals a change."""
         cdef double x
         try:
             x = value
@@ -75,11 +75,11 @@ cdef class DriftDetector:
         return self.step(x)
 
     def first(self, values):
-        """Take values up to the first change and no further; that change, or None when all have been taken."""
+        """Take values up to the first change and return it, or None if there was none."""
         return self._first(self._series(values), 0)
 
     def scan(self, values):
-        """Take all the values; the changes found on the way."""
+        """Take all values; return the changes found."""
         series, told, changes = self._series(values), self.t, []
         while (change := self._first(series, self.t - told)) is not None:
             changes.append(change)
@@ -106,11 +106,11 @@ cdef class DriftDetector:
         return dict(self.given)
 
     def state(self):
-        """Everything that the values so far have left, as numbers and arrays."""
+        """The state after the values so far, as numbers and arrays."""
         return {"t": self.t}
 
     def restore(self, state):
-        """Resume from a state; a ModelError for numbers that no detector has. The names and types are checked."""
+        """Resume from a state. Names and types are checked already; impossible numbers are a ModelError."""
         self.t = state["t"]
 
     def __reduce__(self):
@@ -125,18 +125,18 @@ cdef class DriftDetector:
 
 cdef enum:
     LEVELS = 60       # for 2^60 values
-    MOST_ROWS = 50    # of a file, so that those of the values that follow fit
+    MOST_ROWS = 50    # in a file, which leaves rows for further values
 
 
 cdef struct Bucket:
-    double mean, spread, least, most    # spread: the sum of squared differences from the mean
+    double mean, spread, least, most    # spread: the sum of squared deviations from the mean
 
 
 cdef class ADWIN(DriftDetector):
     """ADWIN, adaptive windowing: the longest window of the newest values in which no two parts differ in their means.
 
-    After each value every cut of the window into an older part of n0 values and a newer one of n1 is tried. As long as
-    there is one with |mean0 - mean1| > e, the oldest values are dropped, where
+    After each value the detector tries every cut of the window into n0 older and n1 newer values. As long as a cut has
+    |mean0 - mean1| > e, it drops the oldest values, where
 
         e = sqrt(2/m s^2 ln(2/d)) + 2/(3m) R ln(2/d),  1/m = 1/n0 + 1/n1,  d = delta / ln n,
 
@@ -144,23 +144,28 @@ cdef class ADWIN(DriftDetector):
     of at most M buckets of 1, 2, 4, ... values; cuts are between buckets. Memory and time per value are O(M log n).
 
     delta : bound of the probability of a false alarm, at each value; above 0 and below 1.
-    M : buckets in a row, 1 to 100; more of them find a change earlier, and cost time.
+    M : buckets in a row, 1 to 100. More buckets find a change earlier and cost time.
 
-    `width` and `mean` are of the window as it is.
+    `width` and `mean` describe the present window.
 
     False alarms: at each value of a stationary stream the probability is at most delta (Theorem 3.1, for its ADWIN0:
     independent values in [0, 1], Hoeffding's bound, d = delta / n). The e above, which the paper gives for practice,
-    has the normal law behind it. Measured with the default delta, for which the bound admits 2000 in 10^6: 9 in 42
+    assumes a normal distribution. Measured with the default delta, for which the bound admits 2000 in 10^6: 9 in 42
     streams of 10^6 (mistakes at rates from 0.05 to 0.5, Gaussian and exponential values), by two changes in all.
-    Delay: a change of the mean by h is found, but for a probability of delta, when h > 2e (Theorem 3.1), and 1/M of
-    that later, for cuts are between buckets. Measured on 400 streams: mistakes that rise from 0.1 to 0.3, half of the
-    time after 91 examples and in 99 of 100 streams after 190, where 10,000 were quiet before; after 104 and 230 where
-    1,000 were. From 0.05 to 0.5, after 24 and 44, and 24 and 49.
 
-    Choices: every value is checked, and every cut (MOA and River look every 32 values and keep 5 on each side).
-    R is 1 in the paper, whose values are in [0, 1]; for mistakes, 0 and 1, the observed range is the same, and losses
-    and features of any scale need no scaling. d is that of the authors' program. The window may take several cuts to
-    forget all that was before a change, and `scan` reports each; `drift.changes` reports a change once.
+    Delay: a change of the mean by h is found with probability 1 - delta when h > 2e (Theorem 3.1), and 1/M of that
+    later, because cuts are between buckets. Measured on 400 streams, examples until detection:
+
+        rise of mistakes    quiet examples before    median    99 of 100 streams
+        0.1 to 0.3          10,000                   91        190
+        0.1 to 0.3          1,000                    104       230
+        0.05 to 0.5         10,000                   24        44
+        0.05 to 0.5         1,000                    24        49
+
+    Choices: every value and every cut are checked (MOA and River check every 32 values and keep 5 on each side). R is 1
+    in the paper, whose values are in [0, 1]. Here R is the observed range, which is the same for mistakes, so losses
+    and features need no scaling. d is that of the authors' program. The window may take several cuts to forget
+    everything before a change. `scan` reports each cut; `drift.changes` reports a change once.
 
     >>> detector = ADWIN()
     >>> print(detector.first([0, 0, 0, 0, 1] * 200 + [0, 1, 1] * 50))
@@ -191,7 +196,7 @@ cdef class ADWIN(DriftDetector):
         free(self.room)
 
     def state(self):
-        """The buckets, the newest row first, a row of numbers each; how many each row of buckets has; the totals."""
+        """The buckets, newest row first, the number of buckets in each row, and the totals."""
         cdef Bucket bucket
         cdef int row, i
         buckets = []
@@ -231,7 +236,7 @@ cdef class ADWIN(DriftDetector):
 
     @property
     def width(self):
-        """How many values the window has."""
+        """The number of values in the window."""
         return self.n
 
     @property
@@ -241,7 +246,7 @@ cdef class ADWIN(DriftDetector):
 
     cdef bint step(self, double x) noexcept nogil:
         if self.n == 0:
-            self.origin = x    # differences from it keep their digits where a level is far from 0
+            self.origin = x    # subtracting it preserves precision for levels far from 0
         self.add(x - self.origin)
         if not self.differs(False):
             return False
@@ -251,7 +256,7 @@ cdef class ADWIN(DriftDetector):
         return True
 
     cdef void add(self, double x) noexcept nogil:
-        """One value more; two buckets of a row that has too many become one of the next."""
+        """Add a value. Of a row with too many buckets, two become one of the next row."""
         cdef int row = 0
         cdef double off = x - self.centre
         cdef Bucket bucket = Bucket(x, 0, x, x)
@@ -281,7 +286,7 @@ cdef class ADWIN(DriftDetector):
         memmove(self.row(row), self.row(row) + n, self.count[row] * sizeof(Bucket))
 
     cdef bint differs(self, bint all) noexcept nogil:
-        """Whether some cut has parts that differ too much; or note the one where they differ most among all.
+        """Whether the parts of some cut differ too much. With `all`, store the cut where they differ most.
 
         Let b be the sum of the older values less n0 times the mean of the window. Then mean0 - mean1 = b / m, and
         |mean0 - mean1| > sqrt(v / m) + w / m where |b| > w and (|b| - w)^2 > v m. Below, m and 1 / v are n times that.
@@ -304,7 +309,7 @@ cdef class ADWIN(DriftDetector):
                     return False
                 if all and b * b > most * m:
                     most, self.age = b * b / m, <Py_ssize_t> (n - n0)
-                    # A mean is among the values, whatever the rounding.
+                    # Rounding must not move a mean outside the range of the values.
                     self.before = self.origin + fmin(fmax(self.centre + b / n0, self.least), self.most)
                     self.after = self.origin + fmin(fmax(self.centre - b / (n - n0), self.least), self.most)
                 elif not all and fabs(b) > w and (fabs(b) - w) * (fabs(b) - w) > v * m:
@@ -312,7 +317,7 @@ cdef class ADWIN(DriftDetector):
         return False
 
     cdef void drop(self) noexcept nogil:
-        """Forget the oldest bucket, and count the others anew, so that no rounding stays behind."""
+        """Drop the oldest bucket, and compute the totals from the others, so that rounding does not accumulate."""
         cdef int row, i
         cdef double n, off
         cdef const Bucket* bucket
@@ -332,33 +337,38 @@ cdef class ADWIN(DriftDetector):
 
 
 cdef inline Bucket merged(const Bucket* a, const Bucket* b, double n) noexcept nogil:
-    """One bucket of two with n values each."""
+    """The union of two buckets of n values each."""
     cdef double off = a.mean - b.mean
     return Bucket((a.mean + b.mean) / 2, a.spread + b.spread + off * off * n / 2,
                   fmin(a.least, b.least), fmax(a.most, b.most))
 
 
 cdef class DDM(DriftDetector):
-    """DDM, the drift detection method: the rate of mistakes has risen by some standard errors over its lowest.
+    """DDM, the drift detection method: the rate of mistakes is some standard errors above its minimum.
 
-    Values are mistakes, 0 or 1. After i of them p_i is their rate and s_i = sqrt(p_i (1 - p_i) / i); p_min and s_min
-    are those of the i with the least p_i + s_i. There is a warning where p_i + s_i > p_min + warning s_min and a change
-    where p_i + s_i > p_min + drift s_min. After a change it begins anew.
+    Values are mistakes, 0 or 1. After i values p_i is their mean and s_i = sqrt(p_i (1 - p_i) / i). p_min and s_min
+    belong to the i with the smallest p_i + s_i. There is a warning when p_i + s_i > p_min + warning s_min, and a change
+    when p_i + s_i > p_min + drift s_min. After a change the detector restarts.
 
-    warning : standard errors, above 0; a sign only, in the attribute `warned`.
+    warning : standard errors, above 0. It only sets the attribute `warned`.
     drift : standard errors, at least `warning`.
-    least : values before the first judgement; at least 1.
+    least : the number of values before the first test; at least 1.
 
-    False alarms: the paper proves nothing; it names 2 and 3 as the 95 % and 99 % of the normal law, but that is of one
-    look, and here the lowest of all is compared at every look. Measured on stationary mistakes: of 2000 beginnings at a
-    rate of 0.05, 56 % had a false alarm in the first 1000 examples, 41 % at 0.1, 19 % at 0.3 and 9 % at 0.5. Later
-    there are hardly any: 0 to 3 in 10^6 examples.
-    Delay: p_i is the mean since the beginning, so a rise is found the later the longer it has been quiet, and later
-    still where the lowest was early and s_min is large. Measured, mistakes that rise from 0.1 to 0.3 after 500, 5000
-    and 50 000 examples: half of the time found after 68, 350 and 1560, nine times in ten after 150, 1140 and 12 200.
+    False alarms: the paper proves nothing. It names 2 and 3 as the 95 % and 99 % quantiles of the normal distribution,
+    which holds for one test; here every value is tested against the minimum. Measured on 2000 stationary streams: in
+    the first 1000 examples 56 % had a false alarm at a rate of mistakes of 0.05, 41 % at 0.1, 19 % at 0.3 and 9 % at
+    0.5. Later there are 0 to 3 in 10^6 examples.
 
-    Choices: where p_i = 0 no minimum is taken, for the first mistake would then be a change. The comparison is strict,
-    since with p_i = 1 both sides are equal for ever.
+    Delay: p_i is the mean since the start, so a rise is found later after a longer quiet time, and still later if the
+    minimum was early and s_min is large. Measured for mistakes that rise from 0.1 to 0.3, examples until detection:
+
+        quiet examples before    median    9 of 10 streams
+        500                      68        150
+        5,000                    350       1,140
+        50,000                   1,560     12,200
+
+    Choices: p_i = 0 is no minimum, because the first mistake would then be a change. The comparison is strict, because
+    with p_i = 1 both sides are equal forever.
 
     >>> print(*DDM().scan([0, 0, 0, 0, 1] * 200 + [0, 1, 1] * 50))
     at 1056: from 0.1992 to 0.6667 since 1000 (DDM)
@@ -420,7 +430,7 @@ cdef class DDM(DriftDetector):
             self.p_min, self.s_min, self.n_min, self.mistakes_min = p, s, self.n, self.mistakes
         self.warned = p + s > self.p_min + self.warning * self.s_min
         if self.n == self.n_min or not p + s > self.p_min + self.drift * self.s_min:
-            return False    # what is the lowest has not risen, however few standard errors are asked for
+            return False    # the minimum itself is no rise, however small `drift` is
         self.before = self.p_min
         self.age = self.n - self.n_min
         self.after = <double> (self.mistakes - self.mistakes_min) / self.age
@@ -430,28 +440,30 @@ cdef class DDM(DriftDetector):
 
 cdef struct Side:
     double sum, lowest     # m_T and M_T
-    double total           # of the values up to the lowest
-    long long n            # and how many they are
+    double total           # the sum of the values up to the minimum
+    long long n            # and their number
 
 
 cdef class PageHinkley(DriftDetector):
-    """The Page-Hinkley test: the sum of how far the values were above their mean has risen too far from its lowest.
+    """The Page-Hinkley test: the cumulative deviation of the values from their mean is too far above its minimum.
 
-    m_T is the sum over t = 1..T of x_t - mean_t - delta, where mean_t is the mean of x_1..x_t, and M_T the least of
-    0, m_1, ..., m_T. There is a change where m_T - M_T > threshold, and it began where M_T was reached; the means
-    before and after are those of the two sides of that place. After a change the test begins anew.
+    m_T is the sum over t = 1..T of x_t - mean_t - delta, where mean_t is the mean of x_1..x_t. M_T is the minimum of
+    0, m_1, ..., m_T. There is a change when m_T - M_T > threshold. Its estimated start is where M_T was reached; the
+    reported means are those of the values before and after this start. After a change the test restarts.
 
-    delta : how much more than the mean is no matter, in units of the values; at least 0. Half of the rise that is to be
-        found is a good choice.
+    delta : the tolerated excess over the mean, in units of the values; at least 0. Half of the rise to be found is a
+        good choice.
     threshold : the papers' lambda, in units of the values; above 0.
-    direction : "up", "down" (the same of -x), or "both".
+    direction : "up", "down" (the test of -x), or "both".
 
-    False alarms: by Siegmund's approximation (1985) for a known mean and deviation s there is one in
-    s^2 / (2 delta^2) (e^b - b - 1) values, b = 2 delta (threshold + 1.17 s) / s^2. With the default these are 2 in 10^6
-    for mistakes at a rate of 0.1, 31 at 0.3 and 44 at 0.5; measured 0 to 2, 31 and 45, though the mean is estimated.
-    Delay: about threshold / (h - delta) values for a rise by h, if the mean is of many values; up to half as much more.
+    False alarms: for a known mean and standard deviation s, Siegmund's approximation (1985) is one in
+    s^2 / (2 delta^2) (e^b - b - 1) values, b = 2 delta (threshold + 1.17 s) / s^2. With the defaults this gives 2 in
+    10^6 for mistakes at a rate of 0.1, 31 at 0.3 and 44 at 0.5. Measured with the estimated mean: 0 to 2, 31 and 45.
 
-    Choices: the plain sum; River and MOA let m_T fade by 0.9999 and wait for 30 values. The papers have no default:
+    Delay: about threshold / (h - delta) values for a rise by h if the mean is of many values, else up to half as much
+    again.
+
+    Choices: the sum is plain; River and MOA multiply m_T by 0.9999 and wait for 30 values. The papers have no defaults;
     these are MOA's, for values in [0, 1].
 
     >>> print(*PageHinkley(threshold=10).scan([0, 0, 0, 0, 1] * 200 + [0, 1, 1] * 50))
@@ -525,30 +537,32 @@ cdef struct Entry:
 
 
 cdef class KSWIN(DriftDetector):
-    """KSWIN: the newest values of a window against a sample of its older ones, by the test of Kolmogorov and Smirnov.
+    """KSWIN: a Kolmogorov-Smirnov test of the newest values of a window against a sample of the older ones.
 
-    Of the newest n values the last r are R; from the n - r before, r are drawn by chance, W. There is a change where
+    The window has the newest n values. R is the last r of them, W a random sample of r of the others. There is a change
+    when
 
         sup_x |F_R(x) - F_W(x)| > sqrt(-ln(alpha) / r),
 
-    F being the shares of values up to x. A change of the spread or the shape is found as well as one of the mean.
-    After a change it begins anew with R.
+    where F is the empirical distribution function. Changes of the spread or the shape are found, too, not only of the
+    mean. After a change the detector restarts with R.
 
     alpha : the level of one test, above 0 and below 1.
     n : values in the window; at least 2 r, at most 1000.
     r : values on each side of the test; at least 2.
-    seed : of the draws; a whole number from 0 on.
+    seed : the seed of the sample; a whole number from 0 on.
 
-    False alarms: there is a test at every value, and alpha is the level of each, not of the stream; the paper proves no
-    more. Its formula is that of the one-sided test, so that either way the level is up to 2 alpha. Measured on 10^6
-    stationary values: 2870 alarms with the default alpha, 45 to 83 with 0.0001; fewer where values are equal, as
-    mistakes are: 0 to 1 and 0 at a rate of 0.1, 630 and 10 at 0.5.
-    Delay: a change so large that the two laws do not overlap is found after r sqrt(-ln(alpha) / r) values at the
-    latest, 13 with the default. A distance of the laws below sqrt(-ln(alpha) / r), 0.42 with the default, is found by
-    luck only: it is no detector for small changes of a rate of mistakes.
+    False alarms: every value is tested, and alpha is the level of each test, not of the stream. The paper's formula is
+    that of the one-sided test, so the two-sided level is up to 2 alpha. Measured on 10^6 stationary values: 2870 alarms
+    with the default alpha, 45 to 83 with 0.0001. Ties, as in mistakes, cause fewer: 0 to 1 and 0 at a rate of 0.1, 630
+    and 10 at 0.5.
 
-    Choices: W is drawn without replacement, as the test supposes (scikit-multiflow draws with it, and asks for a
-    distance above 0.1 besides).
+    Delay: if the two distributions do not overlap, a change is found after at most r sqrt(-ln(alpha) / r) values, 13
+    with the defaults. A distance below sqrt(-ln(alpha) / r), 0.42 with the defaults, is found by chance only, so KSWIN
+    does not detect small changes of a rate of mistakes.
+
+    Choices: W is sampled without replacement, as the test assumes (scikit-multiflow samples with replacement, and also
+    requires a distance above 0.1).
 
     >>> import numpy as np
     >>> values = np.random.default_rng(0).normal(size=400)
@@ -565,13 +579,13 @@ cdef class KSWIN(DriftDetector):
         "r": Number(30, least=2, most=500, integer=True), "seed": Number(0, least=0, below=2.0**63, integer=True),
     }
 
-    cdef int n, r, held, oldest    # slot `oldest` is the next to be used again
+    cdef int n, r, held, oldest    # slot `oldest` is reused next
     cdef double limit
     cdef uint64_t random
     cdef Entry order[1000]         # the window, ascending
-    cdef double window[1000]       # by slots, in turn
+    cdef double window[1000]       # by slot, in rotation
     cdef int slots[1000]           # by age
-    cdef int part[1000]            # of each slot: 1 for R, -1 for W
+    cdef int part[1000]            # by slot: 1 for R, -1 for W
 
     def __init__(self, alpha=0.005, n=100, r=30, seed=0):
         super().__init__(alpha=alpha, n=n, r=r, seed=seed)
@@ -581,7 +595,7 @@ cdef class KSWIN(DriftDetector):
         self.limit = sqrt(-log(<double> alpha) / r)
 
     def state(self):
-        """The window, the oldest value first, and the generator of the draws."""
+        """The window, oldest value first, and the state of the random generator."""
         slots = (self.oldest - self.held + np.arange(self.held)) % self.n
         return {
             **super().state(), "oldest": self.oldest, "random": np.array([self.random], np.uint64).view(np.int64),
@@ -619,7 +633,7 @@ cdef class KSWIN(DriftDetector):
         return True
 
     cdef void insert(self, double x) noexcept nogil:
-        """Put a value in its place, and in the slot of the oldest."""
+        """Insert a value into the sorted window, and into the slot of the oldest value."""
         cdef int low = 0, high = self.held, middle
         while low < high:
             middle = (low + high) // 2
@@ -636,7 +650,7 @@ cdef class KSWIN(DriftDetector):
     cdef void forget(self, int slot) noexcept nogil:
         cdef int low = 0, high = self.held, middle
         cdef double x = self.window[slot]
-        while low < high:                    # the first that is not less
+        while low < high:                    # the first entry that is not less
             middle = (low + high) // 2
             if self.order[middle].value < x:
                 low = middle + 1
@@ -648,14 +662,14 @@ cdef class KSWIN(DriftDetector):
         memmove(&self.order[low], &self.order[low + 1], (self.held - low) * sizeof(Entry))
 
     cdef double distance(self) noexcept nogil:
-        """The largest difference between the shares of R and W up to some value."""
+        """The largest difference between the empirical distributions of R and W."""
         cdef int i, k, slot, older = self.n - self.r, sum = 0, largest = 0
-        for i in range(self.n):              # by age, the oldest first
+        for i in range(self.n):              # by age, oldest first
             slot = self.oldest + i
             slot -= self.n if slot >= self.n else 0
             self.slots[i] = slot
             self.part[slot] = 1 if i >= older else 0
-        for i in range(self.r):              # the first draws of a shuffle
+        for i in range(self.r):              # the first steps of a shuffle
             k = i + self.below(older - i)
             slot, self.slots[k] = self.slots[k], self.slots[i]
             self.part[slot] = -1
@@ -666,7 +680,7 @@ cdef class KSWIN(DriftDetector):
         return <double> largest / self.r
 
     cdef void begin(self) noexcept nogil:
-        """Note the means of both parts, and go on with R."""
+        """Store the means of both parts, and restart with R."""
         cdef int i, older = self.n - self.r
         cdef double kept[500]
         self.before, self.after, self.age = 0, 0, self.r
