@@ -213,6 +213,8 @@ cdef inline double sharpened(double alpha, double v, double phi) noexcept nogil:
 
 
 cdef class CWLearner(GaussianLearner):
+    """The smallest alpha with m + alpha v >= phi sqrt(u), or, with the variance, m + alpha v >= phi u."""
+
     cdef double phi
     cdef bint stdev
 
@@ -230,6 +232,7 @@ cdef class CWLearner(GaussianLearner):
             return True
         if m >= phi * v:
             return False
+        # the root of m + alpha v = phi v / (1 + 2 alpha phi v), without cancellation
         b, p = 1 + 2 * phi * m, 8 * phi * (phi * v - m)
         self.alpha = (p / (b + sqrt(b * b + p)) if b >= 0 else sqrt(b * b + p) - b) / (4 * phi * v)
         self.c = 2 * self.alpha * phi
@@ -237,6 +240,8 @@ cdef class CWLearner(GaussianLearner):
 
 
 cdef class AROWLearner(GaussianLearner):
+    """alpha = (1 - m) / (v + r) and c = 1 / r where m < 1."""
+
     cdef double r
 
     def __init__(self, double r, str covariance, bint average):
@@ -263,6 +268,8 @@ cdef class AROWRegressorLearner(AROWLearner):
 
 
 cdef class SCWLearner(GaussianLearner):
+    """The alpha of CW, bounded by C ("I") or reduced by the squared loss ("II")."""
+
     cdef double C, phi
     cdef bint squared
 
@@ -287,6 +294,8 @@ cdef class SCWLearner(GaussianLearner):
 
 
 cdef class NHERDLearner(GaussianLearner):
+    """alpha = (1 - m) / (v + 1 / C) and c = C (2 + C v) where m < 1."""
+
     cdef double C
 
     def __init__(self, double C, str covariance, bint average):
@@ -370,6 +379,8 @@ cdef class SOPLearner(GaussianLearner):
 
 
 cdef class NAROWLearner(GaussianLearner):
+    """theta += y x and c = 1 / r = [b - 1 / v]+ where m / max(1, b v) < 1."""
+
     cdef double b
 
     def __init__(self, double b, str covariance, bint average):
@@ -431,11 +442,15 @@ def chances(means, variances, seen):
     return result
 
 
-class GaussianClassifier(Classifier):
-    """A classifier with a Gaussian over the weights, and so with probabilities."""
+class SecondOrder:
+    """The parameters that all second-order methods share."""
 
     covariance = Choice("diagonal", COVARIANCES)
     average = Flag(False)
+
+
+class GaussianClassifier(SecondOrder, Classifier):
+    """A classifier with a Gaussian over the weights, and so with probabilities."""
 
     def predict_proba(self, X):
         """The probability that a label has the highest score, if the weights are drawn from N(mu, Sigma).
@@ -535,7 +550,7 @@ class AROW(GaussianClassifier):
         return AROWLearner(self.r, self.covariance, self.average)
 
 
-class AROWRegressor(Regressor):
+class AROWRegressor(SecondOrder, Regressor):
     """AROW for regression: each example has mu += ((y - mu.x) / (v + r)) Sigma x, Sigma^-1 += x x' / r, v = x' Sigma x.
 
     With the full covariance this is online ridge regression: mu minimises r |w|^2 + the sum of squared errors.
@@ -561,8 +576,6 @@ class AROWRegressor(Regressor):
     paper = "Crammer et al. (2009)"
     loss = "squared"
     r = Number(1.0, above=0, search=powers(-4, 4))
-    covariance = Choice("diagonal", COVARIANCES)
-    average = Flag(False)
 
     def build(self):
         return AROWRegressorLearner(self.r, self.covariance, self.average)
@@ -604,7 +617,7 @@ class SCW(GaussianClassifier):
         return SCWLearner(self.C, phi, self.a, self.variant == "II", self.covariance, self.average)
 
 
-class NHERD(Classifier):
+class NHERD(SecondOrder, Classifier):
     """Normal herding: a linear map moves a Gaussian over the weights until the example has its margin.
 
     Where m = y mu.x < 1, v = x' Sigma x: mu += ((1 - m) / (v + 1/C)) y Sigma x and
@@ -629,14 +642,12 @@ class NHERD(Classifier):
     paper = "Crammer and Lee (2010)"
     loss = "hinge"
     C = Number(1.0, above=0, search=powers(-4, 4))
-    covariance = Choice("diagonal", COVARIANCES)
-    average = Flag(False)
 
     def build(self):
         return NHERDLearner(self.C, self.covariance, self.average)
 
 
-class IELLIP(Classifier):
+class IELLIP(SecondOrder, Classifier):
     """The improved ellipsoid method: a mistake moves and reshapes the ellipsoid of possible weights.
 
     On a mistake, m = y w.x <= 0 and v = x' Sigma x: w += ((1 - m) / v) y Sigma x and Sigma^-1 <- (1 - c_k) Sigma^-1 +
@@ -668,14 +679,12 @@ class IELLIP(Classifier):
     loss = "perceptron"
     b = Number(0.3, above=0, below=1, search=steps(0.1, 0.9, 0.1))
     c = Number(0.1, above=0, below=1)
-    covariance = Choice("diagonal", COVARIANCES)
-    average = Flag(False)
 
     def build(self):
         return IELLIPLearner(self.b, self.c, self.covariance, self.average)
 
 
-class SOP(Classifier):
+class SOP(SecondOrder, Classifier):
     """The second-order perceptron: a perceptron on rows whitened by the rows of its mistakes.
 
     It predicts with theta' (A + x x')^-1 x, which counts the present row. On a mistake theta += y x and A += x x'. A
@@ -701,14 +710,12 @@ class SOP(Classifier):
     paper = "Cesa-Bianchi et al. (2005)"
     loss = "perceptron"
     a = Number(1.0, above=0, search=powers(-4, 4))
-    covariance = Choice("diagonal", COVARIANCES)
-    average = Flag(False)
 
     def build(self):
         return SOPLearner(self.a, self.covariance, self.average)
 
 
-class NAROW(Classifier):
+class NAROW(SecondOrder, Classifier):
     """Narrow adaptive regularisation of weights: AROW whose r adapts, with a regret bound.
 
     With w = A^-1 theta, chi = x' A^-1 x and 1/r = [b - 1/chi]+, the score is w.x r / (r + chi) = w.x / max(1, b chi).
@@ -736,8 +743,6 @@ class NAROW(Classifier):
     paper = "Orabona and Crammer (2010)"
     loss = "hinge"
     b = Number(1.0, above=0, search=powers(-4, 4))
-    covariance = Choice("diagonal", COVARIANCES)
-    average = Flag(False)
 
     def build(self):
         return NAROWLearner(self.b, self.covariance, self.average)
