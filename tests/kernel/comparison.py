@@ -1,4 +1,4 @@
-"""Kernel learners beside their transcriptions: the kernels of both, and the comparison of two runs."""
+"""Compare kernel learners with their transcriptions."""
 
 from functools import partial
 
@@ -10,7 +10,7 @@ from tests.learners import learner
 from tests.linear.test_reference import as_dicts, close, in_chunks
 from tests.reference import kernels
 
-# By the name of the transcription: the class in seriatim.kernel, and the parameters of both.
+# Name of the transcription: the class of the library, and the parameters of both.
 KERNELS = {
     "linear": ("Linear", {}),
     "polynomial": ("Polynomial", {"degree": 3, "c": 0.5}),
@@ -22,7 +22,7 @@ KERNELS = {
 
 
 def kernel_class(name):
-    """A class of seriatim.kernel; the test is skipped where the build has none."""
+    """A class of seriatim.kernel. Skips the test if the build lacks it."""
     cls = getattr(pytest.importorskip("seriatim.kernel"), name, None)
     if cls is None:
         pytest.skip(f"seriatim.kernel has no {name}")
@@ -39,7 +39,7 @@ def theirs(name, **parameters):
 
 
 def suited(X, name):
-    """Rows that the kernel takes: chi-square is for values that are not negative."""
+    """Rows for this kernel. The chi-square kernel gets values that are not negative."""
     return np.abs(X) if name == "chi_square" else X
 
 
@@ -52,7 +52,7 @@ WAYS = {
 
 
 def scores_of(model, X):
-    """What the transcription calls the score: numbers, or a row a class."""
+    """The scores in the shape of the transcription: one number, or one per class."""
     return model.predict(X) if model.task == "regression" else model.decision_function(X)
 
 
@@ -61,7 +61,7 @@ def dense(X):
 
 
 def coefficients(rows, values):
-    """The sum of the coefficients of each distinct row: what a machine is, whatever the order of its support."""
+    """The sum of the coefficients of each distinct row, which does not depend on the order of the support vectors."""
     total = {}
     for row, column in zip(rows, np.atleast_2d(values).T, strict=True):
         key = (row + 0.0).tobytes()  # -0.0 becomes 0.0
@@ -82,13 +82,13 @@ def same_machine(model, X, weights, scale):
 
 
 def numbers_of(X, y):
-    """The number of the first example with the same values and label, for each: as which a paper would know it."""
+    """For each example, the index of the first example with the same values and label."""
     known = {}
     return [known.setdefault((x.tobytes(), label), i) for i, (x, label) in enumerate(zip(X + 0.0, y, strict=True))]
 
 
 def reference_run(paper, K, y, numbers=None):
-    """The transcription after the stream, and its scores before each example but the first."""
+    """The transcription after the stream, and its scores before each example except the first."""
     scores = []
     for t, (i, label) in enumerate(zip(range(len(y)) if numbers is None else numbers, y, strict=True)):
         if t:
@@ -98,7 +98,7 @@ def reference_run(paper, K, y, numbers=None):
 
 
 def compare(paper, name, parameters, kernel, X, y, ways=WAYS, classes=None, linear_in_dual=True, same_rows=False):
-    """The learner against its transcription: scores before each update, coefficients and scores in the end.
+    """Compare a learner with its transcription: scores before each update, and the coefficients and scores at the end.
 
     `kernel` is a pair, ours and theirs. `same_rows`: a row that returns is the same example to the transcription.
     """

@@ -25,7 +25,7 @@ CASES = [(name, case) for name in NAMES for case in getattr(papers, name).CASES]
 SEVERAL = [(name, case) for name, case in CASES if name not in BINARY]
 BUDGETED = [(name, case) for name, case in CASES if case.get("budget")]
 
-# What the transcriptions compute, the class that computes it, and its arguments.
+# Name of the transcription, the class of the library, and its arguments.
 KERNELS = {
     "gaussian": (gaussian(1.5), "Gaussian", {"sigma": 1.5}),
     "narrow": (gaussian(0.5), "Gaussian", {"sigma": 0.5}),
@@ -45,7 +45,7 @@ def kernel_of(name):
 
 
 class Paper:
-    """A transcription, and what is seen of it."""
+    """A transcription with the attributes that the tests compare."""
 
     def __init__(self, name, kernel="gaussian", **parameters):
         first = () if name == "FOGD" else (KERNELS[kernel][0],)
@@ -61,7 +61,7 @@ class Paper:
         return self.model.predict(x)
 
     def support(self):
-        """The rows of the support set, and the coefficients, a column a row."""
+        """The support vectors and their coefficients, one column per row."""
         return np.array(self.model.points), np.atleast_2d(self.model.coefficients())
 
     def inverse(self):
@@ -69,7 +69,7 @@ class Paper:
 
 
 class Ours:
-    """The same of a model of the library."""
+    """A model of the library with the same attributes."""
 
     def __init__(self, name, kernel="gaussian", **parameters):
         cls = learner(name)
@@ -106,7 +106,7 @@ both = pytest.mark.parametrize("make", [Paper, Ours], ids=["paper", "ours"])
 
 
 def stream(seed, labels, n=120, d=4, empty=True):
-    """Rows of which some values are absent, no two alike, one of zeros among them; labels that a curve tells apart."""
+    """Distinct rows with some zeros, one of them all zeros, and labels that a curve separates."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.8)
     bare = ~X.any(axis=1)
@@ -136,7 +136,7 @@ def same_support(one, other):
 
 
 def compare(spec, X, y, kernel="gaussian", classes=None):
-    """The score of each row before it is learned, the support set and its coefficients at the end; and in one call."""
+    """Compare the score of each row before it is learned and the final support vectors, row by row and in one call."""
     name, case = spec
     more = {"classes": classes} if classes else {}
     model, paper = Ours(name, kernel, **case, **more), Paper(name, kernel, **case, **more)
@@ -161,7 +161,7 @@ def compare(spec, X, y, kernel="gaussian", classes=None):
 
 
 def apart_enough(spec, X):
-    """K^-1 grows as points come close, and with it what the order of a sum may change. eta keeps them apart."""
+    """Close points make K^-1 large, and with it the effect of the order of sums. eta keeps the points apart."""
     return 2 * X if spec[0].startswith("Projectron") and spec[1].get("budget") else X
 
 
@@ -178,7 +178,7 @@ def test_equals_its_paper(spec, labels):
 @pytest.mark.parametrize("labels", [(-1, 1), (0, 1, 2)], ids=["binary", "multiclass"])
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "FOGD"])
 def test_other_kernels(name, labels, kernel):
-    """With k(x, x) of any size: it is not taken for 1, but where the Forgetron's theorem says so.
+    """k(x, x) may have any size. Only the Forgetron's theorem assumes 1.
 
     The linear kernel in d dimensions has d points that span all: a Projectron adds no more. Its budget is below that.
     """
@@ -188,12 +188,12 @@ def test_other_kernels(name, labels, kernel):
     X, y = stream(2, labels, empty=kernel != "linear")
     compare((name, case), X / 2, y, kernel)
     if name.startswith("Projectron"):
-        compare((name, {"eta": 0.1}), X / 4, y, kernel)  # k(x, x) below 1: the step may have to stop at 1
+        compare((name, {"eta": 0.1}), X / 4, y, kernel)  # k(x, x) < 1: the step is limited to 1
 
 
 @pytest.mark.parametrize("spec", SEVERAL, ids=name_of)
 def test_labels_that_arrive_one_after_another(spec):
-    """The third label finds a model of two, which is shared out; so is the budget's bookkeeping."""
+    """A third label splits a binary model, including the counters of the budget."""
     rng = np.random.default_rng(3)
     X, _ = stream(3, (0, 1))
     for order in ((1, 2, 3, 4), (3, 1, 4, 2)):
@@ -261,11 +261,11 @@ def test_the_budget_holds_at_any_moment(make, spec):
         rows, coefficients = model.support()
         most = max(most, len(rows))
         assert len(rows) == coefficients.shape[1] <= case["budget"]
-    assert most == case["budget"]  # it is used, too
+    assert most == case["budget"]  # the budget is used up
 
 
 class Rows:
-    """Blocks of a stream in which no order is to be learned: there are mistakes for ever."""
+    """Blocks of a stream with random labels, which cause mistakes without end."""
 
     def __init__(self, classes=2, d=4):
         self.rng, self.classes, self.d = np.random.default_rng(6), classes, d
@@ -298,7 +298,7 @@ ENDLESS = [
 @pytest.mark.skipif(not STATM.exists(), reason="the memory of a process is read from /proc")
 @pytest.mark.parametrize("spec", ENDLESS, ids=name_of)
 def test_memory_does_not_grow(spec):
-    """100,000 rows, half of them mistakes, of which to keep every second would be more than is allowed."""
+    """100,000 rows, of which half are mistakes. Storing half of them would exceed the memory allowed here."""
     name, case = spec
     rows = Rows()
     model = Ours(name, "narrow", **case).model
@@ -316,13 +316,13 @@ def test_memory_does_not_grow(spec):
 
 
 def apart(n):
-    """Rows of which no kernel value is other than 0 or 1: each of them is a mistake, whatever was learned."""
+    """Rows whose kernels are 0 or 1. Each row is a mistake for any model."""
     return 100 * np.eye(n)
 
 
 @both
 def test_victims_of_rbp_are_uniform(make):
-    """Over many seeds: which of the B goes first, and which pair of rows is gone after two."""
+    """Count over many seeds which row is removed first, and which pair after two removals."""
     B, runs = 5, 1000
     X, y = apart(B + 2), [1, -1, 1, -1, 1, -1, 1]
     gone, later = np.zeros(B), {}
@@ -334,7 +334,7 @@ def test_victims_of_rbp_are_uniform(make):
         pair = frozenset(range(B + 1)) - set(np.argmax(model.support()[0], axis=1).tolist())
         later[pair] = later.get(pair, 0) + 1
     assert chisquare(gone).pvalue > 1e-4
-    # {0..B-1} twice: 2/B^2 each; the newcomer of before: 1/B^2 with each.
+    # Two of {0..B-1}: 2/B^2 each. One of them and the row added in between: 1/B^2 each.
     expected = {p: runs * (1 if B in p else 2) / B**2 for p in later}
     assert len(later) == B * (B - 1) // 2 + B
     assert chisquare([later[p] for p in later], [expected[p] for p in later]).pvalue > 1e-4
@@ -344,9 +344,9 @@ def test_victims_of_rbp_are_uniform(make):
 @pytest.mark.parametrize("sampling", ["uniform", "weighted"])
 @pytest.mark.parametrize("labels", [(-1, 1), (0, 1, 2)], ids=["binary", "multiclass"])
 def test_bogd_is_unbiased(make, sampling, labels):
-    """What it holds after a row too many is on average what gradient descent without a budget holds."""
+    """After one row above the budget, the expected function is that of gradient descent without a budget."""
     B, runs, eta, lam = 4, 600, 0.3, 0.7
-    extra = len(labels) > 2  # the first label has no rival, and is not taken in
+    extra = len(labels) > 2  # without a second label the first row is not learned
     X = apart(B + 1 + extra)
     y = [labels[i % len(labels)] for i in range(len(X))]
     parameters = {"eta": eta, "lam": lam, "gamma": 1e6, "sampling": sampling, "classes": list(labels)}
@@ -363,7 +363,7 @@ def test_bogd_is_unbiased(make, sampling, labels):
 
 @both
 def test_bogd_weighs_what_it_may_lose(make):
-    """BOGD++: p_i = 1 - (B-1) a_i / sum a, so that the largest coefficients stay. Counted over seeds.
+    """BOGD++: p_i = 1 - (B-1) a_i / sum a keeps the largest coefficients. Counted over seeds.
 
     lam makes the older ones smaller. With lam = 0.9 the newest dominates: its p would be negative, and is 0.
     """
@@ -405,7 +405,7 @@ def test_seeds_repeat_and_differ(name):
     assert all((run != runs[0]).any() for run in runs[2:])
 
 
-# ---- a budget that is never used up
+# ---- a budget that is larger than necessary
 
 
 @both
@@ -436,7 +436,7 @@ def test_a_huge_budget_is_the_perceptron(make, spec, labels):
 
 @both
 def test_the_projectron_with_a_linear_kernel_is_the_perceptron(make):
-    """d points span all there is; what comes then is projected without loss, and the weights are the perceptron's."""
+    """d points span the space. Later points are projected without loss, so the weights are the perceptron's."""
     X, y = stream(10, (-1, 1), empty=False)
     model, w = make("Projectron", "linear", eta=1e-6, classes=[-1, 1]), np.zeros(X.shape[1])
     for x, label in zip(X, y.tolist(), strict=True):
@@ -448,7 +448,7 @@ def test_the_projectron_with_a_linear_kernel_is_the_perceptron(make):
 
 @both
 def test_budget_pa_below_its_budget(make):
-    """It is PA-I: a step to a margin of 1, or of C."""
+    """BudgetPA is PA-I: the step reaches a margin of 1, or is C."""
     X, y = stream(11, (-1, 1))
     model = make("BudgetPA", budget=1000, C=0.4, classes=[-1, 1])
     for x, label in zip(X, y.tolist(), strict=True):
@@ -465,7 +465,7 @@ def psi(s, mu, phi):
 
 
 def by_cases(s, mu, Q, mistakes):
-    """phi, as one finds it written: by the sign of a, and of the two roots the right one."""
+    """phi as in the paper: by the sign of a, and with the correct one of two roots."""
     a, b, c = s**2 - 2 * s * mu, 2 * s, Q - 15 / 32 * mistakes
     d = b * b - 4 * a * c
     if a > 0 or (a < 0 and d > 0 and (-b - np.sqrt(d)) / (2 * a) > 1):
@@ -474,7 +474,7 @@ def by_cases(s, mu, Q, mistakes):
 
 
 def test_phi_of_the_two_roots():
-    """Where a < 0 both roots are in question, and other programs take the wrong one: against a grid."""
+    """For a < 0 other programs take the wrong root. Compare with a grid search."""
     rng, beyond = np.random.default_rng(12), 0
     grid = np.linspace(0, 1, 5001)[1:]
     for _ in range(2000):
@@ -482,7 +482,7 @@ def test_phi_of_the_two_roots():
         model = papers.Forgetron(gaussian(1.0), budget=1)
         model.w, model.points, model.mistakes = np.array([s]), [np.zeros(1)], mistakes
         model.Q = Q = 15 / 32 * (mistakes - rng.uniform(1, 2))
-        model.score = lambda x, mu=mu: mu - np.exp(-0.5)  # f(x_r); the new one, at a distance of 1, makes it mu
+        model.score = lambda x, mu=mu: mu - np.exp(-0.5)  # f(x_r); the new row at distance 1 makes it mu
         phi = model.tuned(np.ones(1), np.array(1.0))
         allowed = Q + psi(s, mu, grid) <= 15 / 32 * mistakes
         assert 0 < phi <= 1
@@ -501,13 +501,13 @@ def by_row(model):
 @both
 @pytest.mark.parametrize("labels", [(-1, 1), (0, 1, 2)], ids=["binary", "multiclass"])
 def test_phi_is_the_largest_admissible(make, labels):
-    """phi is read off the coefficients that stay; Q and M are kept here."""
+    """Read phi off the remaining coefficients, and compute Q and M here."""
     B, Q, M, shrunk = 6, 0.0, 0, 0
     grid = np.linspace(0, 1, 100_001)[1:]
     rng = np.random.default_rng(13)
     X, y = rng.standard_normal((150, 3)), rng.choice(labels, 150)
     model, k = make("Forgetron", budget=B, classes=list(labels)), KERNELS["gaussian"][0]
-    age = []  # rows, from the oldest
+    age = []  # the rows, oldest first
     for x, label in zip(X, y.tolist(), strict=True):
         old = by_row(model)
         model.learn(x, label)
@@ -536,7 +536,7 @@ def test_phi_is_the_largest_admissible(make, labels):
 
 @both
 def test_the_basic_phi(make):
-    """phi = min((B+1)^(-1/(2(B+1))), U / |f'|), of which both happen."""
+    """phi = min((B+1)^(-1/(2(B+1))), U / |f'|). Both cases occur."""
     B, k = 10, KERNELS["gaussian"][0]
     U, most = np.sqrt((B + 1) / np.log(B + 1)) / 4, (B + 1) ** (-1 / (2 * (B + 1)))
     rng = np.random.default_rng(14)
@@ -557,7 +557,7 @@ def test_the_basic_phi(make):
 
 
 def noisy_clusters(n, noise, seed=15):
-    """Two clusters far from each other, labels that are wrong at times, and the f that ignores the noise."""
+    """Two distant clusters with some wrong labels, and the f that ignores the noise."""
     rng = np.random.default_rng(seed)
     side = rng.choice([-1, 1], n)
     X = side[:, None] * np.array([4.0, 4.0]) + 0.1 * rng.standard_normal((n, 2))
@@ -565,7 +565,7 @@ def noisy_clusters(n, noise, seed=15):
 
 
 def wrong(model, X, y):
-    """Mistakes of the model on the stream, a margin of 0 among them."""
+    """The mistakes of the model on the stream. A margin of 0 is a mistake."""
     count = 0
     for x, label in zip(X, y.tolist(), strict=True):
         count += label * model.score(x) <= 0
@@ -574,7 +574,7 @@ def wrong(model, X, y):
 
 
 def competitor(X, y, scale=1.02):
-    """|u|^2 and the hinge losses of u = scale (k(c, .) - k(-c, .)), c the middle of the upper cluster."""
+    """|u|^2 and the hinge losses of u = scale (k(c, .) - k(-c, .)), where c is the centre of the positive cluster."""
     k, c = KERNELS["gaussian"][0], np.array([4.0, 4.0])
     values = scale * (k(X, c) - k(X, -c))
     return 2 * scale**2 * (1 - k(c, -c)), np.maximum(0, 1 - y * values)
@@ -612,7 +612,7 @@ def test_the_projectrons_mistakes(make, name, eta):
 
 
 def near_inverse(model, kernel):
-    """The largest error of the inverse, whose rows are in the order of the support vectors."""
+    """The largest error of `inverse_`."""
     rows, _ = model.support()
     k = KERNELS[kernel][0]
     true = np.linalg.inv(np.array([k(rows, x) for x in rows]))
@@ -624,7 +624,7 @@ def near_inverse(model, kernel):
 @pytest.mark.parametrize("name", ["Projectron", "ProjectronPP"])
 @pytest.mark.parametrize("case", [{"eta": 0.3}, {"budget": 20}], ids=["threshold", "budget"])
 def test_the_inverse_stays_the_inverse(name, case):
-    """Over 10^5 updates: half of the labels of this stream are mistakes, whatever one does."""
+    """10^5 updates: with random labels half of the predictions are mistakes."""
     rows, model = Rows(d=3), Ours(name, **case)
     for _ in range(40):
         model.learn_all(*rows.block(10_000))
@@ -636,7 +636,7 @@ def test_the_inverse_stays_the_inverse(name, case):
 
 @pytest.mark.parametrize("case", [{"eta": 0.1}, {"budget": 300}], ids=["threshold", "budget"])
 def test_the_inverse_of_many(case):
-    """Hundreds of additions, each of which could spoil it."""
+    """The inverse stays accurate over hundreds of additions."""
     rows, model = Rows(), Ours("Projectron", "narrow", **case)
     for _ in range(8):
         model.learn_all(*rows.block(100))
@@ -646,7 +646,7 @@ def test_the_inverse_of_many(case):
 
 @pytest.mark.parametrize("name", ["Projectron", "ProjectronPP"])
 def test_many_that_lie_close(name):
-    """A kernel matrix with eigenvalues down to 1e-9: an inverse that grows by rank-one steps breaks down on it."""
+    """A kernel matrix with eigenvalues down to 1e-9. Rank-one updates of its inverse would break down."""
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((8000, 8)), rng.choice([-1, 1], 8000)
     model = learner(name)("gaussian", sigma=6.0, budget=900, classes=[-1, 1]).partial_fit(X, y)
@@ -654,7 +654,7 @@ def test_many_that_lie_close(name):
     K = np.exp(-np.sum((rows[:, None] - rows) ** 2, axis=2) / 72)
     assert len(np.unique(rows, axis=0)) == len(rows) == 900
     assert np.abs(K @ model.inverse_ - np.eye(900)).max() < 1e-3
-    for x in rows[:50]:  # what is in the span changes f by just k(x, .), up to what K makes of rounding
+    for x in rows[:50]:  # a row in the span changes f by k(x, .), up to rounding that K amplifies
         there = model.decision_function(x[None])[0]
         model.partial_fit(x[None], [-1 if there > 0 else 1])
         assert model.decision_function(x[None])[0] - there == pytest.approx(-1 if there > 0 else 1, abs=1e-4)
@@ -662,7 +662,7 @@ def test_many_that_lie_close(name):
 
 @both
 def test_a_row_that_comes_again_is_in_the_span(make):
-    """However small eta, and with a budget that is not used up: a second slot would make K singular."""
+    """An equal row gets no second slot for any eta or budget, because K would become singular."""
     x = np.array([[1.0, 2.0], [-1.0, 0.5]])
     for case in ({"eta": 0.0}, {"eta": 1e-9}, {"budget": 50}):
         for name in ("Projectron", "ProjectronPP"):
@@ -677,7 +677,7 @@ def test_a_row_that_comes_again_is_in_the_span(make):
 @both
 @pytest.mark.parametrize("case", [{"eta": 0.4}, {"budget": 8}], ids=["threshold", "budget"])
 def test_a_projection_is_the_nearest(make, case):
-    """Where no slot is added, the new f is the nearest in the span to f + y k(x, .)."""
+    """Without a new slot, the new f is the projection of f + y k(x, .) onto the span."""
     X, y = stream(16, (-1, 1))
     model, k, projected = make("Projectron", **case, classes=[-1, 1]), KERNELS["gaussian"][0], 0
     rows, before = np.zeros((0, X.shape[1])), np.zeros(0)
@@ -700,7 +700,7 @@ def test_a_projection_is_the_nearest(make, case):
 
 @both
 def test_budget_pa_takes_the_best_to_replace(make):
-    """Of all r, and of all coefficients b on a grid, none has a smaller objective."""
+    """No other r, and no b on a grid, has a smaller objective."""
     C, B, X, y = 0.5, 5, *stream(17, (-1, 1))
     for kernel in ("gaussian", "polynomial"):
         k, replaced = KERNELS[kernel][0], 0
@@ -732,7 +732,7 @@ def test_budget_pa_takes_the_best_to_replace(make):
 
 
 def test_fourier_features_are_the_gaussian_kernel():
-    """z.z' / H = k to 1/sqrt(H); the frequencies are normal; a column has its own whatever the others are."""
+    """z.z' / H = k up to 1/sqrt(H). The frequencies are normal and depend only on their column."""
     rng, H = np.random.default_rng(18), 2000
     model = papers.FOGD(sigma=1.3, n_components=2 * H, seed=3)
     X = rng.standard_normal((12, 3))
@@ -747,7 +747,7 @@ def test_fourier_features_are_the_gaussian_kernel():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_new_columns_in_the_stream(name):
-    """Rows of more columns than those before: the model is what it would be had they been there, at 0."""
+    """New columns count as columns that were 0 in all earlier rows."""
     X, y = stream(19, (0, 1), n=100, d=6)
     X[:50, 3:] = 0
     case = {"n_components": 30, "eta": 0.1} if name == "FOGD" else {"budget": 15}
@@ -758,7 +758,7 @@ def test_new_columns_in_the_stream(name):
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "FOGD"])
 def test_rows_with_names(name):
-    """By name, and in any order. FOGD's frequencies go by the number of a column, which is that of its appearance."""
+    """Features by name in any order. FOGD's frequencies depend on the order of first appearance."""
     X, y = stream(19, (0, 1), n=100, d=6)
     whole, named = Ours(name, budget=15).learn_all(X, y), Ours(name, budget=15).model
     rows = [{f"x{j}": float(x[j]) for j in np.flatnonzero(x)[::-1]} for x in X]
@@ -770,7 +770,7 @@ def test_rows_with_names(name):
 @both
 @pytest.mark.parametrize("labels", [(-1, 1), (0, 1, 2)], ids=["binary", "multiclass"])
 def test_nystroem_of_full_rank_keeps_the_function(make, labels):
-    """rank = B: nothing is lost when the support set is closed, and what follows is descent in its span."""
+    """rank = B: f does not change when the budget is reached; then gradient descent continues in the span."""
     X, y = stream(20, labels)
     B, eta, k = 10, 0.4, KERNELS["narrow"][0]
     model = make("NOGD", "narrow", budget=B, rank=B, eta=eta, classes=list(labels))
@@ -799,7 +799,7 @@ def test_nystroem_of_full_rank_keeps_the_function(make, labels):
 
 @both
 def test_nystroem_is_the_best_of_its_rank(make):
-    """The function at the closing of the support set: no other in the span of the features is nearer to the old."""
+    """When the budget is reached, the new f is the closest one in the span of the features to the old f."""
     X, y = stream(21, (-1, 1))
     B, rank, eta, k = 12, 4, 0.3, KERNELS["gaussian"][0]
     before = make("NOGD", budget=B + 1, rank=rank, eta=eta, classes=[-1, 1])
@@ -844,7 +844,7 @@ LEARNING = [
 @both
 @pytest.mark.parametrize("spec", LEARNING, ids=name_of)
 def test_they_learn(make, spec):
-    """Inside of a ring or outside, half of the rows each, which no line tells."""
+    """Rows inside and outside a circle, half each, which no line separates."""
     rng = np.random.default_rng(23)
     X = rng.uniform(-1, 1, (600, 2))
     y = np.where((X**2).sum(axis=1) < 2 / np.pi, 1, -1)
@@ -868,7 +868,7 @@ def test_the_generator():
 
 
 def test_fourier_features_of_columns_that_come_later():
-    """A column that is asked about before it was learned has the frequencies that it will have."""
+    """Predictions for a new column use the frequencies that learning will store."""
     rng = np.random.default_rng(3)
     X, y = rng.standard_normal((60, 5)), rng.choice([-1, 1], 60)
     narrow = np.where(np.arange(5) < 3, X, 0.0)

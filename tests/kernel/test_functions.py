@@ -1,4 +1,4 @@
-"""Kernels that are functions of the user's: what they may do, what becomes of a model when they fail."""
+"""Kernels that are functions of the user: what they may do, and the model after they fail."""
 
 import threading
 
@@ -40,7 +40,7 @@ def same(a, b):
 
 @every
 def test_an_example_whose_kernel_fails_is_not_learned(name):
-    """Row by row as in a block: the model is as it was, its counters and random numbers too."""
+    """After a failure the model is unchanged, including counters and random numbers, row by row and in a block."""
     X, y = stream()
     failed = 0
     for trouble in (5, 40, 120, 121, 122, 200, 333):
@@ -72,7 +72,7 @@ def test_an_example_whose_kernel_fails_is_not_learned(name):
 @every
 @pytest.mark.parametrize("act", ["partial_fit", "predict", "learn_one"])
 def test_a_kernel_cannot_use_its_own_model(name, act):
-    """It is called while memory is in use that learning, and predicting, would move or write to."""
+    """The kernel runs while arrays are in use that learning and predicting would move or change."""
     X, y = stream()
     arguments = {"partial_fit": (X, y), "predict": (X,), "learn_one": ({"0": 1.0}, 1)}
     models = []
@@ -111,7 +111,7 @@ def test_answers_that_are_no_numbers(answer):
 
 
 def test_a_kernel_does_not_write_to_its_rows():
-    """The next support vector meets the same row."""
+    """The kernel gets read-only rows, because the next support vector uses the same row."""
 
     def kernel(x, z):
         x *= 0
@@ -129,7 +129,7 @@ def test_a_class_is_no_kernel_until_it_is_made():
 
 
 def test_a_kernel_object_needs_no_copy_of_the_model(monkeypatch):
-    """Only what a user's function may interrupt is copied before a block is learned."""
+    """Only a model with a user's function copies its state before a block."""
     X, y = stream()
     model = learner("KernelPerceptron")(Gaussian(1.0)).partial_fit(X, y)
     copies = []
@@ -142,7 +142,7 @@ def test_a_kernel_object_needs_no_copy_of_the_model(monkeypatch):
 
 
 def test_a_width_from_one_row():
-    """A single row has no distance to another; a width of 1 would be nobody's choice."""
+    """A single row has no distance to another row, so the width is unknown."""
     X, y = stream()
     for features in (None, {"normalize": "max"}):
         model = learner("RBP")(sigma="median", features=features)
@@ -154,7 +154,7 @@ def test_a_width_from_one_row():
 
 
 def blocks(X, y, size):
-    """A stream, as `data.stream` gives it."""
+    """A stream like that of `data.stream`."""
     rows = as_rows(X)
     return [(rows.slice(k, min(k + size, len(y))), y[k : k + size]) for k in range(0, len(y), size)]
 
@@ -162,7 +162,7 @@ def blocks(X, y, size):
 @pytest.mark.parametrize("name", ["KernelPerceptron", "DUOL", "RBP", "NOGD"])
 @pytest.mark.parametrize("features", [None, {"normalize": "standard"}])
 def test_a_width_is_that_of_the_first_rows_however_they_come(name, features):
-    """A run stops after 1, 2, 4, ... examples for what is held out, and a stream has blocks of any size."""
+    """The width does not depend on pauses for held-out data or on the size of blocks."""
     X, y = stream(700)
     X[500:] *= 9
     cls = learner(name)
@@ -186,7 +186,7 @@ def test_a_width_is_that_of_the_first_rows_however_they_come(name, features):
 
 
 def test_a_new_start_keeps_the_width():
-    """After a change a model may learn one row by itself; the width is that of the first rows of the stream."""
+    """The width comes from the first rows of the stream, also if a restarted model learns single rows."""
     X, y = stream(1500)
     y = np.where(X[:, 0] > 0, 1, -1) * np.where(np.arange(1500) < 900, 1, -1)
     for rows, labels in ((X, y), (blocks(X, y, 7), None)):
@@ -199,7 +199,7 @@ def test_a_new_start_keeps_the_width():
 
 
 def test_the_width_of_a_file_that_is_read_in_small_pieces(tmp_path):
-    """The memory of a block is used again for later ones, and so it is not that of the first rows any more."""
+    """A stream reuses the memory of a block, so the first rows must be copied."""
     path = tmp_path / "rows.svm"
     X, y = data.load("digits")
     X, y = X[:700], y[:700]
@@ -235,7 +235,7 @@ def test_chi_square_has_no_width_from_the_data():
 @every
 @pytest.mark.parametrize("attribute", ["n_support_", "support_vectors_", "dual_coef_"])
 def test_support_vectors_wait_for_who_learns(name, attribute):
-    """Learning moves them without the interpreter lock, so nobody may look at them meanwhile."""
+    """Learning moves support vectors without the interpreter lock, so reading them must wait."""
     if (name, attribute) == ("VotedKernelPerceptron", "dual_coef_"):
         pytest.skip("it has none")
     model = machine(name, Gaussian(1.0)).partial_fit(*stream())

@@ -36,7 +36,7 @@ def matrix(kernel, X, Z, learned=np.asarray, asked=np.asarray):
 
 
 def rows(seed, n=12, d=7):
-    """Some values absent, a row of zeros, a row twice, a row with one value only."""
+    """Rows with some zeros, a row of zeros, a repeated row, and a row with a single value."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.7)
     X[3], X[5] = 0, X[4]
@@ -70,7 +70,7 @@ def test_parameters(name, parameters):
 
 @every
 def test_many_rows_at_once(name):
-    """A support set of hundreds of rows is one sum of the formulas, whichever way it is stored."""
+    """A model with hundreds of support vectors equals the sum of formulas, for dense and sparse columns."""
     cls = learner("KernelPerceptron")
     rng = np.random.default_rng(5)
     X = suited(rng.standard_normal((300, 37)) * (rng.random((300, 37)) < 0.4), name)
@@ -90,7 +90,7 @@ def test_many_rows_at_once(name):
 
 @every
 def test_wider_rows(name):
-    """A row that is wider than a support vector meets one with zeros there."""
+    """A row with new columns: support vectors are 0 there."""
     cls = learner("KernelPerceptron")
     X = suited(rows(6), name)
     padded = np.append(X[0, :4], np.zeros(3))
@@ -98,14 +98,14 @@ def test_wider_rows(name):
     expected = theirs(name)(padded[None, :], X)[0]
     near(model.decision_function(X), expected)
     near(model.decision_function(csr_matrix(X)), expected)
-    model.partial_fit(padded[None, :], [1])  # the same row again is no mistake; now seven columns are known
+    model.partial_fit(padded[None, :], [1])  # the same row again is not a mistake; the model now has seven columns
     assert model.n_support_ == 1
     near(model.decision_function(X), expected)
 
 
 @every
 def test_named_features(name):
-    """Of dicts, a feature that one example has and the other has not is 0 there, known to the model or not."""
+    """A feature that is missing in a dict is 0, whether the model has its column or not."""
     cls = learner("KernelPerceptron")
     model = cls(kernel=ours(name)).learn_one({"a": 1.0, "b": 2.0}, 1)
     X = np.array([[1.0, 2.0, 0.0], [0.0, 2.0, 0.5]])
@@ -129,9 +129,9 @@ def test_zero_rows(name, form):
 @pytest.mark.parametrize("size", [1e-70, 1e-8, 1e8, 1e49])
 @pytest.mark.parametrize("form", FORMS)
 def test_tiny_and_huge_values(name, size, form):
-    """Nothing becomes NaN or infinite, and a row is to itself what the formula says, not what cancellation makes it."""
+    """Nothing becomes NaN or infinite, and k(x, x) is exact in spite of cancellation."""
     if name == "polynomial":
-        size = min(size, 1e30)  # its cube is still a number
+        size = min(size, 1e30)  # its cube must be finite
     X = suited(rows(8), name) * size
     got = matrix(ours(name), X, X, FORMS[form], FORMS[form])
     expected = theirs(name)(X, X)
@@ -141,7 +141,7 @@ def test_tiny_and_huge_values(name, size, form):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_far_from_the_origin(form):
-    """|x|^2 + |z|^2 - 2 x.z loses digits far away: as many as doubles must, and no kernel value leaves [0, 1]."""
+    """|x|^2 + |z|^2 - 2 x.z loses digits far from the origin. The kernels stay accurate and within [0, 1]."""
     X = rows(9) + 1e3
     got = matrix(ours("gaussian"), X, X, FORMS[form], FORMS[form])
     assert np.abs(got - theirs("gaussian")(X, X)).max() < 1e-7
@@ -158,7 +158,7 @@ def test_symmetric_and_positive_semidefinite(name):
     assert np.linalg.eigvalsh((K + K.T) / 2).min() >= -1e-12 * np.trace(K)
 
 
-# ---- how they are made
+# ---- construction
 
 
 def test_median_heuristic():
@@ -173,7 +173,7 @@ def test_median_heuristic():
     for i, label in enumerate(y.tolist()):
         paper.learn(i, label)
     assert model.decision_function(X) == pytest.approx(K @ paper.w, abs=1e-9)
-    more = X + 3.0  # the width stays what it was
+    more = X + 3.0  # the width must not change
     model.partial_fit(more, y)
     K = pair[1](np.vstack([X, more]), np.vstack([X, more]))
     paper = papers.KernelPerceptron(K)
@@ -183,7 +183,7 @@ def test_median_heuristic():
 
 
 def test_a_callable():
-    """Any function of two arrays; it sees them dense and of the same length."""
+    """A function of two arrays gets dense arrays of equal length."""
     X, y = random_stream(12, (0, 1, 2))
 
     def k(x, z):
@@ -232,7 +232,7 @@ def test_by_name(by_name, name, parameters):
     ids=str,
 )
 def test_parameters_out_of_range(name, bad):
-    """Said when it is made or, at the latest, before the first example."""
+    """Bad parameters raise on construction or before the first example."""
     cls = kernel_class(name)
     machine = learner("KernelPerceptron")
     with pytest.raises(ParameterError):
@@ -248,7 +248,7 @@ def test_no_kernel(bad):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_chi_square_of_what_is_negative(form):
-    """It is that of the positive and the negative parts, side by side, and so still a kernel."""
+    """With negative values chi-square is the kernel of the positive and the negative parts, so it stays a kernel."""
     X = rows(14)
     parts = np.hstack([np.maximum(X, 0), np.maximum(-X, 0)])
     near(matrix(ours("chi_square"), X, X, FORMS[form], FORMS[form]), theirs("chi_square")(parts, parts))

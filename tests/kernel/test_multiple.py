@@ -16,7 +16,7 @@ from tests.reference import multiple as papers
 from tests.reference.budget import gaussian, linear, polynomial
 from tests.test_contract import Unchanged
 
-# What the transcriptions compute, the class that computes it, and its arguments.
+# Name of the transcription, the class of the library, and its arguments.
 KERNELS = [
     (gaussian(1.5), "Gaussian", {"sigma": 1.5}),
     (gaussian(0.4), "Gaussian", {"sigma": 0.4}),
@@ -30,7 +30,7 @@ cases = pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str
 
 
 class Paper:
-    """A transcription, and what is seen of it."""
+    """A transcription with the attributes that the tests compare."""
 
     def __init__(self, name, kernels=ALL, **parameters):
         self.model = getattr(papers, name)([KERNELS[i][0] for i in kernels], **parameters)
@@ -49,7 +49,7 @@ class Paper:
 
 
 class Ours:
-    """The same of a model of the library."""
+    """A model of the library with the same attributes."""
 
     def __init__(self, name, kernels=ALL, **parameters):
         cls = learner(name)
@@ -86,7 +86,7 @@ both = pytest.mark.parametrize("make", [Paper, Ours], ids=["paper", "ours"])
 
 
 def compare(name, X, y, kernels=ALL, **parameters):
-    """The score of each row before it is learned, the weights after; the support set at the end; and in one call."""
+    """Compare scores before and weights after each row, and the final support vectors, row by row and in one call."""
     model, paper = Ours(name, kernels, **parameters), Paper(name, kernels, **parameters)
     for t, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
         if t and len(paper.model.labels) > 1:
@@ -116,7 +116,7 @@ def test_omkc_equals_its_paper(case):
 @pytest.mark.parametrize("names", [(0, 1), (2, 3), ("a", "b")], ids=str)
 @pytest.mark.parametrize("first", [0, 1])
 def test_names_of_labels(names, first):
-    """Also where the label that comes first is taken for the other one."""
+    """The first label may turn out to be the other class."""
     X, y = stream(2, (0, 1))
     y[:4] = first
     compare("OMKC", X, np.array(names)[y], update="stochastic", combination="stochastic", seed=1)
@@ -142,7 +142,7 @@ def test_omkc_on_spam(update, combination):
 
 
 def mistakes_of(model, X, y):
-    """Rounds in which the sign of the score, 0 counting as positive, was not the label."""
+    """The rounds in which the sign of the score (0 is positive) differed from the label."""
     count = 0
     for t, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
         score = model.score(x) if t else 0.0
@@ -186,7 +186,7 @@ def test_the_weights_count_the_mistakes(make):
 
 @both
 def test_an_update_that_is_certain(make):
-    """delta = 1 is the deterministic update; the draws are spent, but on nothing."""
+    """delta = 1 is the deterministic update, although it draws random numbers."""
     X, y = stream(6, (-1, 1))
     one = make("OMKC", update="stochastic", delta=1.0, seed=3, classes=[-1, 1]).learn_all(X, y)
     other = make("OMKC", classes=[-1, 1]).learn_all(X, y)
@@ -217,7 +217,7 @@ def test_stochastic_updates_are_as_likely_as_said(make):
 
 @both
 def test_the_combination_draws_by_weight(make):
-    """Over seeds: the score is f_i in a share q_i of them."""
+    """Over many seeds, the score is f_i in a fraction q_i of them."""
     X, y = stream(7, (-1, 1), n=20)
     alone = [papers.OMKC([kernel], classes=[-1, 1]) for kernel, _, _ in KERNELS]
     for x, label in zip(X[:15], y.tolist(), strict=False):
@@ -247,7 +247,7 @@ def test_asking_for_a_score_changes_nothing():
 
 @both
 def test_weights_of_a_long_stream(make):
-    """beta^n is 0 in floating point long before; the weights are not, nor do they vanish together."""
+    """The weights stay positive although beta^n underflows."""
     rng = np.random.default_rng(9)
     X, y = rng.standard_normal((800, 2)), rng.choice([-1, 1], 800)
     model = make("OMKC", [0, 2], beta=0.01, classes=[-1, 1])
@@ -286,7 +286,7 @@ def test_omkc_takes_two_labels_only():
 
 
 def test_a_function_of_two_rows():
-    """A Python function is a kernel among the others."""
+    """A Python function may be one of the kernels."""
     import seriatim
 
     X, y = stream(13, (-1, 1), n=60)
@@ -396,7 +396,7 @@ def test_steps_of_om2(make, labels):
 
 @both
 def test_om2_learns(make):
-    """A product of two features, which one of its kernels knows."""
+    """Labels by the product of two features, which one of the kernels can express."""
     rng = np.random.default_rng(20)
     X = rng.uniform(-1, 1, (300, 2))
     y = np.sign(X[:, 0] * X[:, 1]).astype(int)

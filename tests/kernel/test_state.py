@@ -1,4 +1,4 @@
-"""Support vectors on file and in memory: what a file may hold, and what an interruption leaves."""
+"""The state of kernel machines: model files, and the state after an interrupt."""
 
 import json
 import signal
@@ -17,7 +17,7 @@ from tests.test_modelfile import bits
 
 
 def interrupted(monkeypatch, name):
-    """The next call of a function of numpy.linalg ends as by Ctrl-C."""
+    """Make the next call of a function of numpy.linalg raise KeyboardInterrupt."""
 
     def interrupt(*args):
         monkeypatch.undo()
@@ -27,7 +27,7 @@ def interrupted(monkeypatch, name):
 
 
 def test_an_interruption_as_the_features_of_nogd_are_found(tmp_path, monkeypatch):
-    """It is told, the budget holds, and the features are found at the next step."""
+    """The interrupt is raised, the budget holds, and the next update computes the features."""
     X, y = stream(200)
     cls = learner("NOGD")
     model = cls("gaussian", 10)
@@ -44,7 +44,7 @@ def test_an_interruption_as_the_features_of_nogd_are_found(tmp_path, monkeypatch
 
 
 def test_an_interruption_of_finish():
-    """The steps of `finish` are no rounds, whether it comes to its end or not."""
+    """The updates of `finish` do not count as rounds, also after an interrupt."""
     model = learner("LASVM")("linear", C=1e6, tau=1e-9).partial_fit(*stream(300))
     updates = model.updates_
 
@@ -53,7 +53,7 @@ def test_an_interruption_of_finish():
 
     old = signal.signal(signal.SIGALRM, interrupt)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.01)  # it takes seconds
+        signal.setitimer(signal.ITIMER_REAL, 0.01)  # `finish` takes seconds
         with pytest.raises(KeyboardInterrupt):
             model.finish()
     finally:
@@ -82,7 +82,7 @@ def test_fogd_of_a_width_of_almost_nothing():
 @pytest.mark.parametrize("name", ["RBP", "Forgetron", "BOGD", "BudgetPA", "NOGD"])
 @pytest.mark.parametrize("kernel", ["linear", "polynomial", "gaussian", "laplacian", "chi_square", "cosine"])
 def test_budgets_with_rows_of_every_length(tmp_path, name, kernel):
-    """Finite, and what was lost by the Forgetron's removals is at most 15/32 a mistake, where k(x, x) is 1e98 too."""
+    """The state is finite and Q <= 15/32 M, also for k(x, x) = 1e98."""
     for seed in range(5):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((300, 4)) * 10.0 ** rng.choice([-160, -50, 0, 20, 49], (300, 1))
@@ -98,7 +98,7 @@ def test_budgets_with_rows_of_every_length(tmp_path, name, kernel):
 
 @pytest.mark.parametrize("name", ["KernelPA", "RBP", "LASVM", "OMKC", "OM2", "NORMARegressor"])
 def test_values_that_no_row_can_have(tmp_path, name):
-    """A model that was loaded gives numbers."""
+    """A loaded model predicts finite numbers."""
     X, y = stream()
     learner(name)().partial_fit(X, y).save(tmp_path / "model")
     with safe_open(tmp_path / "model", framework="numpy") as file:

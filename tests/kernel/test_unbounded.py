@@ -37,7 +37,7 @@ def parts(X, y, size):
 
 
 def run(spec, kernel, X, y, **more):
-    """compare, of a learner by its name and a kernel by its name."""
+    """Call `compare` with the names of a learner and of a kernel."""
     name, parameters = spec
     X = suited(X, kernel)
     options = {"linear_in_dual": not name.startswith("Voted"), "same_rows": name == "LASVM", **more}
@@ -45,7 +45,7 @@ def run(spec, kernel, X, y, **more):
 
 
 def machine(paper, X, y, kernel="gaussian", **parameters):
-    """A transcription after a stream."""
+    """The transcription after a stream."""
     model = paper(theirs(kernel)(X, X), **parameters)
     for i, label in enumerate(np.asarray(y).tolist()):
         model.learn(i, label)
@@ -95,7 +95,7 @@ def test_labels_that_arrive_one_after_another(spec, order):
 )
 @pytest.mark.parametrize("labels", [(2, 5), ("spam", "egg"), (0, 1)], ids=str)
 def test_the_second_label_tells_the_sides(spec, labels):
-    """Rows of one label only, of which it is not known yet whether it is the higher."""
+    """Rows with a single label, whose class is still unknown."""
     X, y = random_stream(6, (0, 1))
     y[:12] = 0
     run(spec, "gaussian", X, np.array([labels[k] for k in y]), ways=ONE_WAY)
@@ -113,7 +113,7 @@ def test_a_third_label_is_refused(name):
 
 @pytest.mark.parametrize("name", [*MULTICLASS, *BINARY, "NORMARegressor", "NORMANovelty"])
 def test_no_intercept(name):
-    """There is no constant feature, and nobody can ask for one."""
+    """There is no constant feature and no parameter for it."""
     cls = learner(name)
     assert "fit_intercept" not in cls.parameters
     with pytest.raises(TypeError):
@@ -149,7 +149,7 @@ def test_novelty_needs_no_labels():
 
 @pytest.mark.parametrize("spec", [(name, {}) for name in (*MULTICLASS, *BINARY)], ids=name_of)
 def test_dicts(spec):
-    """By name, where a row has no more columns than it has values, and new ones come with the stream."""
+    """Features by name, where new columns appear during the stream."""
     X, y = random_stream(11, (-1, 1))
     cls = learner(spec[0])
     model, by_name = cls(kernel=ours("gaussian")).partial_fit(X, y), learn_dicts(cls(kernel=ours("gaussian")), X, y)
@@ -164,8 +164,8 @@ def test_generated_streams(spec, kernel, stream):
     X, y = stream
     if spec[0] in BINARY:
         y = y % 2
-    # Of a row that returns, the margin asked for is reached up to rounding: the last bit decides who moves, and of two
-    # rivals that tie either may be taken.
+    # A repeated row has the required margin up to rounding. The last bit then decides which row changes, and of two
+    # rivals with equal scores either may be chosen.
     assume(spec[0].endswith("Perceptron") or len(np.unique(suited(X, kernel), axis=0)) == len(X))
     assume(kernel != "cosine" or X.shape[1] > 2 or spec[0] in ("NORMA", "KernelOGD"))
     run(spec, kernel, X, y, ways=ONE_WAY, classes=sorted(set(y.tolist())) if len(set(y.tolist())) > 2 else None)
@@ -207,7 +207,7 @@ def test_real_streams_with_other_kernels(kernel, data):
 
 
 def test_mistakes_on_a_real_stream():
-    """The run of `progressive` is the transcription's: its mistakes, and as many support vectors as updates."""
+    """A run of `progressive` has the transcription's mistakes, and as many support vectors as updates."""
     cls = learner("KernelPerceptron")
     X, y = real_stream("spam", rows=400)
     paper, wrong = papers.KernelPerceptron(theirs("gaussian")(X, X), classes=sorted(set(y.tolist()))), 0
@@ -254,7 +254,7 @@ def test_linear_twins(name, given, twin, more, stream):
     close(model.decision_function(X), same.decision_function(X))
     assert model.predict(X).tolist() == same.predict(X).tolist()
     assert model.t_ == same.t_
-    if name.endswith("Perceptron"):  # others take steps of the size of a rounding, or take them not
+    if name.endswith("Perceptron"):  # rounding decides whether other learners update
         assert model.updates_ == same.updates_ == model.n_support_
     if name != "VotedKernelPerceptron":
         close(model.dual_coef_ @ dense(model.support_vectors_), same.coef_)
@@ -308,7 +308,7 @@ def separable(seed, n=400):
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("epochs", [1, 5])
 def test_novikoff_in_feature_space(seed, epochs):
-    """At most |u|^2 max k(x, x) / gamma^2 mistakes, however often the rows are gone through."""
+    """At most |u|^2 max k(x, x) / gamma^2 mistakes, over any number of epochs."""
     X, y, norm2, gamma = separable(seed)
     X, y = np.tile(X, (epochs, 1)), np.tile(y, epochs)
     bound = norm2 / gamma**2
@@ -347,7 +347,7 @@ def test_coefficients_decay_and_old_terms_are_dropped():
     cls = learner("NORMA")
     X, y = random_stream(30, (-1, 1), n=80, density=1.0)
     eta, lam, tau = 0.5, 0.2, 10
-    given = {"eta": eta, "lam": lam, "rho": 50.0, "schedule": "constant"}  # a margin that no row reaches
+    given = {"eta": eta, "lam": lam, "rho": 50.0, "schedule": "constant"}  # no row reaches this margin
     model = cls(kernel=ours("gaussian"), **given).partial_fit(X, y)
     assert model.n_support_ == 80
     close(np.sort(np.abs(np.ravel(model.dual_coef_))), eta * (1 - eta * lam) ** np.arange(80)[::-1])
@@ -364,7 +364,7 @@ def test_coefficients_decay_and_old_terms_are_dropped():
 @pytest.mark.parametrize("nu", [0.1, 0.5])
 @pytest.mark.parametrize("name", ["NORMANovelty", "NORMARegressor", "NORMA"])
 def test_nu_is_the_share_of_updates(name, nu):
-    """rho moves until a share nu of the rows is below it; epsilon until a share nu is outside."""
+    """rho moves until a fraction nu of the rows is below it; epsilon until a fraction nu is outside."""
     rng = np.random.default_rng(31)
     X = rng.standard_normal((800, 2))
     y = np.sin(2 * X[:, 0]) + 0.3 * rng.standard_normal(800)
@@ -374,13 +374,13 @@ def test_nu_is_the_share_of_updates(name, nu):
     for i, target in enumerate(y.tolist()):
         paper.learn(i, target)
         updates += paper.w[i] != 0
-    # What is left is how far the level has gone, over eta n.
+    # The difference is the change of the level, divided by eta n.
     assert updates / len(X) == pytest.approx(nu, abs=0.06)
 
 
 @pytest.mark.parametrize("bad", [{"eta": 2.0, "lam": 0.5}, {"eta": 2.0, "lam": 1.0}], ids=str)
 def test_a_step_that_turns_the_sign(bad):
-    """eta lambda < 1, or the decay would not be one."""
+    """eta lambda must be below 1, because f decays by 1 - eta lambda."""
     X, y = random_stream(32, (-1, 1))
     with pytest.raises(ParameterError):
         learner("NORMA")(kernel=ours("gaussian"), **bad).partial_fit(X, y)
@@ -407,7 +407,7 @@ def brute_force(la, lb, ka, kb, w, C, low, high):
 
 
 def two_variable_cases(n=20_000):
-    """As they come up: w <= 0, la > 0, lb >= 0; among them bounds that are reached, no conflict and no loss."""
+    """Typical cases: w <= 0, la > 0, lb >= 0, including active bounds, w = 0 and lb = 0."""
     rng = np.random.default_rng(40)
     ka, kb = rng.uniform(0.1, 3, (2, n))
     w = -np.sqrt(ka * kb) * rng.random(n) * 0.999
@@ -435,7 +435,7 @@ def test_closed_form_of_the_transcription():
     g, d = check_two_variables(papers.two_variables, cases).T
     C, high = cases[5], cases[7]
     counts = [np.sum((g == C) & (d == high)), np.sum((g == C) & (d < high)), np.sum((g < C) & (d == high))]
-    assert min(*counts, len(C) - sum(counts)) > 500  # all four cases come up
+    assert min(*counts, len(C) - sum(counts)) > 500  # all four cases occur
 
 
 def library_two_variables():
@@ -451,12 +451,12 @@ def test_closed_form():
 
 
 def test_closed_form_of_parallel_examples():
-    """w^2 = k_a k_b, as of equal rows with different labels: no stationary point, but the box has a best one."""
+    """w^2 = k_a k_b, as for equal rows with different labels: the optimum is on the edge of the box."""
     la, lb, ka, kb, _, C, low, high = two_variable_cases(4000)
     check_two_variables(library_two_variables(), (la, lb, ka, ka, -ka, C, low, high))
     check_two_variables(library_two_variables(), (la, lb, ka, kb, -np.sqrt(ka * kb), C, low, high))
     whole = np.ceil(4 * la), np.ceil(4 * lb), np.ceil(ka), np.ceil(ka), -np.ceil(ka), np.ceil(C), -np.ceil(C), 0 * C
-    check_two_variables(library_two_variables(), whole)  # on a grid, where bounds are met exactly
+    check_two_variables(library_two_variables(), whole)  # on a grid with values exactly at the bounds
     bounds = (*whole[:7], np.ceil(C))
     check_two_variables(library_two_variables(), bounds)
 
@@ -468,7 +468,7 @@ def dual(w, K):
 @pytest.mark.parametrize("C", [0.5, 5.0])
 @pytest.mark.parametrize("kernel", ["gaussian", "linear", "polynomial"])
 def test_the_dual_of_the_transcription_rises(C, kernel):
-    """Each round by what PA-I's single step would give, at least; l^2 / 2k of an unbounded one (Zhao et al. 2011)."""
+    """Each round raises the dual by at least the gain of PA-I's step, l^2 / 2k if unbounded (Zhao et al. 2011)."""
     X, y = random_stream(41, (-1, 1), n=150)
     K, more = theirs(kernel)(X, X), 0
     paper = papers.DUOL(K, C=C, classes=[-1, 1])
@@ -518,7 +518,7 @@ def test_double_updates_leave_what_they_ask_for():
 
 
 def svm_problem(name, n):
-    """Distinct rows: libsvm gives every copy an alpha of its own, LASVM one to all of them."""
+    """Distinct rows, because libsvm gives each copy an alpha, but LASVM one alpha to all copies."""
     if name == "spam":
         X, y = real_stream("spam", rows=n)
         X, first = np.unique(X, axis=0, return_index=True)
@@ -588,7 +588,7 @@ def test_lasvm_is_an_svm(data, kernel, C, n):
 @pytest.mark.parametrize("kernel", ["gaussian", "laplacian"])
 @pytest.mark.parametrize("C", [0.5, 5.0])
 def test_copies_as_importance(kernel, C):
-    """spam has equal rows, here up to 15 of a kind.
+    """spam has up to 15 copies of a row.
 
     Counted by `sample_weight` they are libsvm's, which gives each an alpha of its own; as they come they are one.
     """
@@ -623,7 +623,7 @@ def signed(model, X):
 
 @pytest.mark.parametrize("spec", [("LASVM", {}), ("LASVM", {"C": 0.1, "tau": 0.05})], ids=name_of)
 def test_two_epochs_and_finish(spec):
-    """A row that returns is the row that it was: the second epoch and `finish` are the transcription's too."""
+    """A repeated row counts once: the second epoch and `finish` equal the transcription."""
     X, y = random_stream(52, (-1, 1), n=70)
     X, y = np.vstack([X, X]), np.append(y, y)
     model, paper = run(spec, "gaussian", X, y, ways=WAYS)
@@ -633,13 +633,13 @@ def test_two_epochs_and_finish(spec):
     alpha = np.ravel(model.dual_coef_)
     assert abs(alpha.sum()) <= 1e-10 * max(1, np.abs(alpha).sum())
     before = model.decision_function(X)
-    model.finish()  # nothing is left to do
+    model.finish()  # a second call changes nothing
     assert model.decision_function(X).tobytes() == before.tobytes()
 
 
 @pytest.mark.parametrize("selection", ["gradient", "margin"])
 def test_selection(selection):
-    """Active selection uses each row of a block once, finds the same machine, and is the same for the same seed."""
+    """Active selection uses each row of a block once, finds the same machine, and is reproducible."""
     cls = learner("LASVM")
     X, y = svm_problem("waves", 200)
     K = theirs("gaussian")(X, X)
@@ -658,7 +658,7 @@ def test_selection(selection):
 
 
 def test_lasvm_has_a_limit(monkeypatch):
-    """The kernels between its support vectors; a row too many is refused, and the model is what it was."""
+    """The kernel matrix has a limit. A row beyond it raises, and the model is unchanged."""
     module = pytest.importorskip("seriatim.kernel.lasvm")
     monkeypatch.setattr(module, "MAX_BYTES", 8 * 40 * 40)
     X, y = svm_problem("waves", 200)
@@ -674,7 +674,7 @@ def test_lasvm_has_a_limit(monkeypatch):
 
 
 def test_lasvm_does_not_keep_what_it_knows():
-    """Where one label is far from the other there is soon nothing to improve, and the rows that come by are let go."""
+    """With two distant classes there is soon nothing to improve, and new rows leave the set at once."""
     rng = np.random.default_rng(53)
     y = rng.choice([-1, 1], 3000)
     X = rng.uniform(-1, 1, (3000, 2)) + 3 * y[:, None]
@@ -686,7 +686,7 @@ def test_lasvm_does_not_keep_what_it_knows():
 @pytest.mark.parametrize("kernel", ["laplacian", "chi_square"])
 @pytest.mark.parametrize("selection", ["random", "margin"])
 def test_kernels_between_support_vectors_after_a_resume(kernel, selection):
-    """They are not in a model file; those that are made again have the same bits, though k(x, z) is not k(z, x)."""
+    """A loaded model computes the same kernel matrix, although rounding makes k(x, z) and k(z, x) differ."""
     X, y = svm_problem("waves", 150)
     X = np.abs(X)
     make = partial(learner("LASVM"), kernel=ours(kernel), selection=selection, candidates=20)
@@ -697,7 +697,7 @@ def test_kernels_between_support_vectors_after_a_resume(kernel, selection):
 
 
 def test_rows_that_wait_are_learned_in_the_end():
-    """Until then they are no support vectors."""
+    """Candidates are not support vectors."""
     X, y = svm_problem("waves", 60)
     model = learner("LASVM")(kernel=ours("gaussian"), selection="gradient").partial_fit(X, y)
     assert model.n_support_ == dense(model.support_vectors_).shape[0] == model.dual_coef_.shape[1] < 20
@@ -709,7 +709,7 @@ def test_rows_that_wait_are_learned_in_the_end():
 
 @pytest.mark.parametrize("name", ["DUOL", "CSDUOL", "LASVM", "NORMA"])
 def test_a_kernel_that_fails(name):
-    """One of a user; the block is not learned, nor is the example."""
+    """If a user's kernel raises, neither the block nor the example is learned."""
     X, y = random_stream(60, (-1, 1))
     calls = []
 

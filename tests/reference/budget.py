@@ -1,19 +1,19 @@
-"""Kernel machines on a budget, transcribed from their papers: every kernel value anew, every system solved afresh.
+"""Kernel machines on a budget, transcribed from their papers without caches: each kernel is computed when needed.
 
-Of a stream an example is a direction `e` and a point x. With two labels e is the number y = +1 or -1; with more it is
-a vector with 1 in the row of the label, -1 in that of its strongest rival s (the lowest of those that tie) and 0
-elsewhere. The model is f = sum over slots i of w[..., i] k(x_i, .), the margin of an example e.f(x), and "add the
-example with coefficient a" puts a e into its slot, so that each paper's binary update is its multiclass update too.
-Since the example is then the vector e (x) k(x, .), every k(x, x) of a paper counts e.e times: once, or twice.
+An example is a direction `e` and a point x. Binary: e is the number y = +1 or -1. Multiclass: e is a vector with 1 in
+the row of the label, -1 in the row of s, the wrong class with the highest score (the lowest one on a tie), and 0
+elsewhere. The model is f = sum over slots i of w[..., i] k(x_i, .), and the margin of an example is e.f(x). "Add the
+example with coefficient a" puts a e into its slot. So each binary update is the multiclass update, too. The example is
+then the vector e (x) k(x, .), so each k(x, x) of a paper counts e.e times: once, or twice.
 
-Decisions that hold for all of them:
-- A slot keeps its place. What is removed is replaced by the new one in the same slot; else the new one is appended.
-- An example without a rival (the first label of a declared multiclass model) has e = 0 and takes no step, but decay
-  goes on.
-- A row of zeros is a row like any other, and a row that is in the support set already gets a second slot (but for the
-  Projectron, whose projection finds it in the span).
-- When a third label arrives, w becomes the rows -w/2 and +w/2, whatever w stands for.
-- Random numbers are those of `Random`, drawn in the order that is said, and only where it is said.
+Rules for all machines:
+- A slot stays where it is. A new support vector takes the slot of the removed one, else it is appended.
+- An example without a second class (the first label of a declared multiclass model) has e = 0. It takes no step, but
+  decay goes on.
+- A row of zeros is a normal row. A row that is already a support vector gets a second slot, except in the Projectron,
+  which finds it in the span.
+- When a third label arrives, w becomes the rows -w/2 and +w/2.
+- Random numbers come from `Random`. The docstrings say where they are drawn, and in which order.
 """
 
 import numpy as np
@@ -55,7 +55,7 @@ class Random:
         return self.at(self.draws)
 
     def below(self, n):
-        """0, ..., n - 1, each as likely: what is below 2^64 mod n is drawn again."""
+        """A number of 0, ..., n - 1, all equally likely: a draw below 2^64 mod n is repeated."""
         while (bits := self.bits()) < 2**64 % n:
             pass
         return bits % n
@@ -75,12 +75,12 @@ class Random:
 
 
 def chosen(chances, u):
-    """The first i with p_0 + ... + p_i > u; the last where rounding leaves none."""
+    """The first i with p_0 + ... + p_i > u; the last i if rounding leaves none."""
     return min(int(np.searchsorted(np.cumsum(chances), u, side="right")), len(chances) - 1)
 
 
 class Machine(Classifier):
-    """f = sum_i w_i k(x_i, .): `w` has a column a slot, and is a vector for up to two labels."""
+    """f = sum_i w_i k(x_i, .). `w` has a column per slot; it is a vector for up to two labels."""
 
     def __init__(self, kernel, classes=()):
         super().__init__(0, classes)
@@ -120,7 +120,7 @@ class Machine(Classifier):
         return self.w
 
     def sizes(self):
-        """The coefficient a of each slot, which holds a e."""
+        """The coefficient a of each slot, whose column is a e."""
         return np.abs(self.w) if self.w.ndim == 1 else np.abs(self.w).max(axis=0)
 
     def add(self, x, column):
@@ -133,7 +133,7 @@ class Machine(Classifier):
 
 
 class KernelPerceptron(Machine):
-    """f += e k(x, .) on a mistake: what the budgets are budgets of."""
+    """f += e k(x, .) on a mistake, without a budget."""
 
     CASES = grid()
 
@@ -143,9 +143,9 @@ class KernelPerceptron(Machine):
 
 
 class RBP(Machine):
-    """Cavallanti, Cesa-Bianchi and Gentile (2007): on a mistake that finds B slots taken, a random one is given up.
+    """Cavallanti, Cesa-Bianchi and Gentile (2007): on a mistake with B full slots, a random slot is replaced.
 
-    The slot is `below(B)`: one draw for such a mistake, none else.
+    The slot is `below(B)`: one draw for such a mistake, else none.
     """
 
     CASES = grid(budget=(1, 7, 25), seed=(3,))
@@ -166,16 +166,16 @@ class RBP(Machine):
 class Forgetron(Machine):
     """Dekel, Shalev-Shwartz and Singer (2005, 2008): on a mistake add, shrink all by phi, forget the oldest.
 
-    The last two where B are there already. `self_tuned`: phi is the largest in (0, 1] for which what removing costs
-    stays within 15/32 of the mistakes M, this one counted: Q + psi(phi s, phi mu) <= 15/32 M, psi(l, m) = l^2 + 2 l -
-    2 l m, where s > 0 is the size of the oldest's coefficient and mu its margin under f', which has the new one. That
-    is Q + a phi^2 + b phi with a = s^2 - 2 s mu, b = 2 s. Then Q += psi. `basic`: phi is the least of
-    (B+1)^(-1/(2(B+1))) and U / |f'|, U = 1/4 sqrt((B+1) / ln(B+1)), |f'| of all B + 1 terms. The new one's coefficient
-    shrinks with the others, from 1 to phi.
+    Shrinking and forgetting begin when there are B. `self_tuned`: phi is the largest in (0, 1] with
+    Q + psi(phi s, phi mu) <= 15/32 M and psi(l, m) = l^2 + 2 l - 2 l m. M counts the mistakes including this one, s > 0
+    is the oldest coefficient in size, and mu is its margin under f', which includes the new example. The left side is
+    Q + a phi^2 + b phi with a = s^2 - 2 s mu, b = 2 s. Then Q += psi. `basic`: phi is the smaller of
+    (B+1)^(-1/(2(B+1))) and U / |f'|, with U = 1/4 sqrt((B+1) / ln(B+1)) and |f'| over all B + 1 terms. The new
+    coefficient shrinks, too, from 1 to phi.
 
-    The theorems have k(x, x) <= 1, and k(x_r, x_r) = 1 is put for whatever it is. To have e (x) k within 1 as well,
-    several classes work with e/|e|: mu is then (f'_y(x_r) - f'_s(x_r)) / 2, y and s being the pair that the oldest came
-    with, and |f'|^2 is half of the sum over the rows. M counts every mistake, with those before the budget was full.
+    The theorems assume k(x, x) <= 1, and k(x_r, x_r) counts as 1. Multiclass machines use e/|e|, so that e (x) k stays
+    within 1. Then mu is (f'_y(x_r) - f'_s(x_r)) / 2 for the classes y and s of the oldest example, and |f'|^2 is half
+    of the sum over the rows. M includes the mistakes before the budget was full.
     """
 
     CASES = grid(budget=(1, 7, 25), variant=("self_tuned", "basic"))
@@ -203,7 +203,7 @@ class Forgetron(Machine):
         values = self.score(self.points[r]) + e * self.image(x)[r]
         mu = float(np.sum(own * values) / np.sum(own * own))
         a, b, c = s**2 - 2 * s * mu, 2 * s, self.Q - 15 / 32 * self.mistakes
-        # c < 0: where 1 will not do, a root is in (0, 1), and it is the smaller one if there are two.
+        # c < 0: if 1 is too large, a root is in (0, 1); if two are, it is the smaller one.
         phi = 1.0 if a + b + c <= 0 else -2 * c / (b + np.sqrt(b * b - 4 * a * c))
         self.Q += a * phi**2 + b * phi
         return phi
@@ -219,11 +219,11 @@ class Forgetron(Machine):
 
 
 class Projectron(Machine):
-    """Orabona, Keshet and Caputo (2008): a mistake near the span of the support vectors changes their coefficients.
+    """Orabona, Keshet and Caputo (2008): project a mistake close to the span of the support vectors.
 
-    d = K^-1 k(x_i, x), |delta|^2 = e.e (k(x, x) - k.d). |delta| <= eta: w += e d; else a new slot with e. Where
-    k(x, x) - k.d <= 1e-10 k(x, x) the point is in the span, and delta = 0. With a budget eta is not used: a mistake is
-    projected if B slots are taken, or if it is in the span; else it is added.
+    d = K^-1 k(x_i, x), |delta|^2 = e.e (k(x, x) - k.d). |delta| <= eta: w += e d; else a new slot with e. If
+    k(x, x) - k.d <= 1e-10 k(x, x), the point is in the span, and delta = 0. A budget replaces eta: a mistake is
+    projected if B slots are full or if it is in the span; else it is added.
     """
 
     CASES = grid(eta=(0.1, 0.4)) + grid(budget=(1, 7, 25))
@@ -258,11 +258,11 @@ class Projectron(Machine):
 
 
 class ProjectronPP(Projectron):
-    """And where 0 < margin < 1 it projects too, if that is progress: w += tau e d, l = 1 - margin, P = |P k|^2.
+    """For 0 < margin < 1 it also projects if that improves f: w += tau e d, l = 1 - margin, P = |P k|^2.
 
-    If l > |delta| / eta: tau = min(l / P, 2 (l - |delta| / eta) / P, 1); where eta = 0, |delta| / eta is 0 or infinite.
-    With a budget, also while it is not used up: tau = min(l / P, 1) if tau (2 l - tau P - 2 U |delta|) >= 0, with the
-    Forgetron's U. |delta| and P count e.e times as said. Nothing where P <= 0.
+    If l > |delta| / eta: tau = min(l / P, 2 (l - |delta| / eta) / P, 1); for eta = 0, |delta| / eta is 0 or infinite.
+    With a budget, full or not: tau = min(l / P, 1) if tau (2 l - tau P - 2 U |delta|) >= 0, with the
+    Forgetron's U. |delta| and P count e.e times. No step if P <= 0.
     """
 
     def update(self, x, e, margin):
@@ -286,12 +286,12 @@ class ProjectronPP(Projectron):
 class BOGD(Machine):
     """Zhao, Wang, Wu, Jin and Hoi (2012): gradient descent with the hinge loss, and an estimate of f on a budget.
 
-    All coefficients *= 1 - lam eta in every round. margin < 1: add eta; where B slots are taken one goes with chance
-    p_i, and the others become min((1 - lam eta) / (1 - p_j) a_j, gamma eta), which without gamma is f on average.
-    `uniform`: p = 1/B, the slot is `below(B)`. `weighted` (BOGD++): p_i = 1 - (B - 1) a_i sqrt(k_ii) / sum, below 0 set
-    to 0 and p divided by its sum, that same p in 1 / (1 - p_j); all 1/B where the sum of the weights is 0; the slot is
-    `chosen(p, uniform())`, p by the coefficients before this round's decay. One draw where one goes, none else. Only
-    then is there a gamma. No step in a round without a rival, but decay.
+    All coefficients *= 1 - lam eta in each round. If margin < 1, add eta. If B slots are full, slot i is removed with
+    probability p_i, and the others become min((1 - lam eta) / (1 - p_j) a_j, gamma eta). Without gamma this keeps f in
+    expectation. `uniform`: p = 1/B, and the slot is `below(B)`. `weighted` (BOGD++): p_i = 1 - (B - 1) a_i sqrt(k_ii) /
+    sum, clipped at 0 and normalised, from the coefficients before this round's decay; p = 1/B if the sum is 0. The slot
+    is `chosen(p, uniform())`. A removal uses one draw, and only a removal applies gamma. A round without a second class
+    only decays.
     """
 
     CASES = grid(
@@ -318,14 +318,14 @@ class BOGD(Machine):
         p = self.chances()
         uniform = self.sampling == "uniform"
         slot = self.random.below(self.budget) if uniform else chosen(p, self.random.uniform())
-        p[slot] = 0  # it goes: whatever its factor
+        p[slot] = 0  # removed, so its factor does not matter
         most = self.gamma * self.eta
         self.w = np.clip(decay / (1 - p) * self.w, -most, most)
         self.replace(slot, x, self.eta * e)
 
 
 class BudgetPA(Machine):
-    """Wang and Vucetic (2010), BPA-S: the passive-aggressive step, with one support vector given up for the new one.
+    """Wang and Vucetic (2010), BPA-S: the passive-aggressive step; the new support vector replaces another one.
 
     margin < 1: tau = min(C, l / k_tt). Below the budget add tau y (PA-I). At it f - a_r k(x_r, .) + b k(x, .), where
 

@@ -1,15 +1,14 @@
 """The kernel machines without a budget, transcribed from their papers over an explicit kernel matrix K = k(X, X).
 
-Every row of the stream has a coefficient, 0 until it is a support vector, so that a function f is a vector w (a row a
-class with several classes), f at row i is w @ K[:, i], and <f, g> is w K v'. An example is its row number; a score is
-that of a column k(X, z). In these coordinates phi(x_i) is the unit vector e_i and what stands for y x is y e_i, or e_i
-in row y and -e_i in row s, the strongest rival; so the papers' updates are those of the linear learners, with the
-margin and the norm by K.
+Each row of the stream has a coefficient, which is 0 until the row is a support vector. So a function f is a vector w
+(one row per class if multiclass), f at row i is w @ K[:, i], and <f, g> is w K v'. An example is a row number; `score`
+takes a column k(X, z). In these coordinates phi(x_i) is the unit vector e_i. The update y x is y e_i, or e_i in row y
+and -e_i in row s, the wrong class with the highest score. So the updates are those of the linear learners, with the
+margin and the norm computed from K.
 
-Rules that the papers leave open, here for all: a row with k(x, x) = 0, which is the zero function, never becomes a
-support vector, but it is a round (decay, b, rho and epsilon go on); where the kernel of another learner is linear it
-equals the learner without an intercept. When the second label shows that the first was the other side, w becomes -w,
-and so does b.
+The papers leave some rules open. A row with k(x, x) = 0 is never a support vector, but it counts as a round (decay, b,
+rho and epsilon go on). With a linear kernel each machine equals the linear learner without an intercept. When the
+second label shows that the first was the other class, w becomes -w and b becomes -b.
 """
 
 import numpy as np
@@ -18,7 +17,7 @@ from tests.reference.linear import BY_MARGIN, PA, SCHEDULES, Classifier, Percept
 
 
 class Machine(Classifier):
-    """A classifier over the rows of K. `learn(i, label)` is told a row number, `score` a column k(X, z)."""
+    """A classifier over the rows of K. `learn(i, label)` takes a row number, `score` a column k(X, z)."""
 
     def __init__(self, K, *args, **kwargs):
         super().__init__(len(K), *args, **kwargs)
@@ -44,20 +43,20 @@ class Machine(Classifier):
 
 
 class KernelPerceptron(Machine, Perceptron):
-    """f += y k(x, .) where the margin is not positive."""
+    """f += y k(x, .) if the margin is not positive."""
 
     CASES = grid()
 
 
 class AveragedKernelPerceptron(KernelPerceptron):
-    """Freund and Schapire (1999): predicts with (f_1 + ... + f_T) / T, f_t being the one that met example t."""
+    """Freund and Schapire (1999): predicts with (f_1 + ... + f_T) / T, where f_t precedes example t."""
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, average=True, **kwargs)
 
 
 class VotedKernelPerceptron(Machine, VotedPerceptron):
-    """Freund and Schapire (1999), figure 1. The zero function has no vote; the first one after it has."""
+    """Freund and Schapire (1999), figure 1. The zero function has no vote; all later ones have."""
 
     CASES = grid()
 
@@ -94,7 +93,7 @@ class KernelOGD(Machine):
 
 
 class Expansion:
-    """f <- (1 - eta_t lambda) f + alpha k(x, .), of which the last `truncate` terms are kept. alpha = 0 is no term."""
+    """f <- (1 - eta_t lambda) f + alpha k(x, .) with the last `truncate` terms. alpha = 0 adds no term."""
 
     def begin(self, eta, lam, nu, truncate, schedule):
         self.eta, self.lam, self.nu, self.truncate, self.schedule = eta, lam, nu, truncate, SCHEDULES[schedule]
@@ -130,7 +129,7 @@ class NORMA(Expansion, Machine):
 
     def reshape(self, change):
         super().reshape(change)
-        self.b = -self.b  # a binary model knows no other change
+        self.b = -self.b  # the only possible change of a binary model
 
     def step(self, i, label):
         y, eta = self.side(label), self.rate()
@@ -145,7 +144,7 @@ class NORMA(Expansion, Machine):
 
 
 class Unlabelled(Expansion):
-    """What the two forms of NORMA that have no labels share."""
+    """The common part of the two forms of NORMA without classes."""
 
     def __init__(self, K, eta, lam, nu, truncate, schedule):
         self.K, self.w, self.t = K, np.zeros(len(K)), 0
@@ -227,13 +226,12 @@ def two_variables(la, lb, ka, kb, w, C, low, high):
 
 
 class DUOL(Machine):
-    """Zhao, Hoi and Jin (2011): with the new example, the support vector that conflicts with it most moves as well.
+    """Zhao, Hoi and Jin (2011): a new example also updates the support vector that conflicts with it most.
 
-    It is sought among those with a margin of at most 1, by the least y_i y k(x_i, x), the last of those within 1e-9 of
-    it; above -rho there is no conflict, and the step is PA-I's. A loss up to 1e-9 is none: unclipped steps leave
-    margins at 1 up to rounding, and the last bit would decide whether a row that returns moves another. So margins up
-    to 1 + 1e-9 are candidates, a negative loss of theirs is taken as 0, and a new row with a loss up to 1e-9 takes no
-    step.
+    This is the one with the smallest y_i y k(x_i, x) among those with a margin of at most 1; the last one within 1e-9
+    of the smallest. If the smallest is above -rho, there is no conflict, and the step is PA-I's. Steps inside the
+    bounds leave margins at 1 up to rounding, so differences up to 1e-9 do not count: margins up to 1 + 1e-9 are
+    candidates, whose negative loss counts as 0, and a new row with a loss of up to 1e-9 takes no step.
     """
 
     CASES = grid(C=(5.0, 0.3), rho=(0.0, 0.1))
@@ -243,7 +241,7 @@ class DUOL(Machine):
         self.C, self.rho = C, rho
 
     def demand(self, y):
-        """The margin that is asked for, of a label or of each of many."""
+        """The required margin of a label, or of an array of labels."""
         return np.ones_like(y)
 
     def bound(self, y):
@@ -255,7 +253,7 @@ class DUOL(Machine):
         la = float(self.demand(y) - y * (self.w @ K[:, i]))
         if la <= 1e-9 or K[i, i] <= 0:
             return
-        S = np.flatnonzero(self.w)  # its coefficients only grow: once in S, always in S
+        S = np.flatnonzero(self.w)  # a support vector stays in S
         sides, size = np.sign(self.w[S]), np.abs(self.w[S])
         loss = self.demand(sides) - sides * (self.w @ K[:, S])
         conflict = np.where(loss >= -1e-9, sides * y * K[S, i], np.inf)
@@ -272,11 +270,11 @@ class DUOL(Machine):
 
 
 class CSDUOL(DUOL):
-    """Zhao and Hoi (2013), with a weight c_y, `cost` for the higher label and 1 for the lower.
+    """Zhao and Hoi (2013), with a weight c_y: `cost` for the positive class and 1 for the negative class.
 
-    I asks for a margin of c_y, II bounds the coefficients by C c_y. Which of the two the paper calls I is not verified.
-    The support vectors that may move are those whose margin is at most what is asked of them. Which label is the higher
-    is known when there are two; if the first was taken for the other, its rows are learned anew.
+    Variant I requires a margin of c_y, variant II bounds the coefficients by C c_y. Which of them the paper calls I is
+    not verified. Support vectors with at most the required margin may change. The classes are known only with the
+    second label. If the first label was in the other class, its rows are learned again.
     """
 
     CASES = grid(C=(5.0, 0.3), cost=(0.4, 3.0), variant=("I", "II")) + grid(rho=(0.1,), cost=(2.0,))
@@ -312,19 +310,19 @@ class CSDUOL(DUOL):
 class LASVM(Machine):
     """Bordes, Ertekin, Weston and Bottou (2005), with signed alpha between A = min(0, C y) and B = max(0, C y).
 
-    Until S holds 5 rows of each label a row is put into S with alpha = 0, and nothing else happens; from the next row
-    on each is PROCESSed, then one REPROCESS. S is in the order in which rows came into it. b = (g_i + g_j) / 2 is that
-    of the extremes after the last step, before rows leave S: of what leaves it is true that it needs no alpha at this
-    b. As in lasvm.c, they leave after every REPROCESS, be there a step or not; by the paper's words a machine that has
-    nothing left to improve would keep every row that it is shown. Also as there, FINISH is steps alone, and rows leave
-    after the last. Ours alone is that rows stay until then which are beyond the extremes by less than `beyond`, and by
-    less than the mean g_i - g_j of the last steps, as a mean that forgets 1/1000 a round has it. A row whose values and
-    label are those of a row in S is that row (here: has its number), so that a second epoch does not give an example a
-    second alpha.
+    Until S holds 5 rows of each label, each row enters S with alpha = 0 and nothing else happens. Each later row causes
+    one PROCESS and one REPROCESS. S has the order of entry. b = (g_i + g_j) / 2 of the extremes after the last step,
+    before rows leave S.
 
-    What the last bit would decide: of gradients within 1e-9 of the extreme the first in S is taken, as a step inside
-    the bounds makes g_i and g_j equal up to rounding; an alpha within 1e-12 C of the bound that it moves to is set to
-    it; a curvature K_ii + K_jj - 2 K_ij below 1e-12 counts as that (libsvm).
+    As in lasvm.c, rows leave after every REPROCESS, with or without a step. By the paper's words, a machine that cannot
+    improve would store every row. Also as in lasvm.c, FINISH only takes steps, and rows leave after the last one. Our
+    own rule: a row stays if it is beyond the extremes by less than `beyond`, and by less than a running mean of
+    g_i - g_j that forgets 1/1000 per round. A row with the values and the label of a row in S is that row (it has its
+    number), so a second epoch gives an example no second alpha.
+
+    Rules against rounding: among gradients within 1e-9 of the extreme the first in S is chosen, because a step inside
+    the bounds makes g_i and g_j equal up to rounding. An alpha within 1e-12 C of its bound is set to the bound. A
+    curvature K_ii + K_jj - 2 K_ij below 1e-12 is raised to it, as in libsvm.
     """
 
     CASES = grid(C=(1.0, 0.1, 10.0), tau=(1e-3,), beyond=(0.2, 0.0)) + grid(C=(1.0,), tau=(0.1, 1e-6))
@@ -356,7 +354,7 @@ class LASVM(Machine):
         return self.move(up, down)
 
     def reprocess(self, moved=False):
-        """A step, if there is a pair to improve; `moved` tells that PROCESS found one."""
+        """Take a step if a pair violates optimality. `moved`: whether PROCESS took one."""
         (up, down), g = self.extremes(), self.gradients()
         again = self.move(up, down)
         self.unrest += ((g[up] - g[down] if again else 0) - self.unrest) / 1000
@@ -383,7 +381,7 @@ class LASVM(Machine):
         return self.sides() - self.K[self.S] @ self.w
 
     def extremes(self):
-        """The places in S of the greatest gradient among alpha < B, and of the least among alpha > A."""
+        """The indices in S of the largest gradient with alpha < B, and of the smallest with alpha > A."""
         y, g, alpha = self.sides(), self.gradients(), self.w[self.S]
         up = np.where(alpha < np.maximum(0, self.C * y), g, -np.inf)
         down = np.where(alpha > np.minimum(0, self.C * y), -g, -np.inf)

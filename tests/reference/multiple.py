@@ -1,4 +1,4 @@
-"""Learning with several kernels at once, transcribed from the papers: every kernel value anew."""
+"""Learning with several kernels, transcribed from the papers without caches."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from tests.reference.linear import Classifier, grid
 
 
 class OMKC(Classifier):
-    """Jin, Hoi and Yang (2010); Hoi, Jin, Zhao and Yang (2013): a perceptron a kernel, and Hedge over them.
+    """Jin, Hoi and Yang (2010); Hoi, Jin, Zhao and Yang (2013): one perceptron per kernel, and Hedge over them.
 
     theta_i = beta^(times i was updated), q = theta / sum theta, z_i = 1 where y f_i(x) <= 0. Two labels only.
     `combination`: deterministic, the score is sum_i q_i sgn f_i(x) with sgn 0 = 1; stochastic, it is f_i(x) with i

@@ -144,7 +144,7 @@ def time(result: Mapping[str, Any]) -> str:
     if not drawn(result, "time"):
         return ""
     measure = escape(followed(result)).capitalize()
-    return section("time", f"{measure} against time", plot("time"), "The measure after this much computing time.")
+    return section("time", f"{measure} against time", plot("time"), "The measure after each amount of computing time.")
 
 
 def updates(result: Mapping[str, Any]) -> str:
