@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
@@ -143,6 +144,36 @@ def stream_options(function: Any) -> Any:
     return format_options(function)
 
 
+class TableChoice(click.Choice[str]):
+    """The names in a table, which is imported when they are needed, because NumPy takes 0.1 seconds."""
+
+    def __init__(self, table: Callable[[], Iterable[str]]) -> None:
+        self.table = table
+        super().__init__([])
+
+    @property  # type: ignore[override]
+    def choices(self) -> tuple[str, ...]:
+        return tuple(self.table())
+
+    @choices.setter
+    def choices(self, value: tuple[str, ...]) -> None:
+        pass
+
+
+def scales() -> dict[str, str]:
+    from seriatim.features.scaler import SCALES
+
+    return SCALES
+
+
+class ScaleOption(click.Option):
+    """An option that describes the scalings."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        self.help = f"Scale the features: {'; '.join(f'{how} ({name})' for name, how in scales().items())}."
+        return super().get_help_record(ctx)
+
+
 FEATURES: dict[str, dict[str, Any]] = {
     "--label": {"metavar": "COLUMN", "help": "The column that holds the label: a name or a number (-1 is the last)."},
     "--drop": {
@@ -165,10 +196,7 @@ FEATURES: dict[str, dict[str, Any]] = {
         "help": "Add the products of the features of columns A and B. Repeatable.",
     },
     "--bits": {"type": click.IntRange(1, 28), "metavar": "BITS", "help": "Hash feature names to 2^BITS columns."},
-    "--normalize": {
-        "type": click.Choice(["standard", "max", "unit"]),
-        "help": "Scale by running mean and deviation (standard), by running maximum (max), or rows to norm 1 (unit).",
-    },
+    "--normalize": {"cls": ScaleOption, "type": TableChoice(scales)},
 }
 
 

@@ -11,6 +11,7 @@ import click
 
 from seriatim.cli.interrupts import interrupts
 from seriatim.cli.options import (
+    TableChoice,
     algorithm_options,
     build_model,
     collisions_of,
@@ -39,18 +40,10 @@ class MetricOption(click.Option):
         return super().get_help_record(ctx)
 
 
-class DetectorChoice(click.Choice[str]):
-    """The names of the detectors, imported when they are needed."""
+def detectors() -> Any:
+    from seriatim.evaluate.drift import DETECTORS
 
-    @property  # type: ignore[override]
-    def choices(self) -> tuple[str, ...]:
-        from seriatim.evaluate.drift import DETECTORS
-
-        return tuple(DETECTORS)
-
-    @choices.setter
-    def choices(self, value: tuple[str, ...]) -> None:
-        pass
+    return DETECTORS
 
 
 @click.command("run")
@@ -84,7 +77,7 @@ class DetectorChoice(click.Choice[str]):
 )
 @click.option(
     "--drift",
-    type=DetectorChoice([]),
+    type=TableChoice(detectors),
     help="Detect changes of the mistakes or losses with this detector, and report them.",
 )
 @click.option(

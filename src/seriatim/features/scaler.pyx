@@ -1,4 +1,4 @@
-"""Scaling that is itself online: each example is scaled by what has been seen up to it, itself included."""
+"""Online scaling: each example is scaled by the examples up to and including itself."""
 
 import numpy as np
 
@@ -11,32 +11,36 @@ from seriatim.core.rows import LIMIT as LARGEST
 from seriatim.errors import ModelError
 
 cdef double LIMIT = LARGEST
-KINDS = ("standard", "max", "unit")
+SCALES = {
+    "standard": "by the running mean and deviation of each feature",
+    "max": "by the running maximum of each feature",
+    "unit": "each row to norm 1",
+}
 
 
 cdef class Scaler:
-    """Values of features by what they have been so far; absent ones stay absent.
+    """Scales the values of features. Missing values stay missing.
 
-    standard : (x - mean) / deviation of the values that were there, by Welford's recurrence; a feature that has always
-        been 1, such as a category, stays 1.
+    standard : (x - mean) / deviation, of the values that are not missing, by Welford's recurrence. A feature that has
+        always been 1, such as a category, stays 1.
     max : x / max |x|.
-    unit : each row divided by its norm; keeps nothing.
+    unit : each row divided by its norm; there is no state.
     """
 
     def __init__(self, str kind):
-        if kind not in KINDS:
-            raise ValueError(f"{kind!r} is not one of {', '.join(KINDS)}")
+        if kind not in SCALES:
+            raise ValueError(f"{kind!r} is not one of {', '.join(SCALES)}")
         self.kind, self.standard, self.unit = kind, kind == "standard", kind == "unit"
         self.count, self.mean, self.spread = np.zeros(0), np.zeros(0), np.zeros(0)
         self.touched = np.zeros(0, np.int64)
         self.changed, self.before = np.zeros(0, np.intp), np.zeros((0, 3))
 
     def state(self):
-        """All it has seen, as named arrays."""
+        """The state as named arrays."""
         return {"count": np.array(self.count), "mean": np.array(self.mean), "spread": np.array(self.spread)}
 
     def restore(self, state):
-        """The reverse of `state`."""
+        """Restore a state that `state` gave; a ModelError if values could not have led to it."""
         arrays = [np.array(state[name], dtype=np.float64) for name in ("count", "mean", "spread")]
         count, mean, spread = arrays
         if len({array.shape for array in arrays}) != 1 or count.ndim != 1:
@@ -63,7 +67,7 @@ cdef class Scaler:
         return 0
 
     cdef void note(self, Py_ssize_t j) noexcept nogil:
-        """Column j is about to change."""
+        """Store column j before it changes, so that `rewind` can restore it."""
         if self.touched[j] != self.block:
             self.touched[j], self.changed[self.changes] = self.block, j
             self.before[self.changes, 0] = self.count[j]
@@ -72,11 +76,11 @@ cdef class Scaler:
             self.changes += 1
 
     def settle(self):
-        """The last block has been learned."""
+        """Make the changes of the last block final."""
         self.rows, self.changes = None, 0
 
     def rewind(self, Py_ssize_t learned):
-        """Of the last block only the first rows have been learned: the others do not count."""
+        """Take back the last block, except its first `learned` rows."""
         cdef Py_ssize_t k, j
         cdef Rows rows = self.rows
         for k in range(self.changes):
@@ -104,7 +108,7 @@ cdef class Scaler:
 
     cdef inline double scaled_value(self, Py_ssize_t j, double x, double length, Py_ssize_t known, bint learning) \
             noexcept nogil:
-        """Value x of column j in a row of this length (norm); columns from `known` on have not been seen."""
+        """The scaled value x of column j, in a row of norm `length`. Columns from `known` on are new."""
         if self.unit:
             x = x / length if length > 0 else 0
         elif j < known:
@@ -133,7 +137,7 @@ cdef class Scaler:
         return 0
 
     def scaled(self, Rows rows, bint learning):
-        """Checked rows, scaled; when learning each is taken into account first."""
+        """The scaled rows, of checked rows. When learning, each row counts first."""
         cdef Py_ssize_t i, j, column, begin, end, known, size
         cdef double length
         rows.expect_checked()

@@ -1,4 +1,4 @@
-"""What becomes of what users have: which columns, which words, which names, at which scale."""
+"""`Features`: which columns and words become features, under which names, at which scale."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ from typing import Any
 
 from seriatim.core.values import encoded
 from seriatim.errors import DataError, ParameterError
+from seriatim.features.scaler import SCALES
 
 TOKEN = r"\w+"
-SCALES = ("standard", "max", "unit")
 MOST_BITS = 28
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Features:
-    """How examples become features; the same for files, frames and dicts.
+    """How examples become features. The rules are the same for files, data frames and dicts.
 
-    A number is a feature of its column's name. A category c of column k is the feature "k=c", a date its year, month,
-    day, weekday and hour as such categories, a list of strings a bag of them, true and false are 1 and 0.
+    A number is a feature with the name of its column; true and false are 1 and 0. A category c of column k is the
+    feature "k=c". A date becomes its year, month, day, weekday and hour, as categories. A list of strings is a bag of
+    categories. None, NaN and NaT are missing values.
 
-    label : the column of the label; "label", "class", "target" or "y" is found without being told.
-    drop : columns to leave out; "*" stands for all that are not of words.
-    text : columns of words, each a feature "k=word" that counts them.
-    ngram : count runs of up to so many words, too.
-    lower : in lower case.
-    token : what a word is, as a regular expression.
-    missing : "skip" leaves out what is missing; "count" makes it the feature "k?".
-    cross : pairs of columns; the product of each feature of one and each of the other is a feature.
-    bits : hash names to 2^bits columns instead of keeping them.
-    normalize : "standard" by the running mean and deviation of each feature, "max" by its running maximum, "unit"
-        makes each row as long as 1.
+    label : the column of the label (default: the first of "label", "class", "target", "y" that exists).
+    drop : columns to ignore; "*" ignores all but the text columns.
+    text : columns of text. Each word is a feature "k=word", its value is the count.
+    ngram : also count sequences of up to `ngram` words.
+    lower : convert words to lower case.
+    token : a regular expression that matches a word.
+    missing : "skip" ignores missing values; "count" makes them the feature "k?".
+    cross : pairs of columns. The product of each feature of one and each feature of the other is a feature.
+    bits : hash names to 2^bits columns, and store no names.
+    normalize : scale the features: "standard" by their running mean and deviation, "max" by their running maximum,
+        "unit" each row to norm 1.
 
     >>> from seriatim import PA
     >>> model = PA(features=Features(text=["mail"])).learn_one({"mail": "Cheap, cheap watches"}, "spam")
@@ -95,7 +96,7 @@ class Features:
 
     @classmethod
     def of(cls, value: Any) -> Features:
-        """What a user may give for it: nothing, a dict, or one of these."""
+        """A user's `features`, which may also be None or a dict, as Features."""
         if isinstance(value, Features):
             return value
         if value is None:
@@ -106,15 +107,15 @@ class Features:
         return cls(**value)
 
     def as_dict(self) -> dict[str, Any]:
-        """What is not as it is by default."""
+        """The fields that differ from their defaults."""
         given = {about.name: (getattr(self, about.name), about.default) for about in fields(self)}
         return {name: value for name, (value, usual) in given.items() if value != usual}
 
     def drops(self, name: str) -> bool:
-        """Whether a column is left out."""
+        """Whether a column is ignored."""
         return name in self.drop or ("*" in self.drop and name not in self.text)
 
     @property
     def plain(self) -> bool:
-        """Whether a dict's features are those that it has without any of this."""
+        """Whether these options change nothing for dicts."""
         return set(self.as_dict()) <= {"label", "ngram", "lower", "token"}
