@@ -1,4 +1,4 @@
-"""Feature names: those of a block, without an object for each, and those of a model."""
+"""Feature names: `Names` of a block, without an object for each name, and the `Vocabulary` of a model."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from seriatim.errors import DataError
 
 
 cdef class Names:
-    """A hash table of UTF-8 strings; a name is a prefix, a mark and a word, or without a mark a word alone."""
+    """A hash table of UTF-8 strings. A name is a prefix, a mark and a word; without a mark it is the word."""
 
     def __init__(self, names=()):
         self.places = {}
@@ -23,7 +23,7 @@ cdef class Names:
             self.append(name)
 
     def append(self, str name):
-        """Take in a name that is not there yet."""
+        """Add a new name."""
         cdef bytes text = encoded(name, "the feature name")
         if self.number(NULL, 0, 0, text, len(text), murmur3(text, len(text), 0)) < 0:
             raise MemoryError("no memory for names")
@@ -46,12 +46,11 @@ cdef class Names:
 
     @property
     def all_learned(self):
-        """Whether a model has columns for all of them. Other rows may then be named by them, too, and be learned as if
-        they had names of their own: nothing is among these that the model would not know."""
+        """Whether a model has columns for all names. Other blocks may then use these names as theirs."""
         return self.learned == self.n
 
     cdef int grow(self, Py_ssize_t length) noexcept nogil:
-        """Make room for one more name of so many bytes; -1 if there is no memory."""
+        """Make room for one more name of `length` bytes; -1 if there is no memory."""
         cdef Py_ssize_t i, room, slots
         cdef int* slot
         if self.used + length > self.text_room:
@@ -105,7 +104,7 @@ cdef class Names:
 
     cdef int number(self, const char* prefix, Py_ssize_t before, char mark, const char* name, Py_ssize_t length,
                     uint32_t hash) noexcept nogil:
-        """The number of a name, which is taken in if it is new; -1 if there is no memory."""
+        """The number of a name; adds a new name. -1 if there is no memory."""
         cdef Py_ssize_t whole = length + before + (mark != 0)
         cdef char* text
         cdef int known = self.find(prefix, before, mark, name, length, hash)
@@ -127,13 +126,13 @@ cdef class Names:
         return <int> self.n - 1
 
     cdef void begin_rows(self) noexcept nogil:
-        """No row has been put together of these names yet."""
+        """Forget the values of earlier rows."""
         cdef Py_ssize_t i
         for i in range(self.n):
             self.last[i] = -1
 
     cdef void forget(self, Py_ssize_t n) noexcept nogil:
-        """All but the first n names. The last come first, so that none is left behind one that has gone."""
+        """Remove all but the first n names. The last name goes first, so that no probe sequence is broken."""
         cdef Py_ssize_t at
         while self.n > n:
             at = self.hash[self.n - 1] & (self.slots - 1)
@@ -158,15 +157,15 @@ cdef class Vocabulary:
         return len(self.names)
 
     cdef int add(self, str name) except -1:
-        """Give a name that is not known the next column."""
+        """Give a new name the next column."""
         self.number[name] = len(self.names)
         self.names.append(name)
         return 0
 
     cdef int[::1] columns_of(self, Names names, Py_ssize_t n, bint learning):
-        """The columns of the first n names, -1 for the unknown; those of a stream with one list of names are kept.
+        """The columns of the first n names, -1 for unknown ones. A stream with one list of names looks them up once.
 
-        They are looked up in a table of their bytes, which is five times as fast as making strings of them.
+        A lookup by bytes is five times as fast as one by Python strings.
         """
         cdef Py_ssize_t j, begin = 0, length
         cdef const char* text
@@ -239,7 +238,7 @@ cdef class Vocabulary:
         return rows.replaced(start, index, value, len(self.names))
 
     cdef bint twice(self, int[::1] column, Py_ssize_t n) except -1:
-        """Whether two of n names have the same column."""
+        """Whether two of n names have one column."""
         cdef Py_ssize_t j
         if len(self.stamps) < len(self.names):
             self.stamps, self.stamp = np.zeros(2 * len(self.names) + 64, np.int64), 0
@@ -253,7 +252,7 @@ cdef class Vocabulary:
 
 
 cdef renumbered(Rows rows, int[::1] column):
-    """The columns of sparse rows, each by its new number."""
+    """The new columns of sparse rows."""
     cdef Py_ssize_t j
     cdef const int* old = rows.index + rows.start[0]
     cdef const int* to = &column[0]

@@ -1,4 +1,4 @@
-"""Featurising: what becomes of tables, texts, dicts and frames."""
+"""From the cells of tables, texts, dicts and data frames to rows of numbers."""
 
 from seriatim.features.spec import Features
 

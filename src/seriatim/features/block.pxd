@@ -1,4 +1,4 @@
-"""The memory in which the rows of a block are put together."""
+"""The memory of the rows of a block."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
@@ -11,7 +11,7 @@ cimport cython
 cdef class Workspace:
     cdef double* y
     cdef int* name                     # the number of a label that is not a number, or -1
-    cdef double* weight                # only where a row is said to have one other than 1
+    cdef double* weight                # used if a row has a weight other than 1
     cdef double* norm2
     cdef long long* start
     cdef int* index
@@ -27,13 +27,13 @@ cdef class Block:
     cdef readonly Rows rows
     cdef readonly object y             # labels or targets, numbers where they are numbers
     cdef readonly Py_ssize_t lines
-    cdef readonly list bad             # (line within the block, column, problem) of the first of them
+    cdef readonly list bad             # (line within the block, column, problem) of the first bad lines
     cdef readonly Py_ssize_t bad_count
 
 
 cdef struct Position:
-    Py_ssize_t rows, values            # of the rows that are whole
-    const char* where                  # in a text: the end of the line, or the place of a problem
+    Py_ssize_t rows, values            # of completed rows
+    const char* where                  # in a text: the end of the line, or where the problem is
     int features
     bint named                         # a label is a name
     bint weighted                      # a weight is not 1
@@ -46,10 +46,10 @@ cdef enum:
 
 @cython.final
 cdef class RowSums:
-    cdef uint64_t* slot                # pairs: the round and the column, the place in the row
+    cdef uint64_t* slot                # pairs: round and column; index in the row
     cdef Py_ssize_t size
     cdef uint64_t round
-    cdef uint8_t[1 << MARK_BITS] mark  # by a hash of the column: in which turn it was met
+    cdef uint8_t[1 << MARK_BITS] mark  # by a hash of the column: the last row that had it
     cdef uint8_t turn
 
     cdef bint differ(self, const int* index, Py_ssize_t n) noexcept nogil
@@ -63,7 +63,7 @@ cdef Block finish(Workspace work, Position* at, list labels, Py_ssize_t lines, l
 
 
 cdef inline void add_row(Workspace work, Position* at, Py_ssize_t end) noexcept nogil:
-    """What has been read up to value number `end` is a row."""
+    """Complete a row that ends at value number `end`."""
     work.norm2[at.rows] = sum_of_squares(work.value + at.values, end - at.values)
     at.values = end
     at.rows += 1

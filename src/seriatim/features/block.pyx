@@ -1,4 +1,4 @@
-"""The memory in which the rows of a block are put together."""
+"""The memory of the rows of a block, and the sums of hashed columns."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ cdef extern from "simd.h":
 
 
 cdef class Workspace:
-    """Memory for the rows of one block, used again for the next: fresh pages from the system cost more than parsing."""
+    """Memory for the rows of one block. The next block reuses it: new pages from the system cost more than parsing."""
 
     def __dealloc__(self):
         free(self.y)
@@ -50,14 +50,14 @@ cdef class Workspace:
 cdef enum:
     MOST_SPARE = 16
 
-cdef list spare = []                   # workspaces that wait for a block
+cdef list spare = []                   # workspaces for the next blocks
 
 
 cdef class Block:
-    """What one block of lines holds: rows, their labels, how many lines it took, and which of them were bad."""
+    """The content of a block of lines: rows, labels, the number of lines, and the bad lines."""
 
     def release(self):
-        """Give the memory of the rows to the next block; they must not be used any more."""
+        """Release the memory for the next block. The rows must not be used after this."""
         if self.workspace is not None and not self.rows.shared:
             self.rows.forget()
             if len(spare) < MOST_SPARE:
@@ -66,7 +66,7 @@ cdef class Block:
 
 
 cdef Workspace new_workspace(Py_ssize_t length):
-    """Memory for the rows of a text of so many bytes; it grows when needed. -1: for one row at a time."""
+    """Memory for the rows of a text of `length` bytes; it grows when needed. -1: for one row at a time."""
     cdef Workspace work = spare.pop() if spare and length >= 0 else Workspace.__new__(Workspace)
     if work.reserve_rows(64 + length // 256) < 0 or work.reserve_values(64 + length // 12) < 0:
         raise MemoryError
@@ -75,7 +75,7 @@ cdef Workspace new_workspace(Py_ssize_t length):
 
 
 def stacked(list columns):
-    """The rows of a table given column by column, checked; None where a value is NaN or beyond the limit."""
+    """The checked rows of columns of numbers; None if a value is NaN or out of range."""
     cdef Py_ssize_t j, m = len(columns), n = len(columns[0])
     cdef double limit = LIMIT * LIMIT
     cdef const double[::1] column
@@ -105,14 +105,14 @@ def stacked(list columns):
 
 
 def recycle(Rows rows):
-    """Give the memory of rows that nobody will look at any more to the next block, if it is of the kind."""
+    """Release the memory of rows that are no longer used, for the next block."""
     work = rows.owner
     if rows.give_up() and isinstance(work, Workspace) and len(spare) < MOST_SPARE:
         spare.append(work)
 
 
 cdef Rows finished_rows(Workspace work, Position* at, object names):
-    """The rows that have been read; `names` are those of its columns, if they have any."""
+    """The completed rows. names : of their columns; None if columns are hashed."""
     cdef Rows rows = Rows.borrow(
         work, at.rows, at.features, work.start, work.index, work.value, NULL if at.unsorted else work.norm2
     )
@@ -125,7 +125,7 @@ cdef Rows finished_rows(Workspace work, Position* at, object names):
 
 cdef Block finish(Workspace work, Position* at, list labels, Py_ssize_t lines, list bad, Py_ssize_t bad_count,
                   object names=None):
-    """The block of what has been read."""
+    """The block of the completed rows."""
     cdef Block block = Block.__new__(Block)
     cdef Py_ssize_t i
     cdef double[::1] y = <double[:max(at.rows, 1)]> work.y
@@ -141,17 +141,17 @@ cdef Block finish(Workspace work, Position* at, list labels, Py_ssize_t lines, l
 
 
 cdef enum:
-    USUAL = 128                        # columns of a row; of more, some marks would coincide
+    USUAL = 128                        # columns; in longer rows some marks would collide
 
 
 cdef class RowSums:
-    """A small hash table, of which the entries of earlier rows are told by their round; sorting would take longer."""
+    """Sums values of equal columns in a hash table. Each row has its own round, so nothing is cleared."""
 
     def __dealloc__(self):
         free(self.slot)
 
     cdef bint differ(self, const int* index, Py_ssize_t n) noexcept nogil:
-        """Whether all columns are known to differ, by marks of which two hardly ever coincide in a row of usual length.
+        """Whether all columns certainly differ. Marks of different columns rarely collide in a row of usual length.
 
         No branch depends on what is found: it could not be predicted.
         """
@@ -170,7 +170,7 @@ cdef class RowSums:
         return not met
 
     cdef Py_ssize_t summed(self, int* index, double* value, Py_ssize_t n) noexcept nogil:
-        """Sum a row in place, in the order of the first of each column; returns its length, -1 for want of memory."""
+        """Sum a row in place, in order of first occurrence. Returns its number of columns; -1 if there is no memory."""
         cdef Py_ssize_t i, k = 0, size = 256
         cdef int shift = 24
         cdef uint32_t at

@@ -1,4 +1,4 @@
-"""The columns of a table, in memory that others have, for whoever puts its rows together."""
+"""The columns of a table in memory, from which the encoder makes rows."""
 
 from libc.stdlib cimport calloc, free
 
@@ -8,12 +8,15 @@ PADDING = 64                           # readable bytes behind the strings of a 
 
 
 cdef class Columns:
-    """n rows. A column is an array of numbers, of which NaN is missing, or strings as (offsets, bytes, valid): string i
-    is bytes[offsets[i]:offsets[i + 1]] where valid[i]; or strings that recur, as the same of each one and, last, codes:
-    cell i is string codes[i], or missing if that is negative.
+    """n rows. A column is one of three kinds:
 
-    `remembered` says of the strings of tables before, which are the same if their offsets are the same object, where
-    they stand among the names; and then of these."""
+    numbers : an array; NaN is missing.
+    strings : (offsets, bytes, valid); string i is bytes[offsets[i]:offsets[i + 1]], missing unless valid[i].
+    dictionary : the same of each distinct string, and codes; cell i is string codes[i], missing if that is negative.
+
+    remembered : by column, the offsets of the last dictionary and the numbers of its names. If the next table has the
+        same offsets (the same object), its names need no lookup.
+    """
 
     def __cinit__(self, list columns, Py_ssize_t n, dict remembered):
         cdef Py_ssize_t j
@@ -66,7 +69,7 @@ cdef class Columns:
         return 0
 
     cdef int take_places(self, Py_ssize_t j, strings, Py_ssize_t n) except -1:
-        """Where the n strings of a dictionary stand, as far as that is known."""
+        """The numbers of the names of a dictionary's n strings, as far as they are known."""
         cdef int[::1] view
         known, places = self.remembered.get(j, (None, None))
         if known is not strings:

@@ -28,7 +28,7 @@ cdef struct Column:
     uint32_t hash
     int kind
     int slot                           # among the crossed columns; -1: not crossed
-    int place                          # among the names of a block, for numbers; -1: must be looked up
+    int place                          # of a number: its number among the names of the block; -1: look it up
 
 cdef enum Trouble:
     FINE = 0
@@ -43,11 +43,11 @@ cdef enum:
 
 @cython.final
 cdef class Crowd:
-    cdef uint32_t* owner               # by column: 1 + the rest of the hash of the first name on it, or SEVERAL
+    cdef uint32_t* owner               # by column: 1 + the other hash bits of its first name, or SEVERAL
     cdef Py_ssize_t size
 
     cdef inline void meet(self, int column, uint32_t rest) noexcept nogil:
-        """A name has fallen on a column."""
+        """Count a name that hashes to a column."""
         cdef uint32_t known = self.owner[column]
         if known != rest + 1 and known != SEVERAL:
             self.owner[column] = SEVERAL if known else rest + 1
@@ -62,7 +62,7 @@ cdef class Plan:
     cdef dict place
     cdef Column* columns
     cdef readonly Py_ssize_t n
-    cdef Py_ssize_t given              # of them were told; the others were met in objects
+    cdef Py_ssize_t given              # columns given at first; dicts added the others
     cdef Py_ssize_t room
     cdef readonly int bits
     cdef uint32_t mask
@@ -70,7 +70,7 @@ cdef class Plan:
     cdef bint selective                # some columns are left out or crossed
     cdef bint apart                    # no two columns can have a feature in common
     cdef int ngram
-    cdef object pattern                # None: the usual one
+    cdef object pattern                # None: the default
     cdef dict slots
     cdef int crosses
     cdef int[MOST_CROSSES][2] pairs
@@ -79,8 +79,8 @@ cdef class Plan:
 
 
 cdef struct Met:
-    void* key                          # an object that was looked up, which is held
-    int place                          # its number among the names; with bits, its column
+    void* key                          # a string object, with a reference
+    int place                          # the number of its name; with bits, its column
 
 
 @cython.final
@@ -90,15 +90,15 @@ cdef class Encoder:
     cdef Names names
     cdef Position at
     cdef Py_ssize_t k                  # where the next value goes
-    cdef Py_ssize_t known              # names of whole rows
-    cdef uint32_t* hash                # by value, where names are hashed and crossed
+    cdef Py_ssize_t known              # names of completed rows
+    cdef uint32_t* hash                # by value, if names are hashed and crossed
     cdef Py_ssize_t hash_room
     cdef RowSums row
-    cdef Met* met                      # two of them where a key may be
-    cdef int shift                     # 64 less the bits of such a place
+    cdef Met* met                      # remembered keys: two for each hash
+    cdef int shift                     # 64 minus the bits of the hash
     cdef bint composed                 # two features of the row may have one name
     cdef bint words_last               # of dicts: all numbers first
-    cdef bint quick                    # all names of the row were remembered: no place of a last value is set
+    cdef bint quick                    # all keys of the row were remembered, so Names.last is untouched
     cdef char* cell                    # a cell without its doubled quotes
     cdef Py_ssize_t cell_size
     cdef char* scratch
@@ -152,9 +152,9 @@ cdef class RowEncoder(DictReader):
     cdef Encoder encoder
     cdef Vocabulary vocabulary         # of the model; None where names are hashed
     cdef Scaler scaler
-    cdef bint reading                  # an example is being read
-    cdef dict fresh                    # name -> column: what the model does not know yet of the row last shown
-    cdef int* column                   # by number among the encoder's names; where there is none, see `find`
+    cdef bint reading                  # while an example is read
+    cdef dict fresh                    # name -> column, for new names of the row last shown
+    cdef int* column                   # of the model, by number of the encoder's names; negative: see `find`
     cdef Py_ssize_t mapped, columns_room
     cdef int* index                    # the row last shown
     cdef double* value

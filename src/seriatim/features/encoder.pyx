@@ -1,7 +1,8 @@
-"""Rows put together from cells: numbers, categories, words, and what they are crossed with.
+"""Encode cells and dicts as rows: numbers, categories, words, dates, and the products of crossed columns.
 
-Everything that has names comes through here: tables, frames, objects, Vowpal Wabbit's text. A feature's name becomes
-its number among the block's names, which the model then knows by its own; or, with bits, its hash is its column.
+All formats with names use this encoder: tables, data frames, JSON lines, Vowpal Wabbit text, and the dicts of
+`learn_one`. `Encoder` makes the rows of a block: a feature is numbered by its name within the block, or by the hash of
+its name. `RowEncoder` makes one row in the columns of a model.
 """
 
 import datetime
@@ -45,15 +46,15 @@ cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
 cdef double LIMIT = LARGEST
-cdef tuple WORDS = (str, list, tuple, set, frozenset)    # of what a bag is made
-cdef tuple NOT_FLAT = (Mapping, datetime.date, np.datetime64)    # by name: Cython drops the errors of a literal tuple
-cdef int FEWEST = 7, MOST = 15    # bits of the places where keys are remembered
+cdef tuple WORDS = (str, list, tuple, set, frozenset)    # strings, and bags of strings
+cdef tuple NOT_FLAT = (Mapping, datetime.date, np.datetime64)    # Cython drops the errors of a literal tuple
+cdef int FEWEST = 7, MOST = 15    # the table of remembered keys has 2^bits places for two
 cdef int NEVER = INT_MIN    # a name that has not been looked up
 cdef Py_ssize_t MOST_PRODUCTS = 1 << 20    # features of a cross in one row
 cdef enum:
     PADDING = 64                       # readable bytes behind a text
-    LONGEST_PAUSE = 1024               # rows taken one by one where that has failed
-    MOST_MET = 1 << 16                 # columns that are remembered without having been told
+    LONGEST_PAUSE = 1024               # rows taken singly after `take_full` has failed
+    MOST_MET = 1 << 16                 # columns of dicts that a Plan stores
 
 cdef extern from "simd.h":
     bint rows_of_columns(Py_ssize_t n, Py_ssize_t m, const double** column, double* out, double* norm2,
@@ -61,9 +62,9 @@ cdef extern from "simd.h":
 
 
 cdef class Crowd:
-    """Which hashed columns several names have fallen on, told by the rest of their hashes; shared by all threads.
+    """Counts the hashed columns on which several names collide, by the other bits of their hashes. Shared by threads.
 
-    Two names that come at once to a column may both be taken for the first; it shows when one of them comes again.
+    If two threads add the first names of a column at once, the collision counts when one of the names occurs again.
     """
 
     def __cinit__(self, int bits):
@@ -76,16 +77,16 @@ cdef class Crowd:
         free(self.owner)
 
     def share(self):
-        """The share of the columns in use that several names have fallen on."""
+        """The fraction of the columns in use on which several names collide."""
         owner = np.asarray(<uint32_t[:self.size]> self.owner)
         return float(np.count_nonzero(owner == <uint32_t> SEVERAL) / max(np.count_nonzero(owner), 1))
 
 
 cdef class Plan:
-    """What becomes of each column; shared by all who read blocks of one table."""
+    """The kind of each column. All blocks of one table share a plan."""
 
     def __init__(self, features, columns=(), Crowd crowd=None):
-        """`columns` are pairs of a name and a kind; more are met on the way where examples are objects."""
+        """columns : pairs of a name and a kind. Dicts and objects add more later."""
         self.features, self.columns_given = features, list(columns)
         self.names, self.kept, self.place = [], [], {}
         self.count_missing, self.lower, self.ngram = features.missing == "count", features.lower, features.ngram
@@ -111,7 +112,7 @@ cdef class Plan:
         free(self.columns)
 
     cdef Py_ssize_t add(self, object name, int kind) except -1:
-        """The number of a new column."""
+        """Add a column; returns its number."""
         cdef Column* c
         cdef bytes text = encoded(name, "the feature name")
         if self.n == self.room:
@@ -121,7 +122,7 @@ cdef class Plan:
         c = &self.columns[self.n]
         c.name, c.length, c.kind, c.slot, c.place = text, len(text), kind, self.slots.get(name, -1), -1
         c.hash = murmur3(c.name, c.length, 0)
-        self.apart = self.apart and b"=" not in text    # which ends the name of a column in that of a category
+        self.apart = self.apart and b"=" not in text    # a column "a=b" has the name of a category of "a"
         self.kept.append(text)
         self.names.append(name)
         self.place[name] = self.n
@@ -130,10 +131,10 @@ cdef class Plan:
 
 
 cdef class Encoder:
-    """Puts the rows of one block together."""
+    """Makes the rows of one block."""
 
     def __cinit__(self, Plan plan, Py_ssize_t size=0, Names names=None):
-        """`size` is about that of the text; `names` are those of other rows, and go on here."""
+        """size : about that of the text, in bytes. names : of earlier rows, to which this block adds."""
         cdef Py_ssize_t i
         cdef Column* c
         self.plan = plan
@@ -184,7 +185,7 @@ cdef class Encoder:
     # ---- rows
 
     cdef int begin_row(self) noexcept nogil:
-        """What was put together since the last whole row is forgotten."""
+        """Begin a row; discard what a row that failed has left."""
         cdef int i
         if self.quick:
             self.k, self.quick = self.at.values, False
@@ -199,11 +200,11 @@ cdef class Encoder:
             self.slot_begin[i] = self.slot_end[i] = 0
         if self.at.rows == self.work.rows_room and self.work.reserve_rows(2 * self.at.rows) < 0:
             return NO_ROOM
-        self.work.y[self.at.rows], self.work.name[self.at.rows] = NAN, -1    # until its label comes
+        self.work.y[self.at.rows], self.work.name[self.at.rows] = NAN, -1    # a reader of files adds the label
         return FINE
 
     cdef int end_row(self) noexcept nogil:
-        """The row is whole."""
+        """End the row: add crosses, sum hashed columns."""
         cdef Py_ssize_t n
         cdef int trouble
         if self.plan.crosses:
@@ -258,7 +259,7 @@ cdef class Encoder:
 
     cdef int add(self, const char* prefix, Py_ssize_t before, char mark, const char* name, Py_ssize_t length,
                  uint32_t hash, double x) noexcept nogil:
-        """Append a feature to the row; one that it has already gets the sum."""
+        """Append a feature to the row, or add x to it if the row has it already."""
         cdef Py_ssize_t again, k = self.k
         cdef double* value
         cdef int column
@@ -289,7 +290,7 @@ cdef class Encoder:
         return FINE
 
     cdef inline void put(self, int place, double x) noexcept nogil:
-        """As `add` does it, for a name that need not be looked up and is not in the row yet; there must be room."""
+        """Append feature number `place`. The row must not have it yet, and there must be room."""
         self.names.last[place] = self.k
         self.work.index[self.k], self.work.value[self.k] = place, x
         self.k += 1
@@ -311,8 +312,8 @@ cdef class Encoder:
         return trouble
 
     cdef int string(self, Py_ssize_t column, const char* text, Py_ssize_t n, bint bag=False) noexcept nogil:
-        """A category, a date or, in a column of texts, words; PADDING bytes behind it must be readable."""
-        cdef Column own = self.plan.columns[column]    # words may let another thread add columns, and move them all
+        """Append a category, a date or, in a text column, words. PADDING bytes behind the text must be readable."""
+        cdef Column own = self.plan.columns[column]    # a copy: another thread may move the columns
         cdef const Column* c = &own
         cdef int trouble
         self.composed = True
@@ -329,7 +330,7 @@ cdef class Encoder:
         return trouble
 
     cdef int missing(self, Py_ssize_t column) noexcept nogil:
-        """Nothing, or the feature "column?"."""
+        """Append the feature "column?" if missing values are counted."""
         cdef const Column* c = &self.plan.columns[column]
         if not self.plan.count_missing:
             return FINE
@@ -340,12 +341,12 @@ cdef class Encoder:
         return self.add(NULL, 0, 0, self.scratch, c.length + 1, murmur3(self.scratch, c.length + 1, 0), 1)
 
     cdef int category(self, const Column* c, const char* text, Py_ssize_t n) noexcept nogil:
-        """The feature "column=text"."""
+        """Append the feature "column=text"."""
         return self.add(c.name, c.length, 61, text, n, murmur3(text, n, c.hash), 1)
 
     cdef int part(self, const Column* c, const char* what, Py_ssize_t what_length, const char* text, Py_ssize_t n) \
             noexcept nogil:
-        """The feature "column.what=text"."""
+        """Append the feature "column.what=text"."""
         cdef Py_ssize_t length = c.length + what_length
         if self.reserve_scratch(length):
             return NO_ROOM
@@ -354,7 +355,7 @@ cdef class Encoder:
         return self.add(self.scratch, length, 61, text, n, murmur3(text, n, murmur3(self.scratch, length, 0)), 1)
 
     cdef int date(self, const Column* c, const char* text, Py_ssize_t n) noexcept nogil:
-        """Year, month, day, weekday and, if it has one, hour."""
+        """Append year, month, day, weekday and, if there is one, hour."""
         cdef const char* days = b"SunMonTueWedThuFriSat"
         cdef int trouble
         trouble = self.part(c, b".year", 5, text, 4)
@@ -369,7 +370,7 @@ cdef class Encoder:
         return trouble
 
     cdef int words(self, const Column* c, const char* text, Py_ssize_t n) noexcept nogil:
-        """The words of a text and the runs of up to `ngram` of them, counted."""
+        """Append the counts of the words of a text, and of sequences of up to `ngram` words."""
         cdef Py_ssize_t i, last, tokens = -1
         cdef const char* begin
         cdef Py_ssize_t length
@@ -382,7 +383,7 @@ cdef class Encoder:
             with gil:
                 try:
                     tokens = self.other_tokens(text, n)
-                except Exception:      # memory alone can fail: that it is UTF-8 has been checked
+                except Exception:      # only memory can be missing: the text is known to be UTF-8
                     tokens = -2
         if tokens < 0:
             return NO_ROOM
@@ -396,7 +397,7 @@ cdef class Encoder:
         return FINE
 
     cdef Py_ssize_t ascii_tokens(self, const char* text, Py_ssize_t n) noexcept nogil:
-        """How many words there are, in `scratch` with a space between them; -1 if the text is not ASCII, -2: no room.
+        """Write the words of an ASCII text to `scratch`, with spaces. Returns how many; -1: not ASCII, -2: no room.
 
         As the usual pattern finds them, only faster.
         """
@@ -427,7 +428,7 @@ cdef class Encoder:
         return tokens
 
     cdef Py_ssize_t other_tokens(self, const char* text, Py_ssize_t n) except -2:
-        """The same for any text and any pattern."""
+        """As `ascii_tokens`, for any text and any pattern."""
         cdef Py_ssize_t i, k = 0
         cdef bytes joined
         words = text[:n].decode()
@@ -448,7 +449,7 @@ cdef class Encoder:
     # ---- dicts
 
     def take(self, x):
-        """Append a row of a dict, or raise a DataError and leave all as it was."""
+        """Append the row of a dict. A DataError leaves the block as it was."""
         self.take_dict(x)
 
     cdef int take_dict(self, dict x) except -1:
@@ -522,7 +523,7 @@ cdef class Encoder:
         return 0
 
     cdef int take_string(self, Py_ssize_t column, str value, bint bag) except -1:
-        """A string, or a word of a bag, which is no date."""
+        """Append a string. A word of a bag is never a date."""
         cdef Py_ssize_t n
         cdef const char* text = utf8(value, "the string", &n)
         if self.reserve_cell(n) < 0:
@@ -555,7 +556,7 @@ cdef class Encoder:
         return 0
 
     cdef Py_ssize_t column_of(self, object name) except -1:
-        """The number of a column, which is added if it is new."""
+        """The number of a column; adds a new one."""
         cdef PyObject* found
         if type(name) is not str:
             if not isinstance(name, str):
@@ -564,23 +565,23 @@ cdef class Encoder:
         found = PyDict_GetItemWithError(self.plan.place, name)
         if found != NULL:
             return PyLong_AsSsize_t(<object> found)
-        if self.plan.n - self.plan.given >= MOST_MET:    # others may be using it
+        if self.plan.n - self.plan.given >= MOST_MET:    # a new plan, because other encoders may be using this one
             self.plan = Plan(self.plan.features, self.plan.columns_given, self.plan.crowd)
         kind = TEXT if name in self.plan.features.text else CATEGORY
         return self.plan.add(name, DROPPED if self.plan.features.drops(name) else kind)
 
     # ---- keys
     #
-    # The keys of dicts are mostly the same objects again and again, and those of a row that is learned after it was
-    # predicted always are. So a key is first looked up by its address.
+    # Most keys of dicts are the same string objects in every row, and always when a row is predicted and then learned.
+    # So a key is first looked up by its address, which needs no hash of its text.
 
     cdef inline int recalled(self, void* key) noexcept:
-        """The number (with bits, the column) of a name that is the very object of an earlier row; else -1."""
+        """The number of a remembered key (with bits, its column); -1 if this object is not remembered."""
         cdef const Met* met = self.met + 2 * ((<unsigned long long> key * 0x9E3779B97F4A7C15ULL) >> self.shift)
         return met[0].place if met[0].key == key else met[1].place if met[1].key == key else -1
 
     cdef void remember(self, object name, int place) noexcept:
-        """Remember a name in the place of the older of two. Names of rows that may still fail are not remembered."""
+        """Remember a key; it replaces the older one of its two places. New names wait until their row has succeeded."""
         cdef Met* met
         cdef void* gone
         cdef int bits = 64 - self.shift
@@ -598,7 +599,7 @@ cdef class Encoder:
             Py_DECREF(<object> gone)
 
     cdef int forget_keys(self, int bits) except -1:
-        """Remember no keys, and have room for more."""
+        """Forget all keys and use a table of 2^bits places for two."""
         cdef Met* met = <Met*> calloc(2 << bits, sizeof(Met))
         if met == NULL:
             raise MemoryError("no memory for the keys of rows")
@@ -609,7 +610,7 @@ cdef class Encoder:
     # ---- columns
 
     def take_columns(self, list columns, Py_ssize_t n):
-        """Append n rows of a table, of which the columns are given as `Columns` has them."""
+        """Append n rows of a table; `columns` are as `Columns` takes them."""
         cdef Columns table = Columns(columns, n, {} if self.names is None else self.names.places)
         cdef bint simple = self.prepare(table)
         cdef Py_ssize_t i = 0, again = 0, pause = FEW_ROWS, end
@@ -621,7 +622,7 @@ cdef class Encoder:
                     if self.take_full(table, i, end):
                         i, pause = end, FEW_ROWS
                         continue
-                    again, pause = i + pause, min(2 * pause, LONGEST_PAUSE)    # it may be in vain for the next, too
+                    again, pause = i + pause, min(2 * pause, LONGEST_PAUSE)    # the next rows may fail as well
                 trouble = self.take_row(table, i)
                 i += 1
         if trouble == TOO_WILD:
@@ -629,7 +630,7 @@ cdef class Encoder:
         expect(trouble)
 
     cdef bint prepare(self, Columns table) except -1:
-        """Get ready for a table; says whether its rows may be such as `take_full` takes."""
+        """Prepare for a table. Returns True if `take_full` may take its rows."""
         cdef Py_ssize_t j
         cdef bint simple = self.plan.bits == 0 and self.plan.crosses == 0 and self.plan.apart and table.m > 0
         cdef const Column* c
@@ -644,7 +645,7 @@ cdef class Encoder:
         return simple
 
     cdef bint take_full(self, Columns table, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-        """Append a few rows in which every cell is one feature; False if there is another among them, and then none.
+        """Append a few rows in which every cell is one feature. False, and no row, if one of them is not like that.
 
         Names are numbered in the order in which `take_row` meets them.
         """
@@ -662,7 +663,7 @@ cdef class Encoder:
             known &= known_places(&table.cells[table.strings[j]], begin, end, index + table.strings[j], m)
         for i in range(0 if known else end - begin):
             if not self.take_places(table, begin + i, index + i * m):
-                self.known = self.names.n    # these are the first that `take_row` will meet
+                self.known = self.names.n    # `take_row` will need these names first
                 return False
         for _ in range(end - begin):
             self.work.y[self.at.rows], self.work.name[self.at.rows] = NAN, -1
@@ -673,7 +674,7 @@ cdef class Encoder:
         return True
 
     cdef bint take_places(self, Columns table, Py_ssize_t i, int* index) noexcept nogil:
-        """The features of the strings of row i, of which some may be new; False if a cell is not one feature."""
+        """Find the features of the strings of row i; adds new names. False if a cell is not one feature."""
         cdef Py_ssize_t j
         cdef int column
         for j in range(table.strings_n):
@@ -684,7 +685,7 @@ cdef class Encoder:
         return True
 
     cdef int take_row(self, Columns table, Py_ssize_t i) noexcept nogil:
-        """Append row i, whatever is in it."""
+        """Append row i, with any kinds of cells."""
         cdef Py_ssize_t j
         cdef double x
         cdef int trouble = self.begin_row()
@@ -704,7 +705,7 @@ cdef class Encoder:
         return trouble or self.end_row()
 
     cdef inline int cell_string(self, const Cells* c, Py_ssize_t column, Py_ssize_t i) noexcept nogil:
-        """Cell i of a column of strings."""
+        """Append cell i of a column of strings."""
         cdef int place = self.category_place(c, column, i) if c.category else -1
         if place >= 0 and self.k < self.work.values_room and self.names.last[place] < self.at.values:
             self.put(place, 1)
@@ -716,7 +717,7 @@ cdef class Encoder:
         return self.string(column, c.text + c.offset[i], c.offset[i + 1] - c.offset[i])
 
     cdef inline int category_place(self, const Cells* c, Py_ssize_t column, Py_ssize_t i) noexcept nogil:
-        """The place of the one feature that a cell of categories is, remembered if it recurs; -1 if it is another."""
+        """The number of a category cell's feature, cached for dictionaries; -1 if the cell is missing or a date."""
         cdef const Column* name
         cdef const char* text
         cdef Py_ssize_t n
@@ -736,7 +737,7 @@ cdef class Encoder:
         return place
 
     cdef int refuse_row(self, Columns table) except -1:
-        """Say what is too wild in the row that is not whole."""
+        """Raise the error for a value out of range in the row that failed."""
         cdef Py_ssize_t j
         cdef const double* number
         where = f"row {self.at.rows}"
@@ -747,24 +748,24 @@ cdef class Encoder:
         raise DataError(f"{where}: a product of crossed columns is beyond +-{LIMIT:g}")
 
     cdef Block block(self, list labels, Py_ssize_t lines, list bad, Py_ssize_t bad_count):
-        """The rows that are whole."""
+        """The rows that have been completed."""
         return finish(self.work, &self.at, labels, lines, bad, bad_count, self.names)
 
     def rows(self):
-        """The rows that are whole."""
+        """The rows that have been completed."""
         return finished_rows(self.work, &self.at, self.names)
 
     def finish(self, list y, Py_ssize_t lines, list bad, Py_ssize_t bad_count):
-        """The block of the rows that are whole, with these labels."""
+        """The block of the completed rows, with these labels."""
         cdef Block block = self.block([], lines, bad, bad_count)
         block.y = np.array(y, dtype=object if any(isinstance(label, str) for label in y) else np.float64)
         return block
 
 
 cdef class RowEncoder(DictReader):
-    """Makes one row of one dict, in the columns of one model and at their scale.
+    """Encodes one dict at a time as a row of one model: in its columns, and scaled.
 
-    The encoder's names are those of the dicts that have been read. They are a cache: the model's are its vocabulary.
+    The encoder stores the names of the dicts that it has read. They are a cache; the model's names are its vocabulary.
     """
 
     def __init__(self, features, Vocabulary vocabulary, Scaler scaler):
@@ -779,7 +780,7 @@ cdef class RowEncoder(DictReader):
 
     cdef int read(self, features) except -1:
         cdef Encoder encoder = self.encoder
-        if self.reading:               # by an object in an example, when it was asked for its number
+        if self.reading:               # a value's __float__ may call the model
             raise DataError("the model was called again while it was reading an example, by a value of that example")
         if self.vocabulary is not None and encoder.names.n > 2 * len(self.vocabulary.names) + MOST_MET:
             self.encoder, self.mapped = Encoder(encoder.plan, -1), 0    # most names were predicted, and never learned
@@ -812,7 +813,7 @@ cdef class RowEncoder(DictReader):
         return 0
 
     cdef Py_ssize_t translate(self, bint learning, double* norm2) except -1:
-        """Give the features of the row their columns in the model. Returns how many there are."""
+        """Replace the encoder's numbers by the model's columns. Returns the number of features."""
         cdef Encoder encoder = self.encoder
         cdef const int* place = encoder.work.index
         cdef const double* value = encoder.work.value
@@ -829,7 +830,7 @@ cdef class RowEncoder(DictReader):
                 k += 1
             else:
                 outside += value[i] * value[i]
-        if k < n and encoder.words_last:    # the order of the sum is that of earlier versions
+        if k < n and encoder.words_last:    # the same bits as in earlier versions
             norm2[0] = sum_of_squares(self.value, k) + outside
         if encoder.composed:           # two ways to the same name, as in {"a=x": 1, "a": "x"}
             summed = encoder.row.summed(self.index, self.value, k)
@@ -841,9 +842,10 @@ cdef class RowEncoder(DictReader):
         return k
 
     cdef int find(self, int place, bint learning) except -2:
-        """The column of a name that is not known to have one; -1 if it has none.
+        """Look up the column of a name in the vocabulary; -1 if it has none.
 
-        `column` then has -1 - n, where n is the number of names that the model had: with more names, look again.
+        For a name without a column `self.column` stores -1 - n, where n is the number of names that the model had. With
+        the same n there is no second look.
         """
         cdef Py_ssize_t j, known = len(self.vocabulary.names), n = self.encoder.names.n
         if place >= self.mapped:
@@ -900,7 +902,7 @@ cdef class RowEncoder(DictReader):
 
 
 def as_dict(features):
-    """Any mapping as a dict."""
+    """A mapping as a dict."""
     if not isinstance(features, Mapping):
         raise DataError(f"an example is a dict of features by name; this is a {type(features).__name__}")
     return dict(features)
@@ -935,12 +937,12 @@ cdef const char* utf8(text, str what, Py_ssize_t* n) except NULL:
     try:
         return PyUnicode_AsUTF8AndSize(text, n)
     except UnicodeEncodeError:
-        encoded(text, what)            # a DataError that says which letter has no place in UTF-8
+        encoded(text, what)            # raises a DataError that names the letter
         raise
 
 
 cdef void release(Met* met, int bits) noexcept:
-    """Let go of the keys that are remembered."""
+    """Release the remembered keys."""
     cdef Py_ssize_t i
     for i in range(0 if met == NULL else 2 << bits):
         if met[i].key != NULL:
@@ -953,7 +955,7 @@ USUAL = re.compile(TOKEN)
 
 cdef inline bint known_places(const Cells* c, Py_ssize_t begin, Py_ssize_t end, int* index, Py_ssize_t m) \
         noexcept nogil:
-    """The features of some cells of a column, m places apart; False if not all are remembered."""
+    """Write the features of some cells of a column, m places apart. False if one is not cached."""
     cdef Py_ssize_t i
     cdef int place
     if c.code == NULL:
@@ -978,7 +980,7 @@ cdef int expect(int trouble) except -1:
 
 
 cdef inline bint two(const char* p, int low, int high) noexcept nogil:
-    """Whether two digits stand here, of a number from `low` to `high`."""
+    """Whether two digits here are a number from `low` to `high`."""
     return 48 <= p[0] <= 57 and 48 <= p[1] <= 57 and low <= 10 * (p[0] - 48) + p[1] - 48 <= high
 
 
@@ -1022,7 +1024,7 @@ cdef bint is_date(const char* p, Py_ssize_t n) noexcept nogil:
 
 
 cdef int weekday(const char* p) noexcept nogil:
-    """The day of the week of a date, Sunday 0 (Sakamoto's way)."""
+    """The day of the week of a date, 0 for Sunday (Sakamoto's method)."""
     cdef const char* shift = b"\x00\x03\x02\x05\x00\x03\x05\x01\x04\x06\x02\x04"
     cdef int year = 1000 * (p[0] - 48) + 100 * (p[1] - 48) + 10 * (p[2] - 48) + p[3] - 48
     cdef int month = 10 * (p[5] - 48) + p[6] - 48, day = 10 * (p[8] - 48) + p[9] - 48

@@ -1,4 +1,4 @@
-"""Examples with dates, nested objects and lists of numbers, as dicts of numbers, strings and bags of strings."""
+"""Flatten examples: nested objects, lists of numbers and date objects become numbers, strings and bags of strings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLAIN = {float, int, bool, type(None)}
 
 
 def flatten(x: Mapping[str, Any], before: str = "", depth: int = 0) -> dict[str, Any]:
-    """An example whose values are numbers, strings, lists or sets of strings, or None.
+    """The flat form of an example: all values are numbers, strings, lists or sets of strings, or None.
 
     The keys of an object within it are joined to its own key by a dot, and so are the positions (from 0) of a list of
     numbers. Dates become strings, from which the encoder makes their parts.
@@ -26,7 +26,7 @@ def flatten(x: Mapping[str, Any], before: str = "", depth: int = 0) -> dict[str,
     """
     flat: dict[str, Any] = {}
     if depth > DEPTH:
-        raise DataError(f"feature {before!r}: more than {DEPTH} objects within one another")
+        raise DataError(f"feature {before!r}: more than {DEPTH} levels of nested objects")
     for key, value in x.items():
         name = before + key if isinstance(key, str) else key
         new: dict[str, Any] = {name: value}
@@ -46,13 +46,13 @@ def flatten(x: Mapping[str, Any], before: str = "", depth: int = 0) -> dict[str,
                 if isinstance(item, str | Mapping | list | tuple):
                     raise DataError(f"feature {name!r}: {shown(item)} in a list; a list holds strings, or numbers")
         for again in new.keys() & flat.keys():
-            raise DataError(f"feature {again!r} is there twice: by its own name, and within an object or a list")
+            raise DataError(f"feature {again!r} is there twice: by its name, and within an object or a list")
         flat |= new
     return flat
 
 
 def bag_of(name: str, words: Collection[Any]) -> Collection[str]:
-    """The words of a list or set; those of a set, which has no order of its own, sorted.
+    """The words of a list or set. Those of a set are sorted, because a set has no fixed order.
 
     >>> bag_of("tags", {"b", "a"})
     ['a', 'b']

@@ -1,4 +1,4 @@
-"""Frames of pandas, polars, Arrow and their like, by narwhals."""
+"""Rows of data frames: pandas, polars, Arrow and others that narwhals knows."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from seriatim.features.encoder import Crowd, Encoder, Plan
 from seriatim.features.spec import Features
 
 PADDING = 64  # bytes behind the strings of a column
-Strings = tuple[np.ndarray, ...]  # offsets, bytes, whether each is there; and codes, where they recur
+Strings = tuple[np.ndarray, ...]  # offsets, bytes, valid; for a dictionary also codes: see `Columns`
 
 
 def frame_rows(X: Any, features: Features, schema: dict[str, str], crowd: Crowd | None = None) -> Rows:
-    """The rows of a frame, in columns that have names; `schema` is what is known of them from others before.
+    """The rows of a data frame, with names. schema : the kinds of the columns that the model has learned.
 
-    NaN is a missing value, as pandas has it.
+    NaN is a missing value, as in pandas.
     """
     import narwhals.stable.v1 as nw
 
     try:
         frame = nw.from_native(X, eager_only=True)
         _ = frame.schema
-    except nw.exceptions.NarwhalsError as error:  # as two columns of one name
+    except nw.exceptions.NarwhalsError as error:  # such as two columns with one name
         raise DataError(f"the frame cannot be taken: {' '.join(str(error).split())}") from None
     if is_arrow(frame.to_native()):
         frame = nw.from_native(plain_table(frame.to_native(), features), eager_only=True)
@@ -71,7 +71,7 @@ def table_rows(
     crowd: Crowd | None,
     names: Names | None = None,
 ) -> Rows:
-    """The rows of a table given column by column; `names` are those of rows before, if these may go on with them."""
+    """The rows of a table, given by columns. names : of earlier rows, to which these rows add."""
     if not features.bits and not features.cross and columns and all(isinstance(one, np.ndarray) for one in columns):
         rows = stacked(columns)
         if rows is not None:
@@ -85,7 +85,7 @@ def table_rows(
 
 
 def check_schema(kinds: dict[str, str], schema: dict[str, str]) -> None:
-    """Every column that is known must be there, and of its kind; others are new features."""
+    """Refuse a table that lacks a learned column or has it with another kind. Other columns are new features."""
     missing = [name for name, kind in schema.items() if name not in kinds and kind not in ("label", "dropped")]
     if missing:
         raise DataError(f"no column {', '.join(map(repr, missing))}, which the model has learned from")
@@ -96,18 +96,18 @@ def check_schema(kinds: dict[str, str], schema: dict[str, str]) -> None:
 
 
 def kind_of(frame: Any, name: str, dtype: Any, features: Features, arrow: str) -> str:
-    """What becomes of a column; `arrow` is its type in a table of Arrow."""
+    """The kind of a column. arrow : its type, if the table is an Arrow table."""
     import narwhals.stable.v1 as nw
 
     if features.drops(name):
         return "dropped"
-    if arrow.startswith(("map<", "decimal")):  # of which narwhals knows only some
+    if arrow.startswith(("map<", "decimal")):  # narwhals knows only some of these
         return "objects" if arrow.startswith("map<") else "number"
     if dtype.is_numeric():
         return "number"
     if dtype == nw.Boolean:
         return "flag"
-    if dtype == nw.Object:  # whatever Python has: it is what the values are that shows
+    if dtype == nw.Object:  # any Python objects: the values tell the kind
         values = [value for value in frame[name].to_list() if not missing(value)]
         if any(isinstance(value, dict | list | tuple | set | frozenset | np.ndarray) for value in values):
             return "objects"
@@ -119,13 +119,13 @@ def kind_of(frame: Any, name: str, dtype: Any, features: Features, arrow: str) -
         return "text" if name in features.text else "category"
     if dtype in (nw.List, nw.Array, nw.Struct):
         return "objects"
-    if dtype == nw.Unknown:  # as of a column without any value
+    if dtype == nw.Unknown:  # such as a column without a value
         return "any"
     raise DataError(f"column {name!r} has type {dtype}; a column holds numbers, strings, dates, booleans or lists")
 
 
 def column(series: Any, kind: str) -> np.ndarray | Strings:
-    """The values of a column as the encoder takes them."""
+    """The values of a column, as `Columns` takes them."""
     import narwhals.stable.v1 as nw
 
     if kind in ("number", "flag") and series.dtype == nw.Object:
@@ -143,7 +143,7 @@ def column(series: Any, kind: str) -> np.ndarray | Strings:
 
 
 def numbers(name: str, values: list[Any]) -> np.ndarray:
-    """The numbers of a column of objects, NaN where one is missing."""
+    """The numbers of a column of objects; NaN for missing values."""
     array = np.full(len(values), np.nan)
     for i, value in enumerate(values):
         try:
@@ -154,12 +154,12 @@ def numbers(name: str, values: list[Any]) -> np.ndarray:
 
 
 def missing(value: Any) -> bool:
-    """Whether it is None, NaN, or what pandas has for nothing."""
+    """Whether a value is None, NaN, or NA or NaT of pandas."""
     return is_absent(value) or (isinstance(value, Number) and bool(value != value))
 
 
 def strings(name: str, values: list[Any]) -> Strings:
-    """Strings one after another in one piece of memory; None and NaN are missing."""
+    """A column of strings; None and NaN are missing."""
     valid = np.ones(len(values), dtype=np.uint8)
     texts = []
     for i, value in enumerate(values):
@@ -178,7 +178,7 @@ def strings(name: str, values: list[Any]) -> Strings:
 
 
 class Dictionary:
-    """The strings of a column that recur: the same objects as long as they do not change from batch to batch."""
+    """The strings of a dictionary column. While batches have equal dictionaries, it gives the same arrays."""
 
     def __init__(self) -> None:
         self.array: Any = None
@@ -191,7 +191,7 @@ class Dictionary:
 
 
 def arrow_column(array: Any, kind: str, dictionary: Dictionary | None = None) -> np.ndarray | Strings:
-    """The same of a column of Arrow; numbers without narwhals, which would take longer than reading them."""
+    """The values of an Arrow column. Numbers bypass narwhals, which would take longer than reading them."""
     if kind in ("number", "flag"):
         return arrow_numbers(array)
     import narwhals.stable.v1 as nw
@@ -205,18 +205,18 @@ def arrow_column(array: Any, kind: str, dictionary: Dictionary | None = None) ->
 
 
 def arrow_codes(array: Any) -> np.ndarray:
-    """Which string of its dictionary each value of an Arrow array is, -1 where there is none."""
+    """The dictionary index of each value of an Arrow array; -1 for missing values."""
     import pyarrow as pa
 
     return array.indices.cast(pa.int32()).fill_null(-1).to_numpy()
 
 
 def arrow_numbers(array: Any) -> np.ndarray:
-    """Numbers of Arrow, NaN where there is none; in its own memory where that is how they are."""
+    """The numbers of an Arrow column; NaN for missing values. Float64 without nulls is not copied."""
     import pyarrow as pa
 
     if array.type != pa.float64():
-        if pa.types.is_decimal(array.type):  # by way of its text: pyarrow's own way is not exact
+        if pa.types.is_decimal(array.type):  # through text: pyarrow's direct conversion is not exact
             array = array.cast(pa.string())
         array = array.cast(pa.float64(), safe=False)  # whole numbers beyond 2^53 are rounded
     if isinstance(array, pa.ChunkedArray) and array.num_chunks == 1:
@@ -226,13 +226,13 @@ def arrow_numbers(array: Any) -> np.ndarray:
 
 
 def arrow_strings(array: Any) -> Strings:
-    """The same from Arrow's memory."""
+    """A column of strings, from an Arrow column."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     array = pc.cast(array, pa.large_string())
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    if isinstance(array, pa.ChunkedArray):  # as it is for none or several chunks in some versions
+    if isinstance(array, pa.ChunkedArray):  # some versions return chunks for none or several chunks
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], pa.large_string())
     valid = np.asarray(array.is_valid()).astype(np.uint8)
     _, offset_memory, text = array.buffers()
@@ -242,7 +242,7 @@ def arrow_strings(array: Any) -> Strings:
 
 
 def object_rows(objects: Any, features: Features, crowd: Crowd | None) -> Rows:
-    """The rows of a table with lists or objects in it."""
+    """The rows of a table with lists or objects, which are read as dicts."""
     encoder = Encoder(Plan(features, (), crowd))
     for number, one in enumerate(objects):
         try:
@@ -253,7 +253,7 @@ def object_rows(objects: Any, features: Features, crowd: Crowd | None) -> Rows:
 
 
 def listed(value: Any) -> Any:
-    """An array, as pandas has them in cells, as a list; the pairs of a map of Arrow as an object."""
+    """A cell as plain Python: an array as a list, the pairs of an Arrow map as a dict."""
     if isinstance(value, list) and value and isinstance(value[0], tuple):
         return dict(value)
     return value.tolist() if isinstance(value, np.ndarray) else value
@@ -267,7 +267,7 @@ def is_arrow(native: Any) -> bool:
 
 
 def plain_table(table: Any, features: Features) -> Any:
-    """A table or batch of Arrow without the columns that are dropped, each other of a type that has a rule."""
+    """An Arrow table or batch in which all columns that are not dropped have a supported type."""
     for i, name in enumerate(table.schema.names):
         if not features.drops(name):
             array = table.column(i)
@@ -277,7 +277,7 @@ def plain_table(table: Any, features: Features) -> Any:
 
 
 def plain_column(name: str, array: Any) -> Any:
-    """A column of Arrow as numbers, strings, dates, booleans, lists or objects, however they are stored."""
+    """An Arrow column as numbers, strings, dates, booleans, lists or objects, whatever its storage."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -296,7 +296,7 @@ def plain_column(name: str, array: Any) -> Any:
 
 
 def has_rule(kind: Any) -> bool:
-    """Whether it is said what becomes of a type of Arrow. What is within lists and objects tells by its values."""
+    """Whether an Arrow type is supported. Members of lists and objects are checked by value."""
     import pyarrow.types as is_a
 
     if is_a.is_map(kind):  # an object whose keys are strings

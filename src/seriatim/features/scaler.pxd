@@ -8,7 +8,7 @@ cdef class Scaler:
     cdef readonly str kind
     cdef bint standard, unit
     cdef double[::1] count, mean, spread    # spread: the sum of squared differences from the mean; or the maximum
-    # What the last block has changed, so that it can be undone: each column once, and what it was before.
+    # The columns that the last block has changed, each once, and their values before: for `rewind`.
     cdef Py_ssize_t[::1] changed
     cdef double[:, ::1] before
     cdef Py_ssize_t changes

@@ -1,4 +1,4 @@
-"""The columns of a table of text: their names, which is the label, and what each holds."""
+"""The columns of a text table: names, kinds, and the label column."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from seriatim.data.read.delimited import Record, is_flag, is_number, means_missi
 from seriatim.errors import DataError, ParseError
 from seriatim.features import Features
 
-LABELS = ("label", "class", "target", "y")  # what the column of the label is called where nobody says
-LOOKED_AT = 1000  # records from which the kind of a column is told
+LABELS = ("label", "class", "target", "y")  # usual names of the label column
+LOOKED_AT = 1000  # records from which the kind of a column is detected
 
 
 def has_header(records: Sequence[Record]) -> bool:
-    """Whether the first record holds names: no cell of it is a number, and all are there and differ.
+    """Whether the first record is a header: no cell is a number, and all cells are present and distinct.
 
-    Where one is missing or there twice, a word above numbers shows that they are names.
+    If a cell is missing or repeated, the record is still a header if one of its words stands above numbers.
     """
     first = records[0]
     if any(is_number(cell) for cell in first if cell):
@@ -27,12 +27,12 @@ def has_header(records: Sequence[Record]) -> bool:
 
 
 def column_of(records: Sequence[Record], i: int) -> list[str]:
-    """The cells of a column that are not missing."""
+    """The present cells of a column."""
     return [record[i] for record in records if i < len(record) and record[i] is not None]
 
 
 def column_names(name: str, records: Sequence[Record], header: bool | None) -> tuple[list[str], bool]:
-    """The names of the columns, "1", "2", ... where there are none; and whether they are in the first record."""
+    """The names of the columns (without a header "1", "2", ...), and whether there is a header."""
     if not records:
         return [], False
     if header is None:
@@ -53,7 +53,7 @@ def column_names(name: str, records: Sequence[Record], header: bool | None) -> t
 
 
 def label_column(source: str, names: Sequence[str], wanted: str | None, needed: bool) -> str | None:
-    """The column of the label: by its name, or its number from 1 on, or from the end as -1."""
+    """The label column: by name, or by number (1 is the first, -1 the last)."""
     if wanted is not None:
         if wanted in names:
             return wanted
@@ -80,7 +80,7 @@ def shown(names: Sequence[str]) -> str:
 
 
 def check_columns(source: str, names: Sequence[str], features: Features, schema: dict[str, str]) -> None:
-    """All columns that are spoken of, or were learned from, must be there, and each once."""
+    """Refuse a table with repeated names, or without a column that an option names or the model has learned."""
     if len({*names}) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise DataError(f"{source}: expected a name for each column, found {twice!r} twice")
@@ -96,7 +96,7 @@ def check_columns(source: str, names: Sequence[str], features: Features, schema:
 def kinds_of(
     names: Sequence[str], records: Sequence[Record], label: str | None, features: Features, schema: dict[str, str]
 ) -> dict[str, str]:
-    """What each column holds: as told, as learned from before, or as the first records show."""
+    """The kind of each column: from the options, from what the model has learned, or from the first records."""
     kinds: dict[str, str] = {}
     label = known_label(names, label, schema)
     for i, name in enumerate(names):
@@ -114,13 +114,13 @@ def kinds_of(
 
 
 def known_label(names: Sequence[str], label: str | None, schema: dict[str, str]) -> str | None:
-    """The label as it was learned from before, wherever it stands; what was learned as a feature is none."""
+    """The label column that the model has learned. A column learned as a feature is never the label."""
     known = next((name for name in names if schema.get(name) == "label"), label)
     return known if known is None or schema.get(known, "label") == "label" else None
 
 
 def kind_of(cells: list[str]) -> str:
-    """The kind of a column with these cells; in one without any each cell will tell for itself.
+    """The kind of a column with these cells. If all are missing, each later cell tells its own kind.
 
     >>> kind_of(["1", "2.5", "NA"]), kind_of(["true", "false"]), kind_of(["red", "1"]), kind_of(["NA"])
     ('number', 'flag', 'category', 'any')

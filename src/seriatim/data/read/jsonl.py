@@ -1,4 +1,4 @@
-"""JSON lines: an object a line, its keys the columns. And plain text, of which a line is an object of one column."""
+"""JSON lines, with one object per line, and plain text, with one document per line. `Encoder` reads the objects."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from seriatim.features.block import Block
 from seriatim.features.encoder import Encoder, Plan
 from seriatim.labels import label_of
 
-DESCRIBED = 10  # bad lines of a block that are described
+DESCRIBED = 10  # bad lines of a block that are described in full
 TEXT = "text"  # the column of plain text
 
 
 def parse(
     buffer: mmap, begin: int, end: int, plan: Plan, label: str | None, skip_bad: bool = False, labelled: bool = True
 ) -> Block:
-    """The rows of bytes begin..end of a buffer, whole lines.
+    """Parse bytes begin..end of a buffer, which are whole lines.
 
-    Stops at the first bad line, or skips bad lines. Without `labelled` a label may be missing, and is NaN then.
+    Stops at the first bad line, or skips bad lines. If `labelled` is False, missing labels become NaN.
     """
     import msgspec
 
@@ -61,7 +61,7 @@ def parse(
 
 
 def parse_text(buffer: mmap, begin: int, end: int, plan: Plan, skip_bad: bool = False) -> Block:
-    """The same of lines of plain text; blank ones are none."""
+    """Parse lines of plain text. Blank lines are no examples."""
     encoder = Encoder(plan, end - begin)
     bad: list[tuple[int, int, str]] = []
     lines = rows = bad_count = 0
@@ -82,7 +82,7 @@ def parse_text(buffer: mmap, begin: int, end: int, plan: Plan, skip_bad: bool = 
 
 
 def label_key(head: bytes) -> str | None:
-    """The key of the label where nobody says: the first object that has one tells."""
+    """The key of the label, if the user names none: from the first object that has one of the usual keys."""
     import msgspec
 
     for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
@@ -97,7 +97,7 @@ def label_key(head: bytes) -> str | None:
 
 
 def popped(one: dict[str, Any], name: str) -> Any:
-    """What an object has under a name, or under one such as "user.age" within another object; it is taken out."""
+    """Remove a name from an object and return its value. "user.age" is a name within a nested object."""
     if name in one:
         return one.pop(name)
     for i, letter in enumerate(name):
@@ -107,7 +107,7 @@ def popped(one: dict[str, Any], name: str) -> Any:
 
 
 def target_of(value: Any, name: str | None, labelled: bool, one: dict[str, Any]) -> float | str:
-    """A label: a number, true or false, or a name."""
+    """Convert a label: a number, true or false, or a name."""
     if isinstance(value, str) and value.strip(" \t"):
         encoded(value, "the label")  # which may be half of a letter by an escape
         value = label_of(value)
@@ -125,14 +125,14 @@ def target_of(value: Any, name: str | None, labelled: bool, one: dict[str, Any])
 
 
 def json_problem(message: str, text: bytes) -> tuple[str, int]:
-    """What is wrong with a line that is no JSON, and where."""
+    """The problem of a line that is not JSON, and its column."""
     what, _, place = message.partition(" (byte ")
     column = int(place.rstrip(")")) + ("trailing characters" not in what) if place else len(text) + 1  # behind these
     return f"expected a JSON object: {what}", column
 
 
 def utf8_problem(text: bytes) -> tuple[str, int]:
-    """Which byte of a line is no UTF-8, and where."""
+    """The byte of a line that is not UTF-8, and its column."""
     try:
         text.decode()
     except UnicodeDecodeError as error:
