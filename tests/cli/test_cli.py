@@ -721,7 +721,7 @@ def test_a_run_that_is_all_warm_up(seriatim_):
     assert "spam: all 4,601 examples are warm-up; give a smaller --warm-up" in err
 
 
-@pytest.mark.parametrize(("name", "message"), [("f3", "no metric is called 'f3'"), ("rmse", "a figure of regression")])
+@pytest.mark.parametrize(("name", "message"), [("f3", "no metric is called 'f3'"), ("rmse", "a metric of regression")])
 def test_run_with_a_metric_that_is_not_there(seriatim_, name, message):
     status, out, err = seriatim_("run", "spam", "--metric", name)
     assert (status, out) == (2, "")

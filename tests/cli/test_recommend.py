@@ -241,7 +241,7 @@ def test_mistakes_of_users(seriatim_, table, good, folder):  # noqa: F811
         ((table, "-p", "high=4"), "expected a rating from 1 to 4"),
         ((table, "--item", "999"), "the item 999 has no rating"),
         ((table, "--columns", "1,2"), "must be those of the user"),
-        ((table, "--metric", "accuracy"), "figure of classification"),
+        ((table, "--metric", "accuracy"), "metric of classification"),
         (("empty.csv",), "no examples"),
         (("nothing",), "no examples"),
         (("endless",), "a line of more than 1024 kB"),

@@ -114,7 +114,7 @@ WRONG = {
     "there are no values of C": ["--over", "C="],
     "expected NAME=VALUE,VALUE,.. with a parameter of PA": ["--over", "D=1"],
     "C is already set": ["--over", "C=1", "-p", "C=2"],
-    "LIBOL has a grid": ["--like-libol", "--search", "random"],
+    "like_libol needs search='grid'": ["--like-libol", "--search", "random"],
     "--prefix has no effect": ["--like-libol", "--prefix", "0.5"],
     "no algorithm is called 'nix'": ["-a", "nix"],
 }

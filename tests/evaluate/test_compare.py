@@ -205,7 +205,7 @@ def test_the_metric_judges_the_search_too():
     ("metric", "labels", "problem"),
     [
         ("auc", 3, "auc is for two labels, and .* has 3"),
-        ("rmse", 2, "rmse is a figure of regression"),
+        ("rmse", 2, "rmse is a metric of regression"),
         ("log-loss", 2, "logistic"),
         ("ndcg", 2, "recommendation"),
         ("aucc", 2, "no metric is called"),
@@ -658,7 +658,7 @@ def test_what_tuning_found_is_kept(tmp_path, monkeypatch):
         tune(seed=1)
     (kept,) = tmp_path.glob("*.tuned.json")
     kept.write_text("{}")
-    with pytest.raises(DataError, match="remove it to search again"):
+    with pytest.raises(DataError, match="remove the file to search again"):
         tune()
 
 
@@ -750,7 +750,7 @@ def test_data_that_cannot_be_compared_on(tmp_path, monkeypatch):
         compare((np.array([[1.0], [np.nan]]), [0, 1]))
     with pytest.raises(DataError, match="must be numbers"):
         compare((np.ones((2, 1)), ["a", "b"]), ["pa-regressor"])
-    with pytest.raises(ParameterError, match="each label is told at once"):
+    with pytest.raises(ParameterError, match="reveals each label at once"):
         compare(data.stream("spam", delay=3))
     monkeypatch.setattr(dataset, "ROOM", 100_000)
     with pytest.raises(LimitError, match=r"spam.*--limit.*--sample"):

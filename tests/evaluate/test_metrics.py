@@ -291,7 +291,7 @@ def test_nothing_to_say_is_none():
         ("f2", "no metric is called 'f2'; there are mistake-rate, accuracy"),
         ("mean-loss:big", "must be one of hinge"),
         ("sum:2", "from 0 to 1"),
-        ("accuracy:2", "cannot take '2'"),
+        ("accuracy:2", "does not accept the argument '2'"),
     ],
 )
 def test_bad_names(name, message):

@@ -328,8 +328,8 @@ def test_a_held_out_set_at_checkpoints():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"metrics": ["rmse"]}, "rmse is a figure of regression; PA does classification"),
-        ({"metrics": ["log-loss"]}, "that learn by the logistic loss"),
+        ({"metrics": ["rmse"]}, "rmse is a metric of regression; PA does classification"),
+        ({"metrics": ["log-loss"]}, "does not learn by the logistic loss"),
         ({"warm_up": -1}, "at least 0"),
         ({"every": 0}, "at least 1"),
         ({"at": [0, 10]}, "at least 1"),
@@ -345,8 +345,8 @@ def test_a_held_out_set_at_checkpoints():
         ({"held_out": np.zeros((3, 2))}, "must be .X, y., or a stream"),
         ({"held_out": (np.zeros((3, 2)),)}, "must be .X, y., or a stream"),
         ({"held_out": "spam"}, "must be .X, y., or a stream"),
-        ({"held_out": iter([])}, "again and again"),
-        ({"held_out": data.stream(block for block in ())}, "again and again"),
+        ({"held_out": iter([])}, "many times"),
+        ({"held_out": data.stream(block for block in ())}, "many times"),
     ],
 )
 def test_bad_options(options, message):
@@ -422,7 +422,7 @@ def test_windows_of_ones_own():
     both = progressive(seriatim.OGDRegressor(), X, y, metrics=["rmse", "mae"], window=9, fade=0.9)
     assert run.figures == {name: both.figures[name] for name in ("rmse, last 9", "mae, fading 0.9")}
     assert len(progressive(seriatim.OGDRegressor(), X, y, metrics=asked, window=5, fade=0.5).figures) == 4
-    with pytest.raises(ParameterError, match="figure of regression"):
+    with pytest.raises(ParameterError, match="metric of regression"):
         progressive(PA(), X, y, metrics=asked)
 
 

@@ -104,13 +104,13 @@ def test_metrics_windows_and_places():
         errors.append(rating - model.predict_one(user, item))
         model.learn_one(user, item, rating)
     assert run.figures["rmse, last 50"] == pytest.approx(np.sqrt(np.mean(np.square(errors[-50:]))))
-    with pytest.raises(ParameterError, match="figure of classification"):
+    with pytest.raises(ParameterError, match="metric of classification"):
         progressive(PMF(), (users, items), told, metrics=["accuracy"])
-    with pytest.raises(ParameterError, match="figure of regression"):
+    with pytest.raises(ParameterError, match="metric of regression"):
         progressive(RMF(), (users, items), told, metrics=["rmse"])
     with pytest.raises(ParameterError, match="at least 2"):
         progressive(PMF(), (users, items), told, metrics=["ndcg:1"])
-    with pytest.raises(ParameterError, match="figure of recommendation"):
+    with pytest.raises(ParameterError, match="metric of recommendation"):
         progressive(seriatim.PA(), np.ones((4, 2)), [0, 1, 0, 1], metrics=["ndcg"])
 
 
@@ -126,7 +126,7 @@ def test_what_is_refused():
         progressive(model, (users, [*items[:-1], None]), told)
     with pytest.raises(DataError, match="users, items"):
         progressive(model, [(users, items)])
-    with pytest.raises(ParameterError, match="no use"):
+    with pytest.raises(ParameterError, match="no effect"):
         progressive(model, (users, items), told, delay=3)
     assert not model.__sklearn_is_fitted__()
     assert progressive(model, ([], []), []).rmse is None

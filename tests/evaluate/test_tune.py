@@ -393,7 +393,7 @@ WRONG = {
     "no values of C": {"over": {"C": []}},
     "C=-1": {"over": {"C": [1, -1]}},
     "nothing to search": {"over": {}},
-    "LIBOL has a grid": {"search": "random", "like_libol": True},
+    "like_libol needs search='grid'": {"search": "random", "like_libol": True},
 }
 
 
@@ -439,7 +439,7 @@ def test_bad_data():
         tune("pa", data.Stream([]))
     with pytest.raises(ParameterError, match="sea has no end"):
         tune("pa", data.stream("sea"))
-    with pytest.raises(ParameterError, match="no passes, no delay"):
+    with pytest.raises(ParameterError, match="remove passes and delay"):
         tune("pa", data.stream("spam", passes=2))
     with pytest.raises(ParameterError, match="there are 4,601 examples"):
         tune("pa", data.stream("spam"), prefix=4601)

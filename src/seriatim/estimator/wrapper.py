@@ -234,7 +234,7 @@ class Wrapper(Model):
         return blocks
 
     def encoded(self, rows: Rows) -> Rows:
-        raise ModelError(f"{type(self).__name__} must be told each label before the next example: no delay")
+        raise ModelError(f"{type(self).__name__} needs each label before the next example: no delay")
 
     # ---- learning
 

@@ -285,7 +285,7 @@ def progressive(
         from seriatim.evaluate.ratings import progressive_ratings
 
         if not (sample_weight is None and delay is None and held_out is None):
-            raise ParameterError("sample_weight, delay and held_out are of no use for ratings")
+            raise ParameterError("sample_weight, delay and held_out have no effect on ratings; remove them")
         judging: dict[str, Any] = {"warm_up": warm_up, "every": every, "at": at, "metrics": metrics}
         return progressive_ratings(model, X, y, **judging, window=window, fade=fade, watch=watch)  # type: ignore[arg-type]
     if isinstance(model, Estimator):
@@ -335,9 +335,9 @@ def followed_metrics(
     for one in asked:
         if one.task not in ("any", model.task):
             how = "; evaluate.detect has the AUC of anomalies that are known" if model.task == "novelty" else ""
-            raise ParameterError(f"{one} is a figure of {one.task}; {type(model).__name__} does {model.task}{how}")
+            raise ParameterError(f"{one} is a metric of {one.task}; {type(model).__name__} does {model.task}{how}")
         if one.name == "log loss" and model.loss != "logistic":
-            raise ParameterError(f"log loss: it is of models that learn by the logistic loss, and {model!r} does not")
+            raise ParameterError(f"log loss: {model!r} does not learn by the logistic loss; take a model that does")
     main = MistakeRate() if model.task == "classification" else MeanLoss()
     others: list[Metric] = []
     for one in [main, *(one for one in asked if not one.in_order)]:
@@ -452,7 +452,7 @@ def check_held_out(model: Any, held_out: Any, columns: int) -> None:
     source = getattr(held_out, "source", None)
     once = isinstance(source, Iterator) or getattr(source, "once_only", False)  # such as standard input
     if not pair and (once or not again or hasattr(held_out, "shape")):
-        raise ParameterError("held_out: must be (X, y), or a stream that can be gone through again and again")
+        raise ParameterError("held_out: must be (X, y), or a stream that can be read many times")
     try:
         blocks = [(model.as_rows(held_out[0]), held_out[1])] if pair else held_out
         for rows, _, _ in checked_blocks(model, blocks):

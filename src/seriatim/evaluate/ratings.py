@@ -146,7 +146,7 @@ def followed_metrics(
     asked = [metric(one) for one in metrics]
     for one in asked:
         if one.task not in ("recommendation", *(() if model.ranks else ("any", "regression"))):
-            raise ParameterError(f"{one} is a figure of {one.task}; {type(model).__name__} does {model.task}")
+            raise ParameterError(f"{one} is a metric of {one.task}; {type(model).__name__} does {model.task}")
     if not any(isinstance(one, NDCG) for one in asked):
         asked.insert(0, NDCG())
     for one in asked:

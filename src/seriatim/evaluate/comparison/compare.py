@@ -193,7 +193,7 @@ def known_parameters(path: Path | None, asked: str) -> list[dict[str, Any]]:
         kept = json.loads(path.read_text())
         return kept["parameters"] if kept["asked"] == asked else []
     except (ValueError, KeyError, TypeError):
-        raise DataError(f"{path}: not what a search has kept; remove it to search again") from None
+        raise DataError(f"{path}: not the stored result of a search; remove the file to search again") from None
 
 
 def hashed(what: Any) -> Any:

@@ -107,7 +107,7 @@ def competitor(given: Any, features: Any = None) -> Competitor:
         cls, values = type(given), given.get_params()
         label = described(given)
     else:
-        raise ParameterError(f"{given!r}: an algorithm is a name, a class or a model, with nothing around it")
+        raise ParameterError(f"{given!r}: an algorithm is a name, a class or a model without a wrapper")
     values["features"] = Features.of(features if values.get("features") is None else values["features"])
     try:
         model = cls(**values)

@@ -89,7 +89,9 @@ class Dataset:
     @classmethod
     def of_stream(cls, data: Stream, features: Any) -> Dataset:
         if data.delay:
-            raise ParameterError(f"{data.name}: delay={data.delay}; in a comparison each label is told at once")
+            raise ParameterError(
+                f"{data.name}: delay={data.delay}; a comparison reveals each label at once; remove the delay"
+            )
         if isinstance(data.source, Generated) and data.limit is None:
             raise DataError(f"{data.name} has no end; say how many examples to take of it by a limit (--limit)")
         held = Stream(within_room(data))
@@ -186,7 +188,7 @@ def within_room(data: Stream) -> Blocks:
         size += VALUE * rows.nonzeros + 32 * rows.n
         if size > ROOM:
             raise LimitError(
-                f"{data.name}: more than {ROOM >> 30} GiB of examples, and a comparison keeps them all in memory; "
+                f"{data.name}: more than {ROOM >> 30} GiB of examples, but a comparison keeps all of them in memory; "
                 f"take the first N by --limit N, or a share of them by --sample 0.1"
             )
         yield rows, y

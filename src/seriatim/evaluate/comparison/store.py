@@ -105,7 +105,7 @@ class RunStore:
                 raise DataError(f"{self.path}: {error.strerror}") from None
             if written < len(lines):
                 os.ftruncate(file, end)
-                raise DataError(f"{self.path}: no room for {len(lines):,} bytes more")
+                raise DataError(f"{self.path}: no space for {len(lines):,} more bytes")
 
     @contextmanager
     def opened(self) -> Iterator[int]:

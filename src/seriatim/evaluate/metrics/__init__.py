@@ -102,4 +102,4 @@ def metric(name: str | Metric) -> Metric:
             return METRICS[kind](positive=given[0])  # type: ignore[call-arg]
         return METRICS[kind](*given)
     except TypeError:
-        raise ParameterError(f"{name}: {kind} cannot take {argument!r}") from None
+        raise ParameterError(f"{name}: {kind} does not accept the argument {argument!r}") from None

@@ -74,7 +74,9 @@ def outcome(y: Any, predicted: Any, scores: Any = None, known: Sequence[Any] = (
     guess = coded(as_many(predicted, len(truth)))
     labels = sorted({*known, *truth.labels, *guess.labels}, key=label_order)
     if scores is not None and len(labels) == 1 and labels[0] not in (-1, 0, 1):
-        raise DataError(f"only the label {labels[0]!r} until now: whether scores are for or against it cannot be told")
+        raise DataError(
+            f"only the label {labels[0]!r} so far: it is unknown whether positive scores mean this label; use -1 or 1"
+        )
     places = [np.array([labels.index(label) for label in part.labels], np.int32)[part.which] for part in (truth, guess)]
     given = None if scores is None else scores_of(scores, len(truth))
     if given is not None and given.shape[1] not in (1, len(labels)):

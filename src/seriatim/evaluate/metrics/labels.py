@@ -61,7 +61,7 @@ class LogLoss(Mean):
             return outcome.losses
         scores = outcome.needed_scores(self.name)
         if scores.shape[1] > 1:
-            raise DataError("log loss: with more than two labels the scores are no probabilities")
+            raise DataError("log loss: with more than two labels the scores are not probabilities")
         return np.logaddexp(0, -outcome.signs() * scores[:, 0])
 
 

@@ -102,7 +102,7 @@ def rounds(model: Estimator, X: Any, y: Any = None) -> Rounds:
         if len(known) == 2:  # so that it is known from the first example on which label is -1
             fresh = type(model)(**{**parameters, "classes": sorted(known, key=label_order)})
     elif model.task != "regression":
-        raise DataError(f"{type(model).__name__} predicts neither labels nor numbers: it has no regret")
+        raise DataError(f"{type(model).__name__} predicts neither labels nor numbers, so it has no regret")
     return learned(fresh, rows, y)
 
 

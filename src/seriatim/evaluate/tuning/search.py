@@ -73,7 +73,7 @@ def settings(
         measure = measure.replace("-", "_")
     asked = None if measure is None or measure in measures else metric(measure)
     if asked is not None and asked.task not in ("any", base.task):
-        raise ParameterError(f"measure={measure!r}: {asked} is a figure of {asked.task}, not of {base.task}")
+        raise ParameterError(f"measure={measure!r}: {asked} is a metric of {asked.task}, not of {base.task}")
     measure = str(asked or measure or measures[0])
     values: Values = ranges(base) if over is None else {name: list(tried) for name, tried in over.items()}
     check_values(base, values, measure)
@@ -92,8 +92,7 @@ def check_values(base: Estimator, values: Values, measure: str) -> None:
             raise ParameterError(f"{name} has no parameter {parameter!r} to search; it has {known}")
         if measure == "mean_loss" and parameter in ("loss", "epsilon"):
             raise ParameterError(
-                f"{name}: {parameter} is part of the loss by which the trials are judged, so that their figures could "
-                "not be compared"
+                f"{name}: {parameter} is part of the loss that ranks the trials, so their values could not be compared"
             )
         if not len(tried):
             raise ParameterError(f"{name}: there are no values of {parameter} to try")

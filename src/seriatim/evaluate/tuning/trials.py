@@ -126,7 +126,7 @@ class Trials:
                 pool.shutdown(cancel_futures=True)
                 raise
         if all(candidate.problem for candidate in candidates):
-            raise ParameterError(f"all {len(candidates)} trials failed, the first one thus: {candidates[0].problem}")
+            raise ParameterError(f"all {len(candidates)} trials failed; the first problem: {candidates[0].problem}")
         return sorted(candidates, key=lambda candidate: candidate.rank)
 
     def tell(self, candidate: Candidate) -> None:

@@ -176,7 +176,7 @@ def check_prefix(prefix: float) -> None:
     share = isinstance(prefix, float | np.floating) and 0 < prefix < 1
     number = isinstance(prefix, int | np.integer) and not isinstance(prefix, bool) and prefix >= 1
     if not share and not number:
-        raise ParameterError(f"prefix={prefix!r}: must be a share above 0 and below 1, or a whole number of examples")
+        raise ParameterError(f"prefix={prefix!r}: must be a fraction such as 0.2, or a whole number of examples")
 
 
 def size_of(prefix: float, n: int) -> int:
@@ -184,7 +184,7 @@ def size_of(prefix: float, n: int) -> int:
     size = max(1, round(prefix * n)) if prefix < 1 else int(prefix)
     if size >= n:
         there = "there is 1 example" if n == 1 else f"there are {n:,} examples"
-        raise ParameterError(f"prefix={prefix!r}: {there}, and some must be left to be reported on")
+        raise ParameterError(f"prefix={prefix!r}: {there}, and some must be left to report on")
     return size
 
 
@@ -213,7 +213,7 @@ def kept(base: Estimator, X: Any, y: Any, prefix: int | None) -> Iterator[Prefix
         raise DataError("expected X and y, or a stream as `data.stream` gives it")
     stream = X if isinstance(X, Stream) else Stream(X)
     if stream.passes > 1 or np.any(stream.delay):
-        raise ParameterError("a search goes once over a stream whose labels come at once: no passes, no delay")
+        raise ParameterError("a search takes one pass over a stream without delay; remove passes and delay")
     if prefix is None and endless(stream):
         raise ParameterError(f"{stream.name} has no end: say how many examples to search on, or limit it")
     how = getattr(stream, "features", None)
@@ -267,7 +267,7 @@ def searched(
 ) -> Tuned:
     """Search on the prefix of these examples, or with `held_out=False` on all of them."""
     if like_libol and how.search != "grid":
-        raise ParameterError(f"search={how.search!r}: LIBOL has a grid")
+        raise ParameterError(f"search={how.search!r}: like_libol needs search='grid'")
     size = size_of(prefix, examples.n) if held_out and not like_libol else examples.n
     check_labels(how.base, examples.source, size)
     trials = Trials(examples.source, jobs, watch)
