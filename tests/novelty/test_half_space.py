@@ -97,7 +97,7 @@ def test_the_number_of_features_is_fixed():
 
 
 def one_digit_usual(digit):
-    """A digit, and a few others among it."""
+    """The rows of one digit, with a few rows of other digits."""
     X, y = data.load("digits")
     rng = np.random.default_rng(digit)
     usual = np.flatnonzero(y == digit)
@@ -129,7 +129,7 @@ def test_auc_on_digits(make, least):
 
 
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.3])
-def test_a_threshold_calls_its_share(share):
+def test_a_threshold_reports_its_fraction_of_the_rows(share):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((4000, 3)) + np.linspace(0, 5, 4000)[:, None]  # it drifts
     model = Threshold(OneClassPA(C=0.1, epsilon=1.0), share=share, window=500)
@@ -158,7 +158,7 @@ def test_a_threshold_is_the_quantile_of_the_last_scores():
     assert whole.fit(X).alarms_ == model.alarms_
 
 
-def test_what_is_refused():
+def test_invalid_arguments_are_refused():
     X = np.ones((5, 2))
     for call in (
         lambda: Threshold(seriatim.PA()),
@@ -177,7 +177,7 @@ def test_what_is_refused():
         assert not model.__sklearn_is_fitted__()
 
 
-def test_a_stream_is_as_its_rows():
+def test_a_stream_equals_its_rows():
     X, y = data.load("digits")
     for make in (lambda: OneClassPA(epsilon=20.0), lambda: Threshold(OneClassPA(epsilon=20.0), share=0.1, window=200)):
         whole = detect(make(), X, (y == 3) | (y == 5), warm_up=100)
@@ -196,7 +196,7 @@ def test_a_threshold_is_run_by_detect():
         seriatim.evaluate.progressive(OneClassPA(), np.eye(3), metrics=["auc"])
 
 
-def test_a_threshold_is_kept_by_pickle():
+def test_a_threshold_can_be_pickled():
     X, _ = data.load("digits")
     model = Threshold(OneClassPA(epsilon=20.0), share=0.1, window=200).partial_fit(X[:900])
     again = pickle.loads(pickle.dumps(model))
@@ -204,8 +204,8 @@ def test_a_threshold_is_kept_by_pickle():
     assert again.threshold_ == model.threshold_
 
 
-def test_values_far_from_the_boxes_are_warned_of():
-    """Once, after a window of which every tree has all rows in one box; not where values are between 0 and 1."""
+def test_values_far_from_the_boxes_cause_a_warning():
+    """The warning comes once, after a window with all rows in one box of each tree, but not for values in [0, 1]."""
     trees, rng = learner("HalfSpaceTrees"), np.random.default_rng(0)
     far = rng.normal(100, 5, (60, 3))
     with pytest.warns(UserWarning, match=r"same score.*normalize") as told:

@@ -1,7 +1,7 @@
 """The sparse learners, transcribed from their papers: dense, eager (every weight shrinks in every round) and naive.
 
-As in `tests.reference.linear`, `delta` stands for y x, whatever the number of labels, and the last column is the
-constant feature of an intercept. Where features are ranked or visited one after another the constant comes first.
+As in `tests.reference.linear`, `delta` is y x for any number of labels, and the last column is the constant feature of
+the intercept. Where features have an order, the intercept comes first.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ def soft(a, threshold):
 
 
 def block(a, threshold):
-    """a, shortened by the threshold; 0 where it is not longer than that (0 / 0 among it)."""
+    """a with its norm reduced by the threshold; 0 where the norm is not above it, even for a = 0."""
     length = np.linalg.norm(a)
     return a * (1 - threshold / length) if length > threshold else np.zeros_like(a)
 
@@ -55,9 +55,9 @@ class Sparse(Classifier):
 
 
 class TruncatedGradient(Sparse):
-    """Langford, Li and Zhang (2009): every K-th round, before it predicts, what is within theta moves K g eta to 0.
+    """Langford, Li and Zhang (2009): every K-th round, before it predicts, every |w_j| <= theta moves K g eta to 0.
 
-    Rounding (T_0) sets it to 0 instead. What predicts is what the next round will predict with.
+    Rounding (T_0) sets these to 0 instead. `weights` are those with which the next round predicts.
     """
 
     CASES = (
@@ -90,7 +90,7 @@ class TruncatedGradient(Sparse):
         return np.where(np.abs(w) <= self.theta, shrunk, w)
 
     def learn(self, x, label):
-        self.w = self.truncated(self.w, self.t + 1)  # it predicts before the label is told, and so before one is met
+        self.w = self.truncated(self.w, self.t + 1)  # before the label is revealed
         super().learn(x, label)
 
     def update(self, delta, margin, norm2):
@@ -117,9 +117,9 @@ class FOBOS(Sparse):
 
 
 class Dual(Sparse):
-    """w is the image of G, the sum of the gradients: `shrunk(G)`, what the penalty leaves of it, divided by `H`.
+    """w is a function of G, the sum of the gradients: `shrunk(G)`, the part above the thresholds, divided by `H`.
 
-    Where w becomes -w/2 and +w/2, G does what that asks of it: what is left is halved, what the penalty takes is not.
+    Where w becomes -w/2 and +w/2, the part of G above the thresholds halves, and the rest stays.
     """
 
     def __init__(self, *args, **kwargs):
@@ -213,7 +213,7 @@ class FTRL(Dual):
 
 
 def strongest(scores, k):
-    """Which k features have the highest score; of equal ones those that come first."""
+    """A mask of the k features with the highest scores; of equal scores the first."""
     order = sorted(constant_first(len(scores)), key=lambda j: -scores[j])
     kept = np.zeros(len(scores), dtype=bool)
     kept[order[:k]] = True
@@ -223,7 +223,7 @@ def strongest(scores, k):
 class OFS(Classifier):
     """Wang et al. (2014), algorithm 2: where the margin is at most 1, a step, a ball of 1 / sqrt(lam), and k weights.
 
-    With several classes a feature counts by the sum of its sizes.
+    With many classes a feature is as strong as the sum of its |w_j|.
     """
 
     CASES = grid(k=(1, 3), eta=(0.2, 1.0), lam=(0.01, 0.5)) + grid(k=(100,), lam=(0.1,)) + grid(k=(2,), lam=(0.0,))
@@ -238,9 +238,9 @@ class OFS(Classifier):
             self.w = np.where(strongest(np.abs(np.atleast_2d(w)).sum(axis=0), self.k), w, 0)
 
     def learn_partial(self, x, label, shown, epsilon, d):
-        """Partial input, binary: the margin is of what is shown, and the step is along the unbiased estimate of x.
+        """Partial input, binary: the margin is of the features shown, the step along the unbiased estimate of x.
 
-        A feature is among k of d at random with probability epsilon, else the features are those of w.
+        With probability epsilon a row shows k random features of d, else those of w.
         """
         self.meet(label)
         self.t += 1
@@ -250,7 +250,7 @@ class OFS(Classifier):
 
 
 class PET(OFS):
-    """Wang et al. (2014), algorithm 1: a perceptron of which k weights are kept after each mistake; no ball."""
+    """Wang et al. (2014), algorithm 1: a perceptron that keeps k weights after each mistake; no ball."""
 
     CASES = grid(k=(1, 3), eta=(0.25, 1.0)) + grid(k=(100,))
 
@@ -287,8 +287,8 @@ def lists_of(groups):
 class GroupRDA(RDA):
     """Yang et al. (2010), DA-GL and DA-SGL: w^g = -(sqrt(t) / gamma) [1 - lam sqrt(d_g) / |c^g|]+ c^g, c = soft(G / t).
 
-    The threshold of c is lam r + gamma rho / sqrt(t), r being `within`. Each class has the groups by itself. The bias
-    is not regularised.
+    The threshold of c is lam r + gamma rho / sqrt(t), r being `within`. The groups are those of each class separately.
+    The bias is not penalised.
     """
 
     GROUPS = ([0, 1, 0, 2, 1], [[0, 2], [1, 4], [3]])

@@ -1,4 +1,4 @@
-"""Dual averaging over groups and tasks: equal to the transcriptions, minimisers, whole groups at zero."""
+"""GroupRDA and MultiTaskRDA: equal to the transcriptions, minimise their objectives, set whole groups to 0."""
 
 import pickle
 
@@ -109,7 +109,7 @@ def test_minimises_its_objective(within, rho, labels):
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("within", "rho"), [(0.0, 0.0), (0.6, 0.0), (0.6, 0.2)])
 def test_the_closed_form_is_the_numerical_minimiser(within, rho, seed):
-    """Of the transcription: DA-GL, DA-SGL and the enhanced form."""
+    """Check the transcription for DA-GL, DA-SGL and the enhanced form."""
     rng = np.random.default_rng(seed)
     paper = sparse.GroupRDA(4, groups=[0, 0, 1], lam=0.1, gamma=1.5, within=within, rho=rho)
     for _ in range(20):
@@ -126,7 +126,7 @@ def test_the_closed_form_is_the_numerical_minimiser(within, rho, seed):
 
 
 def test_groups_are_zero_as_a_whole():
-    """Exactly 0.0, the whole group or none of it; with `within` there are zeros in those that are left."""
+    """A whole group is exactly 0.0, or none of it. With `within` there are zeros inside other groups too."""
     cls = learner("GroupRDA")
     rng = np.random.default_rng(4)
     X = rng.standard_normal((2000, 20))
@@ -143,7 +143,7 @@ def test_groups_are_zero_as_a_whole():
 
 
 def test_the_first_round_with_nothing_to_learn():
-    """|ubar^g| = 0 is 0 / 0 in the formula. A row of zeros, and features that were never there."""
+    """|ubar^g| = 0 gives 0 / 0 in the formula: after a row of zeros, and for features that never appeared."""
     cls = learner("GroupRDA")
     model = cls(groups=[0, 0, 1], lam=0.1).partial_fit([[0.0, 0.0, 0.0]], [1])
     assert (model.coef_ == 0).all()
@@ -167,7 +167,7 @@ def test_the_bias_is_not_regularised():
 
 @labels_2_4
 def test_groups_of_one_are_dual_averaging(labels):
-    """Each by itself, sqrt(d_g) = 1: l1-RDA. And so is `within` alone."""
+    """With groups of one feature, sqrt(d_g) = 1, the method is l1-RDA."""
     cls, RDA = learner("GroupRDA"), learner("RDA")
     X, y = random_stream(7, tuple(range(labels)))
     given = {"gamma": 2.0, "fit_intercept": False, "classes": list(range(labels))}
@@ -177,7 +177,7 @@ def test_groups_of_one_are_dual_averaging(labels):
     assert ((single == 0) == (plain == 0)).all()
 
 
-def test_numbers_and_lists_say_the_same():
+def test_group_numbers_equal_lists():
     cls = learner("GroupRDA")
     X, y = random_stream(8, (0, 1))
     one = joint(cls([0, 1, 0, 2, 1], lam=0.05).partial_fit(X, y))
@@ -210,7 +210,7 @@ def test_groups_that_are_absent_for_thousands_of_rounds():
 
 
 def tasks_stream(seed, n=150, d=5, tasks=3):
-    """Tasks that have their relevant features in common, arriving in any order."""
+    """Tasks with the same relevant features, in random order."""
     rng = np.random.default_rng(seed)
     X, task = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.8), rng.integers(0, tasks, n)
     truth = rng.standard_normal((tasks, d)) * (np.arange(d) < 3)
@@ -219,7 +219,7 @@ def tasks_stream(seed, n=150, d=5, tasks=3):
 
 
 def multitask(variant, n_tasks=3, within=0.5, **more):
-    """Of the class: what the mixed penalty asks for beside lam is told where there is such a parameter."""
+    """A MultiTaskRDA; only MTFTS gets `within`."""
     cls = learner("MultiTaskRDA")
     if variant == "MTFTS":
         if "within" not in cls.parameters:
@@ -296,7 +296,7 @@ def test_tasks_minimise_their_objective(variant):
 @pytest.mark.parametrize("seed", range(4))
 @variants
 def test_the_closed_form_of_tasks_is_the_numerical_minimiser(variant, seed):
-    """Of the transcription."""
+    """Check the transcription."""
     rng = np.random.default_rng(seed)
     paper = sparse.MultiTaskRDA(2, 2, variant, lam=0.1, gamma=1.3, within=0.5)
     for _ in range(15):
@@ -312,7 +312,7 @@ def test_the_closed_form_of_tasks_is_the_numerical_minimiser(variant, seed):
     assert found == pytest.approx(paper.W.ravel(), abs=2e-4)
 
 
-def test_one_task_by_itself_is_dual_averaging():
+def test_a_single_task_is_dual_averaging():
     RDA = learner("RDA")
     X, y, _ = tasks_stream(12)
     plain = RDA(lam=0.05, gamma=1.5, fit_intercept=False).partial_fit(X, y).coef_
@@ -330,21 +330,21 @@ def test_across_tasks_a_feature_is_in_all_or_in_none():
     assert (W[:, used == 0] == 0.0).all()
 
 
-# ---- how groups are told
+# ---- forms of `groups`
 
 
 def test_blocks_of_columns():
-    """A number stands for groups of so many columns in a row; those at the end count as whole ones."""
+    """A number n means groups of n adjacent columns. An incomplete last group has size n too."""
     cls = learner("GroupRDA")
     X, y = random_stream(14, (0, 1, 2), d=6)
     blocks = cls(2, lam=0.05).partial_fit(X, y)
     assert joint(blocks) == pytest.approx(joint(cls([0, 0, 1, 1, 2, 2], lam=0.05).partial_fit(X, y)), abs=1e-14)
     late = cls(2, lam=0.05).partial_fit(X[:, :5], y)
-    told = cls([0, 0, 1, 1, 2, 2], lam=0.05).partial_fit(X[:, :5], y)  # the sixth never comes
+    told = cls([0, 0, 1, 1, 2, 2], lam=0.05).partial_fit(X[:, :5], y)  # the sixth column never appears
     assert joint(late) == pytest.approx(joint(told), abs=1e-14)
 
 
-def test_what_is_in_no_group_is_one_by_itself():
+def test_a_feature_in_no_group_is_its_own_group():
     cls = learner("GroupRDA")
     X, y = random_stream(15, (0, 1), d=6)
     some = joint(cls([[1, 4]], lam=0.05).partial_fit(X, y))
@@ -354,7 +354,7 @@ def test_what_is_in_no_group_is_one_by_itself():
 
 
 def test_groups_of_names():
-    """In whatever order the stream brings them; and after a model file, too."""
+    """Names may appear in any order, also after a model was saved and loaded."""
     cls = learner("GroupRDA")
     X, y = random_stream(16, (0, 1, 2))
     plain = cls([[0, 3], [1, 4]], lam=0.05, within=0.2).partial_fit(X, y)
@@ -369,7 +369,7 @@ def test_groups_of_names():
         cls([["a", "b"]]).partial_fit(X, y)
 
 
-def test_groups_that_are_none():
+def test_invalid_groups_are_refused():
     cls = learner("GroupRDA")
     X, y = random_stream(17, (0, 1))
     for bad in (
@@ -400,8 +400,8 @@ def test_groups_on_the_command_line(text, groups):
     assert learner("GroupRDA").parameters["groups"].parse(text) == groups
 
 
-def test_norms_are_those_of_the_sums():
-    """Kept up to date by 30,000 steps, of which most, and the largest, are taken back: as exact as if summed anew."""
+def test_running_norms_equal_the_norms_of_the_sums():
+    """After 30,000 steps, of which most and the largest are reversed, the norms are as exact as a new sum."""
     cls = learner("GroupRDA")
     rng = np.random.default_rng(18)
     X = rng.standard_normal((30_000, 6)) * 10.0 ** rng.uniform(-6, 6, (30_000, 1))
@@ -416,7 +416,7 @@ def test_norms_are_those_of_the_sums():
     assert norms == pytest.approx([np.sum(sums[:3] ** 2), np.sum(sums[3:] ** 2)], rel=1e-14)
 
 
-# ---- how tasks are told
+# ---- tasks as arguments
 
 
 def test_one_by_one_with_tasks():
@@ -448,7 +448,7 @@ def test_scores_are_by_the_weights_of_the_task():
     assert likely.predict_proba(X, task)[:, 1] == pytest.approx(1 / (1 + np.exp(-likely.decision_function(X, task))))
 
 
-def test_without_tasks_all_are_of_the_first():
+def test_without_tasks_all_rows_belong_to_task_0():
     X, y, task = tasks_stream(21)
     plain = multitask("aMTFS", lam=0.03).partial_fit(X, y)
     assert (plain.coef_ == multitask("aMTFS", lam=0.03).fit(X, y, 0 * task).coef_).all()
@@ -459,7 +459,7 @@ def test_without_tasks_all_are_of_the_first():
 @pytest.mark.parametrize(
     "bad", [[0, 1], 3, "a", [[0]] * 150, [0.5] * 150, [3] * 150, [-1] * 150, ["a"] * 150, [np.nan] * 150]
 )
-def test_tasks_that_are_none(bad):
+def test_invalid_tasks_are_refused(bad):
     X, y, task = tasks_stream(22)
     for model in (multitask("aMTFS"), multitask("aMTFS").partial_fit(X, y, task)):
         before = pickle.dumps(model)

@@ -1,4 +1,4 @@
-"""Online feature selection: never more than k weights, the right ones, by the steps of the papers."""
+"""OFS, PET and SOFS: at most k weights, the right features, and the steps of the papers."""
 
 import pickle
 from itertools import combinations
@@ -58,8 +58,7 @@ def test_equals_its_paper(spec, labels):
 
 @all_three
 @pytest.mark.parametrize("form", [np.asarray, csr_matrix])
-def test_scores_on_the_way_are_those_of_predictions_to_the_last_bit(name, form):
-    """Though only the features that are kept are looked at."""
+def test_scores_while_learning_equal_predictions_to_the_last_bit(name, form):
     rng = np.random.default_rng(3)
     X = rng.standard_normal((300, 23)) * (rng.random((300, 23)) < 0.6)
     y = np.sign(X[:, :4].sum(axis=1) + 0.1)
@@ -95,7 +94,7 @@ def test_generated_streams(spec, stream, intercept, ways):
 @pytest.mark.parametrize("spec", [("OFS", {"k": 10}), ("PET", {"k": 10}), ("SOFS", {"k": 10})], ids=name_of)
 @pytest.mark.parametrize("name", ["spam", "digits"])
 def test_real_streams(spec, name):
-    """The columns are stretched a little, each by its own amount, so that no two are equal."""
+    """Each column is scaled by a different factor, so that no two weights tie."""
     learner(spec[0])
     X, y = real_stream(name)
     X = X * np.linspace(0.9, 1.1, X.shape[1])
@@ -116,7 +115,7 @@ def test_real_streams(spec, name):
     ids=name_of,
 )
 def test_long_sparse_streams(spec, labels):
-    """Many features that come and go; and where w is halved with each step, its scale leaves the range of numbers.
+    """Many features appear and vanish. If each step halves w, the scale would underflow without a rescale.
 
     With lam eta = 1 it does so at each step, and only the step is left.
     """
@@ -128,7 +127,7 @@ def test_long_sparse_streams(spec, labels):
 
 @pytest.mark.parametrize("labels", [(-1, 1), (0, 1, 2, 3)], ids=["binary", "multiclass"])
 def test_a_ball_far_shorter_than_the_steps(labels):
-    """w is put back into the ball by a factor of 1e-9: the scale ends in the midst of a step, with the row in w."""
+    """The ball shrinks w by 1e-9, so that the table must be rescaled within a step."""
     learner("OFS")
     X, y = random_stream(9, labels, n=300, d=60, density=0.2)
     X *= 1e8
@@ -137,8 +136,8 @@ def test_a_ball_far_shorter_than_the_steps(labels):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_copy_goes_on_bit_for_bit(seed):
-    """What is kept is kept in another order by a copy; |w|^2 must not depend on it."""
+def test_a_copy_learns_on_bit_for_bit(seed):
+    """A copy stores the selected features in another order; |w|^2 must not depend on it."""
     X, y = random_stream(seed, (-1, 1), n=1200, d=200, density=0.3)
     model = learner("OFS")(100, lam=0.1, eta=0.3, classes=[-1, 1])
     for begin in range(0, 1200, 100):
@@ -156,7 +155,7 @@ def test_a_copy_goes_on_bit_for_bit(seed):
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("k", [1, 5])
 def test_never_more_than_k(name, labels, intercept, k):
-    """The constant is a feature like any other, and with several classes a feature counts once for all of them."""
+    """The intercept is a feature like any other. With many classes a feature counts once for all classes."""
     cls = learner(name)
     X, y = planted(1, n=200, labels=labels)
     most = 0
@@ -213,7 +212,7 @@ def test_ties_go_to_the_lowest_index():
         for rows in (np.array([x]), csr_matrix([x])):
             model = cls(k=k, **given).partial_fit(rows, [1])
             assert np.flatnonzero(model.coef_[0]).tolist() == kept
-    # the constant comes before the others
+    # the intercept comes before the other features
     with_constant = cls(k=1, lam=0.01, eta=0.5).partial_fit([x], [1])
     assert (with_constant.coef_ == 0).all()
     assert with_constant.intercept_[0] == 0.5
@@ -289,11 +288,11 @@ def test_sofs_with_room_for_all_is_arow(labels):
     )
 
 
-# One protocol for both and for all sets: columns by their running mean and deviation; the first fifth of a permutation
-# chooses the step, and the rest is reported on. Truncation alone does not depend on its step. The bases of splice are
-# coded by four values, so that weights tie, and of equal weights the lowest column stays, though it is the middle ones
-# of 60 that tell: as they are both learners guess, and OFS is ahead by 1.3 standard errors only. A row of dorothea is
-# 30 long, so that the usual step of 0.2 is 6 of the 10 that the ball has, and each undoes those before.
+# The protocol is the same for both learners and all sets. Columns are standardised by running statistics. The first
+# fifth of a permutation chooses the step, and the test counts mistakes on the rest. PET does not depend on its step.
+# Without scaling, splice has four values for the bases, so weights tie and the lowest columns stay, although the middle
+# columns are informative: OFS is ahead by only 1.3 standard errors. Without scaling, a row of dorothea has norm 30, so
+# a step of 0.2 has norm 6 in a ball of radius 10, and each step undoes those before.
 AGAINST_TRUNCATION = [
     "splice/splice_scale.libsvm",
     "svmguide3/svmguide3.libsvm",
@@ -308,7 +307,7 @@ AGAINST_TRUNCATION = [
 @pytest.mark.slow
 @pytest.mark.parametrize("path", AGAINST_TRUNCATION)
 def test_fewer_mistakes_than_truncation_alone(path):
-    """The paper's claim, k being a tenth of the features: over 20 permutations, by three standard errors."""
+    """The paper's claim with k = d / 10: fewer mistakes by three standard errors over 20 permutations."""
     X, y = data.load(data_set(path))
     k, scaled, gains = round(X.shape[1] / 10), {"normalize": "standard"}, []
     for seed in range(20):
@@ -336,7 +335,7 @@ def has_seed():
 
 
 def test_every_step_of_partial_input_is_one_that_the_paper_allows():
-    """Each new w is what the features of w give, or one of the pairs of five that may have been drawn."""
+    """Each new w is the step for the features of w, or for one of the ten pairs that may have been drawn."""
     cls, epsilon, d = has_seed(), 0.4, 5
     X, y = planted(7, n=150, d=5, relevant=0)
     explored = exploited = 0
@@ -363,7 +362,7 @@ def test_every_step_of_partial_input_is_one_that_the_paper_allows():
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_the_estimate_of_partial_input_is_unbiased(epsilon):
-    """From w = 0 a row shows k of d features with probability epsilon, each alike, at d / (k epsilon) of its value."""
+    """From w = 0 a row shows k of d features with probability epsilon, each multiplied by d / (k epsilon)."""
     cls, d, n = has_seed(), 4, 1500
     x = np.array([1.0, -2.0, 3.0, 0.5])
     weights = np.array([
@@ -382,7 +381,7 @@ def test_the_estimate_of_partial_input_is_unbiased(epsilon):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_partial_input_finds_the_planted_features(seed):
-    """With a step that is epsilon k / d of the usual one: 8 of 40 features are seen of a row."""
+    """The step is epsilon k / d times the usual step; the learner sees 8 of 40 features of a row."""
     X, y = planted(seed, n=6000)
     model = has_seed()(k=8, eta=0.2 * 0.2 * 8 / 40, epsilon=0.2, partial=True, seed=seed, fit_intercept=False)
     model.partial_fit(X, y)

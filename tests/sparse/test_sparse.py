@@ -1,4 +1,4 @@
-"""Sparse learners: each equals its transcription, minimises what its paper says, and its zeros are zeros."""
+"""Sparse learners: each equals its transcription, minimises the objective of its paper, and has exact zeros."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ NAMES = ("TruncatedGradient", "FOBOS", "RDA", "AdaFOBOS", "AdaRDA", "FTRL")
 PAPERS.update({name: getattr(sparse, name) for name in (*NAMES, "BayesianSparse")})
 SPECS = [(name, case) for name in NAMES for case in PAPERS[name].CASES]
 BAYESIAN = [("BayesianSparse", case) for case in sparse.BayesianSparse.CASES]
-# Parameters with which most weights of a short stream are zero in the end, and some are not.
+# Parameters that leave most weights of a short stream at zero, but not all.
 SPARSE = [
     ("TruncatedGradient", {"gravity": 0.2, "eta": 0.02}),
     ("TruncatedGradient", {"gravity": 0.5, "theta": 0.5, "eta": 0.2, "period": 3, "schedule": "sqrt"}),
@@ -57,12 +57,12 @@ def every(test):
 
 
 def declared(labels):
-    """More than two labels are told, so that nothing has to be shared out."""
+    """Declare more than two labels, so that no binary model becomes multiclass."""
     return list(labels) if len(labels) > 2 else None
 
 
 def planted(seed, n=600, d=30, relevant=4, labels=2, density=1.0):
-    """Many features, few of which matter; labels are 0, 1, ..., each of which comes early."""
+    """Many features, few of them relevant. The labels 0, 1, ... all appear early."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) * (rng.random((n, d)) < density)
     truth = np.zeros((d, labels))
@@ -94,7 +94,7 @@ def test_a_declared_label_that_never_comes(spec):
 @every
 @looped("order", [(1, 2, 3, 4), (4, 3, 2, 1), (2, 4, 1, 3)])
 def test_labels_that_arrive_one_after_another(spec, order):
-    """w becomes -w/2 and +w/2; of a method that keeps gradients, these become what gives such weights."""
+    """w becomes -w/2 and +w/2. Sums of gradients change so that they give these weights."""
     learner(spec[0])
     rng = np.random.default_rng(5)
     X = rng.standard_normal((80, 4))
@@ -104,7 +104,7 @@ def test_labels_that_arrive_one_after_another(spec, order):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_third_label_leaves_the_difference_of_the_scores(name):
-    """By the design: the rows are -w/2, 0 and +w/2, whatever else the method keeps. The row itself teaches nothing."""
+    """The weights become -w/2, 0 and +w/2. The row with the third label is 0, so it changes nothing else."""
     cls = learner(name)
     strength = {"lam": 0.05} if "lam" in cls.parameters else {"gravity": 0.0} if "gravity" in cls.parameters else {}
     X, y = random_stream(6, (0, 2))
@@ -154,7 +154,7 @@ def test_real_streams(spec, name):
 
 @pytest.mark.parametrize("name", NAMES)
 @labels_2_4
-def test_an_importance_multiplies_the_gradient(name, labels):
+def test_a_sample_weight_multiplies_the_gradient(name, labels):
     cls = learner(name)
     if not cls().build().weighted:
         pytest.skip(f"{name} does not define importance")
@@ -267,7 +267,7 @@ def test_adaptive_steps_minimise_their_objectives(name, labels):
 
 
 def numerically(objective, start):
-    """The minimiser that a method without derivatives finds, begun again where it stops."""
+    """The minimiser found by a method without derivatives, restarted where it stops."""
     best = start
     for _ in range(4):
         for method in ("Powell", "Nelder-Mead"):
@@ -280,7 +280,7 @@ def numerically(objective, start):
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_the_closed_forms_are_the_numerical_minimisers(penalty, seed):
-    """Of the transcription: no class is asked."""
+    """Check the transcription."""
     rng = np.random.default_rng(seed)
     goal, strength = rng.standard_normal(3), rng.uniform(0.05, 2)
 
@@ -329,7 +329,7 @@ def test_the_transcribed_duals_are_numerical_minimisers(name, seed):
 @sparse_ones
 @labels_2_4
 def test_zeros_are_exact(spec, labels):
-    """0.0 where the transcription has a zero, without a sign, and no weight that is nearly zero."""
+    """Weights are 0.0, never -0.0, where the transcription has a zero, and no weight is nearly zero."""
     cls = learner(spec[0])
     X, y = planted(3, labels=labels, density=0.3)
     paper = PAPERS[spec[0]](31, **spec[1], classes=range(labels))
@@ -347,7 +347,7 @@ def test_zeros_are_exact(spec, labels):
 @sparse_ones
 @labels_2_4
 def test_one_call_and_row_by_row_are_equally_sparse(spec, labels):
-    """scikit-learn keeps the state of its L1 penalty within one call, so that partial_fit row by row differs."""
+    """scikit-learn restarts its L1 penalty in each call, so its partial_fit row by row gives other zeros."""
     cls = learner(spec[0])
     X, y = planted(4, labels=labels)
     one = joint(cls(**spec[1], classes=list(range(labels))).partial_fit(X, y))
@@ -379,7 +379,7 @@ ABSENT = [
 
 
 def absent_stream(labels, n=4000, d=8, seed=8):
-    """Features 0 to 2 are there in the first rows and then not before the last ones, 3 never again."""
+    """Features 0 to 2 appear in the first and the last rows, feature 3 only in the first rows."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
     X[10 : n - 10, :3] = 0
@@ -392,7 +392,7 @@ def absent_stream(labels, n=4000, d=8, seed=8):
 @pytest.mark.parametrize("spec", ABSENT, ids=name_of)
 @labels_2_4
 def test_features_that_are_absent_for_thousands_of_rounds(spec, labels):
-    """Lazy is eager: what a weight has lost meanwhile is the sum of what it would have lost round by round."""
+    """A lazy update equals the eager updates of all rounds of absence."""
     cls = learner(spec[0])
     X, y = absent_stream(labels)
     paper = PAPERS[spec[0]](9, **spec[1], classes=range(labels))
@@ -411,7 +411,7 @@ def test_features_that_are_absent_for_thousands_of_rounds(spec, labels):
 
 
 def test_lazy_shrinkage_is_by_the_sum_of_the_rates():
-    """SOL multiplies the rounds of absence by the present rate, which is exact for constant rates alone."""
+    """SOL multiplies the rounds of absence by the current rate, which is exact only for constant rates."""
     cls = learner("FOBOS")
     X = np.zeros((1000, 2))
     X[0], X[1:, 1] = [2.0, 0.0], 1e-12
@@ -424,14 +424,14 @@ def test_lazy_shrinkage_is_by_the_sum_of_the_rates():
 
 @pytest.mark.parametrize("rate", [0.01, 1e-7])
 def test_small_weights_are_not_zeros(rate):
-    """SOL sets what is below 1e-6 to 0 in the end."""
+    """Small weights stay. SOL sets weights below 1e-6 to 0 at the end."""
     cls = learner("FOBOS")
     model = cls(lam=0.0, eta=rate, schedule="constant", fit_intercept=False).partial_fit([[1.0], [1e-3]], [1, 1])
     assert model.coef_[0, 0] == pytest.approx(rate * 1.001)
 
 
 def test_ftrl_returns_weights_to_zero():
-    """River has no `else w = 0` where |z| <= l1: a weight that once was not zero never is again."""
+    """River lacks the case w = 0 where |z| <= l1, so its weights never return to zero."""
     cls = learner("FTRL")
     model = cls(alpha=1.0, l1=1.0, fit_intercept=False, classes=[0, 1])
     back, went = False, False
@@ -472,7 +472,7 @@ def test_more_penalty_more_zeros(name, strength):
     ],
 )
 def test_the_planted_support_is_found(name, parameters):
-    """Also its signs: 2, -2, 2, -2 and 26 zeros, under the noise of logistic regression."""
+    """The weights 2, -2, 2, -2 and 26 zeros are recovered with their signs from logistic labels."""
     cls, rng = learner(name), np.random.default_rng(11)
     X = rng.standard_normal((4000, 30))
     chance = 1 / (1 + np.exp(-2 * X[:, :4] @ [1, -1, 1, -1]))
@@ -504,8 +504,8 @@ def test_truncated_gradient_is_that_of_the_lecture():
     assert model.coef_[0] == pytest.approx(shrunk, abs=1e-12)
 
 
-def test_gravity_is_the_distance():
-    """Lecture 000 prints T_1(v, theta), without the alpha by which it moves: that is eta_t g, and K times it."""
+def test_weights_shrink_by_the_gravity():
+    """Weights shrink by K eta_t g; lecture 000 omits this argument of T_1(v, theta)."""
     cls = learner("TruncatedGradient")
     first = {"loss": "hinge", "eta": 0.5, "fit_intercept": False, "classes": [0, 1]}
     for schedule, period, left in (
@@ -515,15 +515,15 @@ def test_gravity_is_the_distance():
         ("inverse", 4, 0.5 - 4 * 0.5 * 0.01 * (1 / 4 + 1 / 8)),
     ):
         model = cls(gravity=0.01, period=period, schedule=schedule, **first)
-        model.partial_fit([[1.0, 0.0]] + [[0.0, 0.0]] * 7, [1] * 8)  # round 9 is to come: it shrinks, then predicts
+        model.partial_fit([[1.0, 0.0]] + [[0.0, 0.0]] * 7, [1] * 8)  # round 9 comes next: it shrinks, then predicts
         assert model.coef_[0, 0] == pytest.approx(left, abs=1e-15)
 
 
-def test_what_is_beyond_theta_stays():
+def test_weights_above_theta_stay():
     cls = learner("TruncatedGradient")
     given = {"loss": "hinge", "eta": 1.0, "gravity": 0.1, "fit_intercept": False, "classes": [0, 1]}
     rows, y = [[0.25, 0.5, 0.75, -0.5, -0.75]] + [[0.0] * 5] * 3, [1] * 4
-    model = cls(theta=0.5, **given).partial_fit(rows, y)  # four shrinkages, that of the round to come among them
+    model = cls(theta=0.5, **given).partial_fit(rows, y)  # four shrinkages, including that of the next round
     assert model.coef_[0] == pytest.approx([0, 0.1, 0.75, -0.1, -0.75], abs=1e-15)
     assert model.coef_[0, 0] == 0.0
     rounded = cls(theta=0.5, rounding=True, **given).partial_fit(rows, y)
@@ -570,7 +570,7 @@ def test_adaptive_fobos_without_a_penalty_is_adagrad(labels):
 
 
 def test_dual_averaging_averages_gradients():
-    """Lecture 000 has gbar = (1/t) sum f_i(w_i), a mean of losses, which is one number and no vector."""
+    """gbar is the mean of gradients; lecture 000 prints a mean of losses, which is a number, not a vector."""
     cls = learner("RDA")
     X, y = planted(16, n=50, d=4)
     w, gradients = np.zeros(4), []
@@ -583,8 +583,8 @@ def test_dual_averaging_averages_gradients():
         assert model.coef_[0] == pytest.approx(w, abs=1e-12)
 
 
-def test_dual_averaging_goes_on_where_nothing_is_learned():
-    """gbar is over all rounds: with passive rounds a weight shrinks to zero, and sqrt(t) is of the round."""
+def test_dual_averaging_counts_passive_rounds():
+    """gbar is the mean over all rounds, so passive rounds shrink a weight to zero; t counts them too."""
     cls = learner("RDA")
     model = cls(lam=0.01, fit_intercept=False, classes=[0, 1]).partial_fit([[2.0, 0.0]], [1])
     for t in range(2, 300):
@@ -651,8 +651,8 @@ def test_bayesian_equals_its_paper(spec):
 def test_bayesian_on_generated_streams(spec, stream, intercept, ways):
     learner(spec[0])
     X, y = stream[0], stream[1] % 2
-    # The logit has no curvature where a row is wrong with confidence: the paper's w then goes anywhere, and what is
-    # left when it comes back is rounding.
+    # Where the logit is confident and wrong it has no curvature, and w becomes very large. When it returns, rounding
+    # errors remain.
     with np.errstate(all="ignore"):
         assume(transcription(spec, X, y, intercept).farthest < 30)
     compare(spec, X, y, intercept, ways=ways, dicts=False)
@@ -669,7 +669,7 @@ def test_bayesian_on_spam(link):
 @pytest.mark.parametrize("link", ["logit", "probit"])
 @pytest.mark.parametrize("ours", [False, True], ids=["transcription", "class"])
 def test_shooting_ends_at_the_map(link, ours):
-    """With sweeps enough w maximises -w'Psi w / 2 + theta.w - gamma |w|_1, by the rows as they came."""
+    """With enough sweeps w maximises -w'Psi w / 2 + theta.w - gamma |w|_1."""
     X, y = planted(18, n=80, d=5)
     paper = sparse.BayesianSparse(6, gamma=4.0, link=link, sweeps=100)
     for x, label in zip(X, y.tolist(), strict=True):
@@ -687,7 +687,7 @@ def test_shooting_ends_at_the_map(link, ours):
 
 @pytest.mark.parametrize("link", ["logit", "probit"])
 def test_the_taylor_expansion_of_the_likelihood(link):
-    """Of the transcription: -a s^2 / 2 + b s has the slope and the curvature of log p at s."""
+    """In the transcription -a s^2 / 2 + b s has the slope and the curvature of log p at s."""
     log_p = {"logit": lambda s: -np.logaddexp(0, -s), "probit": norm.logcdf}[link]
     paper, h = sparse.BayesianSparse(1, link=link), 1e-4
     for s in (-3.0, -0.5, 0.0, 1.0, 4.0):
@@ -725,7 +725,7 @@ def optimality(X, y, w, gamma, link):
 @pytest.mark.parametrize("link", ["logit", "probit"])
 @pytest.mark.parametrize("memory", [None, 12])
 def test_bayesian_passes_end_at_the_mode_of_the_posterior(link, memory):
-    """The paper's multi-pass form, and the one of reduced memory, in which no more than 12 of 30 features are held."""
+    """The paper's multi-pass form, without a bound and with at most 12 of 30 features active."""
     cls = learner("BayesianSparse")
     X, y = planted(21, n=400)
     y, gamma = np.where(np.random.default_rng(21).random(400) < 0.1, 1 - y, y), {"logit": 12.0, "probit": 24.0}[link]
@@ -744,7 +744,7 @@ def test_bayesian_passes_end_at_the_mode_of_the_posterior(link, memory):
     assert model.t_ == 400 * 21
 
 
-def test_a_bayesian_pass_that_fails_has_not_been():
+def test_a_bayesian_pass_that_fails_leaves_the_model_as_before():
     cls = learner("BayesianSparse")
     X, y = planted(22, n=60, d=4)
     model = cls().partial_fit(X, y)
@@ -753,7 +753,7 @@ def test_a_bayesian_pass_that_fails_has_not_been():
         model.partial_fit(X * np.nan, y)
     with Unchanged(model), pytest.raises(KeyboardInterrupt), model.another_pass():
         raise KeyboardInterrupt
-    with model.another_pass():  # an error that is caught within does not end the pass
+    with model.another_pass():  # an error that is caught inside does not end the pass
         model.partial_fit(X, y)
         with pytest.raises(DataError):
             model.partial_fit(X, y + 2)
@@ -765,7 +765,7 @@ def test_a_bayesian_pass_that_fails_has_not_been():
 
 @pytest.mark.parametrize("link", ["logit", "probit"])
 def test_bayesian_memory_that_suffices_is_no_bound(link):
-    """Psi is in other places then, and the same, to the bit; so are the weights."""
+    """With memory for all features, Psi and the weights have the same bits as without a bound."""
     cls = learner("BayesianSparse")
     X, y = planted(23, n=200, d=12, density=0.3)
     rows = csr_matrix(X)
@@ -778,7 +778,7 @@ def test_bayesian_memory_that_suffices_is_no_bound(link):
 
 @pytest.mark.parametrize("memory", [1, 4, 9])
 def test_bayesian_memory_is_a_bound(memory, tmp_path):
-    """At most so many features have a weight, at any moment; what resumes goes on to the bit; and few are enough."""
+    """At most `memory` features have a weight at any time, and a loaded model learns on bit for bit."""
     cls = learner("BayesianSparse")
     X, y = planted(24, n=1500, d=60, density=0.4)
     whole, parts = cls(memory=memory, sweeps=3), cls(memory=memory, sweeps=3)
@@ -818,7 +818,7 @@ def test_bayesian_probabilities():
 
 
 def test_bayesian_tails():
-    """Margins far below 0, where phi and Phi vanish and the transcription is inexact; with one feature w is b / a."""
+    """Far below 0 phi and Phi vanish and the transcription is inexact; with one feature w is b / a."""
     cls = learner("BayesianSparse")
 
     def taylor(s):
@@ -843,7 +843,7 @@ def test_bayesian_without_a_prior_is_finite(link, memory):
     assert np.isfinite(model.decision_function(X)).all()
 
 
-def test_bayesian_states_that_are_none():
+def test_invalid_bayesian_states_are_refused():
     cls = learner("BayesianSparse")
     X, y = planted(28, n=40, d=6)
     model = cls(memory=3).partial_fit(X, y)

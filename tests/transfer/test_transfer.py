@@ -1,4 +1,4 @@
-"""Online transfer learning: equal to its transcriptions, under its bound, better for a good source than without."""
+"""Transfer learning: equal to the transcriptions, under the bound, and better with a good source than without."""
 
 from itertools import permutations
 
@@ -28,7 +28,7 @@ def stream(seed, n=120, d=5, noise=0.3, truth=None):
 
 
 def check(name, X, y, source, paper_source, intercept=False, ways=None, **parameters):
-    """Scores on all rows, learned in each way, and the weights of the source and the target where there are such."""
+    """Compare the scores on all rows, learned in each way, and the weights of the vote if there is one."""
     cls = learner(name)
     rows = np.column_stack([X, np.full(len(X), float(intercept))])
     paper = getattr(transfer, name)(rows.shape[1], source=paper_source, **parameters)
@@ -81,7 +81,7 @@ def test_the_source_is_a_model_of_another_library():
 @pytest.mark.parametrize(("gamma1", "gamma2"), [(1.0, 1.0), (0.3, 2.0)])
 @pytest.mark.parametrize("m", [1, 3])
 def test_heterogeneous_equals_its_paper(C, gamma1, gamma2, m):
-    """The first m columns are the source's."""
+    """The source has the first m columns."""
     X, y = stream(6)
     v = np.random.default_rng(6).standard_normal(m)
     check("HeterogeneousOTL", X, y, v, v, C=C, gamma1=gamma1, gamma2=gamma2)
@@ -105,7 +105,7 @@ def test_generated_streams(name, seed, n, d, C, way):
 
 @eithers
 def test_spam(name):
-    """The source has learned the first third; of the heterogeneous one it knows the first 20 columns.
+    """The source has learned the first third; for HeterogeneousOTL it has the first 20 columns.
 
     The labels are signs: in the paper it is known from the first example on which is the higher.
     """
@@ -135,7 +135,7 @@ def shares(v, X, y, C=5.0, eta=0.5):
 
 @pytest.mark.parametrize("ours", [False, True], ids=["transcription", "class"])
 def test_weights_are_exponential_in_the_loss(ours):
-    """alpha_i = exp(-eta L_i) / sum exp(-eta L): the products of s_t, all at once; begun at 1/2 each."""
+    """alpha_i = exp(-eta L_i) / sum exp(-eta L), the product of all s_t; both start at 1/2."""
     X, y = stream(7)
     v = np.random.default_rng(7).standard_normal(5)
     paper = transfer.HomogeneousOTL(5, source=v, classes=[-1, 1])
@@ -181,8 +181,8 @@ def test_a_good_source_helps_and_a_bad_one_is_forgotten(seed):
     assert misled.mistakes < alone.mistakes + 25
 
 
-def test_the_target_learns_by_itself():
-    """Its steps look at its own margin, not at the common one: with a source that is right all along it learns too.
+def test_the_target_uses_its_own_margin():
+    """The target learns even if the source is always right, because its margin is not that of the vote.
 
     After one row each has the same loss or less, and w = PA's.
     """
@@ -193,7 +193,7 @@ def test_the_target_learns_by_itself():
     assert model.decision_function(x)[0] == pytest.approx(0.25)
 
 
-def test_the_source_is_left_as_it_was():
+def test_the_source_does_not_change():
     cls = learner("HomogeneousOTL")
     X, y = stream(8)
     source = PA().partial_fit(*stream(9))
@@ -268,8 +268,8 @@ def test_two_labels(name):
 
 @eithers
 @pytest.mark.parametrize("scale", ["standard", "unit"])
-def test_a_source_that_scales_is_for_one_that_does_so_too(name, scale):
-    """Its weights are of scaled features: with others it would vote for something else, and nobody would know."""
+def test_a_source_with_normalised_features_needs_the_same_normalisation(name, scale):
+    """The weights of the source are for scaled features; with other features its votes would be wrong."""
     cls = learner(name)
     X, y = stream(13)
     source = AROW(features={"normalize": scale}).fit(X, y)
@@ -283,7 +283,7 @@ def test_a_source_that_scales_is_for_one_that_does_so_too(name, scale):
 
 
 @eithers
-def test_a_vote_is_no_source(name):
+def test_a_voting_model_cannot_be_a_source(name):
     X, y = stream(14)
     vote = learner("HomogeneousOTL")(np.ones(5)).fit(X, y)
     with pytest.raises(ParameterError, match="HomogeneousOTL, whose score"):
@@ -293,8 +293,8 @@ def test_a_vote_is_no_source(name):
 
 
 @eithers
-def test_a_model_is_described_in_short(name):
-    """A model file's source has as many weights as there were features."""
+def test_the_repr_of_a_model_is_short(name):
+    """The source of a loaded model may have many weights."""
     cls = learner(name)
     assert repr(cls([1.0, 2.0])).startswith(f"{name}(") and "source=[1.0, 2.0]" in repr(cls([1.0, 2.0]))
     assert "source=<5,000 weights>" in repr(cls(np.ones(5000)))
@@ -302,8 +302,8 @@ def test_a_model_is_described_in_short(name):
 
 
 @pytest.mark.parametrize("d", [5, 50])
-def test_sources_are_told_apart(d):
-    """As many weights, yet others: in a comparison these are two algorithms, and are run each for itself."""
+def test_different_sources_have_different_names(d):
+    """Two sources with equally many weights are two algorithms in a comparison."""
     cls = learner("HomogeneousOTL")
     truth = np.random.default_rng(12).standard_normal(d)
     X, y = stream(12, n=400, d=d, truth=truth)
@@ -313,7 +313,7 @@ def test_sources_are_told_apart(d):
     assert best.figures["mistake rate"][0] < other.figures["mistake rate"][0]
 
 
-# ---- reviews of four kinds of things
+# ---- reviews in four domains
 
 
 DOMAINS = ("books", "dvd", "electronics", "kitchen")
@@ -323,7 +323,7 @@ each_to_each = pytest.mark.parametrize(("source", "target"), list(permutations(D
 
 @pytest.fixture(scope="module")
 def reviews():
-    """Of each kind 2,000 reviews in a random order, good ones and bad ones, as words; rows of length 1."""
+    """2,000 reviews of each domain in random order, good and bad, as words; rows of norm 1."""
     words = {"label": "label", "text": ("title", "text"), "drop": ("domain", "rating")}
     X, y = data.load(str(data_set("amazon-multidomain/sorted_data_acl.jsonl.gz")), features=words)
     X.data = np.log1p(X.data)
@@ -351,13 +351,13 @@ def halves(model, X, y):
 
 
 def turned(model):
-    """A source that is wrong wherever the model is right."""
+    """A source that is wrong where the model is right."""
     return -model.coef_[0], -model.intercept_[0]
 
 
 @each_to_each
-def test_reviews_of_one_kind_help_with_another(reviews, models, alone, source, target):
-    """The vote is as good as the better of source and PA; a third better than PA for things that are alike."""
+def test_reviews_of_one_domain_help_in_another(reviews, models, alone, source, target):
+    """The vote is as good as the better of source and PA, and a third better than PA for similar domains."""
     X, y = reviews[target]
     model = learner("HomogeneousOTL")(models[source])
     mistakes = halves(model, X, y).sum()
@@ -369,8 +369,8 @@ def test_reviews_of_one_kind_help_with_another(reviews, models, alone, source, t
 
 
 @each_to_each
-def test_reviews_turned_round_do_no_lasting_harm(reviews, models, alone, source, target):
-    """A source that is wrong all along costs a few mistakes at first, then none."""
+def test_a_reversed_source_does_no_lasting_harm(reviews, models, alone, source, target):
+    """A source that is always wrong costs a few mistakes at first, then none."""
     model = learner("HomogeneousOTL")(turned(models[source]))
     mistakes = halves(model, *reviews[target])
     assert mistakes[0] <= alone[target][0] + 8
@@ -380,7 +380,7 @@ def test_reviews_turned_round_do_no_lasting_harm(reviews, models, alone, source,
 
 @each_to_each
 def test_half_of_the_words_of_reviews(reviews, alone, source, target):
-    """The source knows every other word. It helps; turned round it is unlearned, more slowly than it is outvoted."""
+    """The source has every other word, and helps. If reversed, unlearning it takes longer than outvoting it."""
     cls, (X, y) = learner("HeterogeneousOTL"), reviews[target]
     known = AROW().fit(reviews[source][0][:, ::2], reviews[source][1])
     for sign, most, most_late in ((1, 0.99, 1.0), (-1, 1.12, 1.1)):
@@ -391,7 +391,7 @@ def test_half_of_the_words_of_reviews(reviews, alone, source, target):
 
 
 def test_reviews_keep_the_bound(reviews, models):
-    """M <= 4 min(the squared losses of the source, of the target) + 8 ln 2, where both are far from perfect."""
+    """M <= 4 min(squared losses of the source, of the target) + 8 ln 2, with both far from perfect."""
     X, y = (part[:600] for part in reviews["books"])
     target, scores = PA(C=5.0, classes=[-1, 1]), [0.0]
     for k in range(len(y)):
