@@ -474,7 +474,7 @@ def test_invalid_tasks_are_refused(bad):
 def test_a_refused_example_of_a_task_leaves_no_trace():
     model = multitask("aMTFS")
     with pytest.raises(DataError):
-        model.learn_one({"a": np.nan}, 1, task=2)
+        model.learn_one({"a": np.inf}, 1, task=2)
     assert not model.__sklearn_is_fitted__()
     assert model.__getstate__()["state"] is None
     model.learn_one({"a": 1.0}, 1, task=1).learn_one({"a": 2.0}, 0)
