@@ -1,4 +1,4 @@
-"""Online AUC maximisation: equal to its transcription, with buffers that are uniform samples of what has been."""
+"""Online AUC maximisation equals its transcription, and its buffers are uniform samples of the past rows."""
 
 import copy
 from itertools import combinations
@@ -30,7 +30,7 @@ updates = pytest.mark.parametrize("update", ["sequential", "gradient"])
 @cases
 @pytest.mark.parametrize("names", [(-1, 1), (2, 3), ("a", "b")], ids=str)
 def test_equals_its_paper(case, names):
-    """Also where the label that comes first is taken for the other one: its buffer is then that of the lower label."""
+    """Also where the first label turns out to be the negative class, and its buffer changes places."""
     learner("OAM")
     X, y = random_stream(1, (0, 1))
     for first in (0, 1):
@@ -68,7 +68,7 @@ def test_unlimited_is_a_buffer_that_never_fills(update):
 
 
 def tagged(seed, n, d=3, share=0.5):
-    """Rows that each have a feature of their own: what a buffer holds can be read off what it does."""
+    """Rows with one feature each, so that an update shows which rows a buffer holds."""
     rng = np.random.default_rng(seed)
     y = (rng.random(n) < share).astype(int)
     X = rng.standard_normal((n, d)) * 0.5
@@ -77,7 +77,7 @@ def tagged(seed, n, d=3, share=0.5):
 
 
 def held(model, tags, label):
-    """Which rows the buffer of a label holds: the step of a row of the other label, far on the wrong side, tells it.
+    """The rows in the buffer of a label, found by the step of a misranked row of the other label.
 
     It is c times the sum of y (x - z); the last feature, which no other row has, gives c times their number.
     """
@@ -126,7 +126,7 @@ def test_equals_its_paper_whatever_the_buffers_draw(update, size, seed):
 
 @pytest.mark.parametrize(("size", "n"), [(1, 6), (2, 5), (3, 6)])
 def test_the_reservoir_is_uniform(size, n):
-    """After n rows of a label every set of so many of them is equally likely. Over many seeds."""
+    """After n rows of a label every subset of the buffer's size is equally likely, over many seeds."""
     cls, runs = learner("OAM"), 1500
     X = np.column_stack([np.eye(n), np.zeros(n)])
     sets = {frozenset(chosen): 0 for chosen in combinations(range(n), size)}
@@ -138,7 +138,7 @@ def test_the_reservoir_is_uniform(size, n):
 
 
 def test_the_reservoir_of_a_long_stream():
-    """Old and recent rows are kept alike."""
+    """Old and recent rows are equally likely to be stored."""
     cls, n, size = learner("OAM"), 200, 10
     X = np.column_stack([np.eye(n), np.zeros(n)])
     kept = np.zeros(n)
@@ -223,7 +223,7 @@ def test_sequential_steps_solve_their_problems():
 
 
 def test_gradients_are_all_at_the_same_weights():
-    """Step by step the second pair would see what the first has done."""
+    """The gradient update uses the same w for all pairs; the sequential update does not."""
     cls = learner("OAM")
     Z, x = np.array([[0.0, 1.0], [0.0, 1.0]]), np.array([2.0, 0.0])
     model = cls(C=2.0, update="gradient", fit_intercept=False, classes=[0, 1]).partial_fit(Z, [0, 0])
@@ -233,7 +233,7 @@ def test_gradients_are_all_at_the_same_weights():
 
 @pytest.mark.parametrize("update", ["sequential", "gradient"])
 def test_rows_that_are_equal(update):
-    """|x - z| = 0: nothing to divide by, nothing to learn."""
+    """A pair with |x - z| = 0 takes no step."""
     cls = learner("OAM")
     model = cls(update=update).partial_fit([[1.0, 2.0]] * 4, [0, 1, 0, 1])
     assert (joint(model) == 0).all()
@@ -242,7 +242,7 @@ def test_rows_that_are_equal(update):
 
 @updates
 def test_the_intercept_is_zero(update):
-    """It is in every row, so it cancels; the order of the scores does not know it."""
+    """The intercept is in every row, so it cancels and does not change the order of the scores."""
     cls = learner("OAM")
     X, y = random_stream(5, (0, 1))
     model, without = (cls(update=update, fit_intercept=flag).partial_fit(X, y) for flag in (True, False))
@@ -262,7 +262,7 @@ def test_sparse_rows_in_the_buffers(update):
 
 @updates
 def test_auc_of_a_rare_class(update):
-    """2% positives, of which accuracy takes no notice."""
+    """With 2% positives, OAM has a higher AUC; accuracy does not show it."""
     cls = learner("OAM")
     rng = np.random.default_rng(7)
     X = rng.standard_normal((6000, 10))

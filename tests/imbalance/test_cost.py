@@ -1,4 +1,4 @@
-"""Cost-sensitive learners: each equals its transcription, and does what its paper claims."""
+"""Cost-sensitive learners equal their transcriptions and satisfy the claims of their papers."""
 
 import numpy as np
 import pytest
@@ -29,21 +29,21 @@ cases = pytest.mark.parametrize("case", cost.CSPA.CASES, ids=case_name)
 
 
 def matrix(labels, seed=0):
-    """Costs from 0 to 6; nobody looks at the diagonal."""
+    """Costs from 0 to 6; the diagonal has no effect."""
     rho = np.random.default_rng(seed).integers(0, 25, (labels, labels)) / 4
     np.fill_diagonal(rho, 99)
     return rho
 
 
 def as_dict(rho, names=None):
-    """The pairs of a matrix by the names of its labels, but for those that cost 1."""
+    """The costs of a matrix as a dict of label pairs, without those that are 1."""
     names = range(len(rho)) if names is None else names
     pairs = [(i, j) for i in range(len(rho)) for j in range(len(rho)) if i != j and rho[i][j] != 1]
     return {(names[i], names[j]): float(rho[i][j]) for i, j in pairs}
 
 
 def rival(W, row, label, rho, variant):
-    """(delta, the margin asked for): what the step is about, all labels being known."""
+    """(delta, required margin) of an example when all labels are known."""
     if len(W) == 1:
         return row[None, :] * (1 if label else -1), np.sqrt(rho[label][1 - label])
     scores = W @ row + (np.sqrt(rho[label]) if variant == "max_loss" else 0)
@@ -67,7 +67,7 @@ def test_equals_its_paper(case, labels):
 
 @cases
 def test_labels_declared_beforehand(case):
-    """One that is never seen is no rival."""
+    """A declared label that never occurs is no rival."""
     for seed, labels, more in ((3, (1, 3, 5, 7), [9]), (4, (1, 3), [])):
         X, y = random_stream(seed, labels)
         compare(("CSPA", case), X, y, classes=[*labels, *more], ways={"sparse, by 7": WAYS["sparse, by 7"]})
@@ -76,7 +76,7 @@ def test_labels_declared_beforehand(case):
 @cases
 @pytest.mark.parametrize("order", [(1, 2, 3, 4), (4, 3, 2, 1), (2, 4, 1, 3)], ids=str)
 def test_labels_that_arrive_one_after_another(case, order):
-    """Costs may name labels that come later, or never."""
+    """Costs may name labels that arrive later, or never."""
     rng = np.random.default_rng(5)
     X = rng.standard_normal((80, 4))
     y = np.array([order[rng.integers(0, 1 + t // 20)] for t in range(80)])
@@ -125,7 +125,7 @@ def test_an_importance_multiplies_C(variant, labels, step):
 @variants
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_hard_step_ends_at_the_margin_asked_for(variant, labels, seed):
-    """sqrt(rho) over s, by the shortest way; it is one over s alone, and no step where the margin is there already."""
+    """The step is the shortest with a margin of sqrt(rho) over s; there is none where the margin suffices."""
     X, y = noisy(seed, labels=labels, noise=1.0)
     rho, taken = matrix(labels, seed), 0
     for W, row, label, new in moves(CSPA(rho=rho, variant=variant, step="hard", classes=list(range(labels))), X, y):
@@ -144,7 +144,7 @@ def test_the_hard_step_ends_at_the_margin_asked_for(variant, labels, seed):
 @variants
 @pytest.mark.parametrize("step", ["I", "II"])
 def test_soft_steps_solve_their_problem(variant, labels, step):
-    """W' minimises |W' - W|^2 / 2 + C xi (or C xi^2), xi the loss that is left."""
+    """W' minimises |W' - W|^2 / 2 + C xi (or C xi^2), where xi is the remaining loss."""
     rng = np.random.default_rng(2)
     X, y = noisy(2, labels=labels, noise=1.0)
     rho, C, taken = matrix(labels), 0.05, 0

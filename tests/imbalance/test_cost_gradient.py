@@ -1,4 +1,4 @@
-"""Cost-sensitive gradient descent: equal to its transcription, and its errata."""
+"""Cost-sensitive gradient descent equals its transcription; mistakes of lectures are not repeated."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the papers claim of the second-order algorithms, and the misprints and mistakes that ours do not repeat."""
+"""Claims of the papers on second-order methods, and misprints and mistakes elsewhere that this code does not repeat."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ every = pytest.mark.parametrize("cls", SECOND_ORDER)
 
 
 def noisy(seed, n=60, d=4, labels=2):
-    """A stream whose first examples show every label, since one that has not been seen does not compete."""
+    """A stream whose first examples show every label, as an unseen label does not compete."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
     y = np.argmax(X @ rng.standard_normal((d, labels)) + rng.standard_normal((n, labels)), axis=1)
@@ -27,7 +27,7 @@ def noisy(seed, n=60, d=4, labels=2):
 
 
 def singles(seed, n=80, d=4, labels=2):
-    """Rows with one value each: there the diagonal loses nothing."""
+    """Rows with one value each: the diagonal form is then exact."""
     X, y = noisy(seed, n, d, labels)
     return X * (np.arange(d) == np.random.default_rng(seed).integers(0, d, n)[:, None]), y
 
@@ -48,7 +48,7 @@ def gaussian(model):
 
 
 class Step:
-    """What one example did: the Gaussian before and after it, the margin m and the variance v under each.
+    """The effect of one example: the Gaussian before and after it, with the margin m and the variance v under each.
 
     `delta` is the example: y x for two labels, else x in the row of its label and -x in that of the strongest rival.
     `k` is the number of updates before it.
@@ -74,7 +74,7 @@ class Step:
         return (self.new_m - self.m) / self.v
 
     def c(self, kept=1.0):
-        """Of Sigma'^-1 = kept (Sigma^-1 + c delta delta'), or its diagonal."""
+        """The c of Sigma'^-1 = kept (Sigma^-1 + c delta delta'), or of its diagonal."""
         gain = np.linalg.inv(self.new_sigma) / kept - np.linalg.inv(self.sigma)
         outer = self.delta[:, :, None] * self.delta[:, None, :]
         if not np.count_nonzero(self.new_sigma * (1 - np.eye(outer.shape[-1]))):
@@ -96,7 +96,7 @@ def steps(model, X, y, intercept=True):
 
 
 def updates(model, X, y, intercept=True):
-    """The steps that changed the model; there is always one."""
+    """The steps that changed the model; at least one."""
     found = [step for step in steps(model, X, y, intercept) if step.moved]
     assert found
     return found
@@ -115,7 +115,7 @@ def divergence(mu, sigma, old_mu, old_sigma):
 
 
 def perturbed(rng, mu, sigma, size, diagonal=False):
-    """A Gaussian nearby: what is `size` away in every direction, measured by sigma."""
+    """A random Gaussian at a distance of about `size`, measured by sigma."""
     root = np.linalg.cholesky(sigma)
     noise = rng.standard_normal(sigma.shape) * (np.eye(mu.shape[1]) if diagonal else 1)
     factor = root @ (np.eye(mu.shape[1]) + size * noise)
@@ -144,7 +144,7 @@ def test_a_step_is_along_sigma_x(cls, covariance, labels, intercept):
 @every
 @pytest.mark.parametrize("intercept", [True, False])
 def test_full_and_diagonal_agree_on_rows_of_one_value(cls, labels, intercept):
-    """Without an intercept no two features meet. With one they do, and then the two must differ."""
+    """Without an intercept no two features occur together, and both forms agree. With one they differ."""
     X, y = singles(2, labels=labels)
     models = [cls(covariance=kind, fit_intercept=intercept).partial_fit(X, y) for kind in ("diagonal", "full")]
     (mu, sigma), (full_mu, full_sigma) = map(gaussian, models)
@@ -205,7 +205,7 @@ def test_the_average_is_that_of_the_vectors_on_the_way(cls, covariance, labels):
 
 
 def reach(variant, eta, v):
-    """What CW asks of the margin, by the variance."""
+    """The margin that CW requires at a variance."""
     return norm.ppf(eta) * (v if variant == "variance" else np.sqrt(v))
 
 
@@ -261,7 +261,7 @@ def test_cw_is_the_nearest_gaussian_that_meets_its_constraint(variant, seed):
 @two_or_four
 @pytest.mark.parametrize(("cls", "variant"), [(CW, "stdev"), (CW, "variance"), (SCW, "I"), (SCW, "II")])
 def test_noise_drives_no_number_out_of_range(cls, variant, labels):
-    """Of labels that are drawn by lot, eta = 0.95 is never reached: CW grows ever more certain."""
+    """Random labels never satisfy eta = 0.95: the variances of CW shrink without end."""
     rng = np.random.default_rng(6)
     X, y = rng.standard_normal((5000, 20)), rng.integers(0, labels, 5000)
     model = cls(eta=0.95, variant=variant)
@@ -424,7 +424,7 @@ def test_sop_scores_each_label_with_the_example_in_its_matrix(seed):
 
 
 def narow_says(step, b):
-    """The margin that NAROW judges an example by."""
+    """The margin with which NAROW decides on an update."""
     return step.m / max(1, b * step.v)
 
 
@@ -455,7 +455,7 @@ def test_narow_takes_the_authors_step(b, covariance, labels, seed):
 @covariances
 @pytest.mark.parametrize("labels", [2, 3])
 def test_narow_scores_two_labels_with_the_shrunk_margin(covariance, labels):
-    """Of three and more the score is that of the weights: it is pairs of labels whose margin is shrunk."""
+    """With three or more labels the score is w_k.x: NAROW shrinks margins between pairs of labels."""
     X, y = noisy(20, labels=labels)
     model = NAROW(b=2.0, covariance=covariance).partial_fit(X, y)
     (mu, sigma), rows = gaussian(model), np.column_stack([np.ones(len(X)), 2 * X])
@@ -467,7 +467,7 @@ def test_narow_scores_two_labels_with_the_shrunk_margin(covariance, labels):
 
 @covariances
 def test_narow_moves_on_short_rows(covariance):
-    """|x|^2 <= 1 / b, so Sigma stays I: LIBOL's form has then an infinite r, and its weights stay 0 for ever."""
+    """|x|^2 <= 1 / b, so Sigma stays I. In LIBOL's form r is then infinite, and its weights stay 0."""
     X, y = noisy(7)
     X = X / (2 * np.linalg.norm(X, axis=1, keepdims=True))
     model = NAROW(b=1.0, covariance=covariance, fit_intercept=False)
@@ -485,7 +485,7 @@ def test_narow_moves_on_short_rows(covariance):
 
 @covariances
 def test_narow_uses_its_b(covariance):
-    """Where LIBOL reads another option in its place."""
+    """The parameter b counts; LIBOL reads another option in its place."""
     X, y = noisy(8)
     spread = [np.trace(gaussian(NAROW(b=b, covariance=covariance).partial_fit(X, y))[1][0]) for b in (0.1, 1.0, 10.0)]
     assert spread[0] > 1.1 * spread[1] > 1.1**2 * spread[2]
@@ -512,7 +512,7 @@ def test_iellip_keeps_a_share_of_the_inverse(b, covariance, seed):
 
 @covariances
 def test_iellip_widens_every_label(covariance):
-    """1 / (1 - c_k) is a factor of the joint matrix: of labels without a part in the update, and of those to come."""
+    """1 / (1 - c_k) is a factor of the joint matrix, also for labels outside the update and for later labels."""
     X, y = noisy(9, labels=4)
     model, widened = IELLIP(c=0.4, b=0.9, covariance=covariance, fit_intercept=False), 1.0
     for step in updates(model, X, y, intercept=False):
@@ -532,7 +532,7 @@ def test_iellip_widens_every_label(covariance):
 @covariances
 @pytest.mark.parametrize("labels", [2, 3])
 def test_probabilities_are_those_of_drawn_weights(cls, covariance, labels):
-    """predict_proba counts how often each label wins under weights from N(mu, Sigma), without drawing any."""
+    """predict_proba equals the frequency with which each label wins under weights drawn from N(mu, Sigma)."""
     rng = np.random.default_rng(10)
     X, y = noisy(11, n=25, labels=labels)
     model = cls(covariance=covariance).partial_fit(X, y)
@@ -630,7 +630,7 @@ def test_scw_subtracts_an_outer_product(variant, seed):
 @two_or_four
 @pytest.mark.parametrize("cls", [SOP, IELLIP])
 def test_a_score_of_zero_is_a_mistake(cls, covariance, labels):
-    """From w = 0 the test m < 0 would never be met, and nothing ever learned."""
+    """With the test m < 0, a model with w = 0 would never learn."""
     X, y = noisy(18, labels=labels)
     model = cls(covariance=covariance, classes=list(range(labels))).partial_fit(X[:2], y[:2])
     assert model.updates_ >= 1
@@ -731,7 +731,7 @@ def test_multiclass_cw_reaches_its_constraint(covariance, seed):
 @seeds
 @covariances
 def test_multiclass_arow_does_not_overshoot(covariance, seed):
-    """Both rows move, so the variance is the sum of both. LIBOL takes one, and passes the margin of 1 to 2 - m."""
+    """Both rows move, so v is the sum of both variances. LIBOL uses one, and overshoots the margin of 1 to 2 - m."""
     X, y = noisy(seed, labels=3)
     r, over = 1e-6, 0
     for step in updates(AROW(r=r, covariance=covariance, classes=[0, 1, 2]), X, y):
@@ -746,7 +746,7 @@ def test_multiclass_arow_does_not_overshoot(covariance, seed):
 
 @seeds
 def test_iellip_c_advances_per_update(seed):
-    """LIBOL's c shrinks on every round, so that the ellipsoid stands still after half a dozen."""
+    """LIBOL's c shrinks in every round, so its ellipsoid stops changing after about six rounds."""
     X, y = noisy(seed)
     apart = 0
     for t, step in enumerate(steps(IELLIP(b=0.9, c=0.3, covariance="full"), X, y), start=2):
@@ -808,7 +808,7 @@ def test_diagonal_arow_is_the_inverse_form(seed):
 
 
 def test_r_and_c_point_the_papers_way():
-    """A larger r is a smaller step, a larger C a larger one; other libraries swap them."""
+    """A larger r gives smaller steps and a larger C larger ones; other libraries swap them."""
     x, y = np.array([[1.0, 2.0]]), [1]
     for cls in (AROW, AROWRegressor):
         lengths = [np.abs(cls(r=r).partial_fit(x, y).coef_).max() for r in (0.1, 1.0, 10.0)]
@@ -877,7 +877,7 @@ def test_importance_of_an_example(covariance, g, seed):
 
 
 def test_importance_of_a_target():
-    """A row of weight 3 is the row three times, for the squared loss; one of weight 0 is a round and no more."""
+    """With the squared loss a row of weight 3 equals three rows. A row of weight 0 counts as a round only."""
     rng = np.random.default_rng(14)
     X, y = rng.standard_normal((30, 4)), rng.standard_normal(30)
     weights = rng.integers(0, 4, 30)
@@ -902,7 +902,7 @@ def test_no_importance_where_the_rule_has_no_place_for_it(cls):
 @pytest.mark.parametrize("labels", [2, 3])
 @pytest.mark.parametrize("cls", [CW, SCW, AROW, NHERD, NAROW, SOP])
 def test_a_full_covariance_stays_positive(cls, labels, scale):
-    """Columns that nobody scaled, such as a time in seconds: no row may have a negative variance."""
+    """Unscaled columns, such as a time in seconds, must not lead to a negative variance."""
     X, y = noisy(21, n=300, d=20, labels=labels)
     model = cls(covariance="full").partial_fit(scale * X, y)
     for sigma in gaussian(model)[1]:

@@ -1,4 +1,4 @@
-"""Ten blocks of what `python -m tests.endurance` runs a hundred of."""
+"""Ten blocks of the stream of which `python -m tests.endurance` runs a hundred."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the papers of the margin learners claim, checked on them; and the slips of lectures and peers, not repeated."""
+"""Claims of the papers on margin methods, and mistakes of lectures and peers that this code does not repeat."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ rommas = pytest.mark.parametrize("cls", [ROMMA, AggressiveROMMA])
 
 
 def noisy(seed, n=120, d=6, labels=2, noise=0.3):
-    """Rows of all lengths. The first have each label once, so that every label competes."""
+    """Rows of many norms. The first rows show each label once, so that every label competes."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) * rng.choice([0.3, 1.0, 3.0], (n, 1))
     y = np.argmax(X @ rng.standard_normal((d, labels)) + noise * rng.standard_normal((n, labels)), axis=1)
@@ -26,7 +26,7 @@ def noisy(seed, n=120, d=6, labels=2, noise=0.3):
 
 
 def separable(seed, n=400, d=8, gap=0.2):
-    """Rows of unit length and a unit vector that separates them by a margin of at least the gap."""
+    """Rows of norm 1, and a vector of norm 1 that separates them with a margin of at least the gap."""
     rng = np.random.default_rng(seed)
     planted = rng.standard_normal(d)
     planted /= np.linalg.norm(planted)
@@ -37,12 +37,12 @@ def separable(seed, n=400, d=8, gap=0.2):
 
 
 def joint(model):
-    """All weights as one array of a row a class, the intercept last."""
+    """All weights as one array with a row per class, the intercept last."""
     return np.column_stack([model.coef_, model.intercept_])
 
 
 def difference(W, row, label):
-    """What stands for y x: with several classes x in the row of the label and -x in that of its strongest rival."""
+    """The multiclass form of y x: x in the row of the label and -x in the row of its strongest rival."""
     if len(W) == 1:
         return row[None, :] * (1 if label else -1)
     scores = W @ row
@@ -54,7 +54,7 @@ def difference(W, row, label):
 
 
 def moves(model, X, y, skip=4):
-    """(weights before, row, label, weights after) of each example but the first; rows end with the constant."""
+    """(weights before, row, label, weights after) of each example after the first; rows end with the constant."""
     model.partial_fit(X[:skip], y[:skip])
     for x, label in zip(X[skip:], y[skip:], strict=True):
         before = joint(model)
@@ -100,7 +100,7 @@ def test_perceptron_steps_on_mistakes_only():
 @pytest.mark.parametrize("update", ["uniform", "proportional"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_shared_perceptron_updates(update, seed):
-    """The right class takes x, and those not below it give it back between them."""
+    """The true class gets +x, and all classes that score at least as high share -x."""
     X, y = noisy(seed, labels=5, noise=2.0)
     several = 0
     for W, row, label, new in moves(Perceptron(update=update, classes=list(range(5)), eta=0.5), X, y, skip=5):
@@ -120,7 +120,7 @@ def test_shared_perceptron_updates(update, seed):
 
 @pytest.mark.parametrize("update", ["uniform", "proportional"])
 def test_shared_perceptron_updates_sum_to_zero_on_ties(update):
-    """LIBOL's error set is strict (>): from W = 0 only the right class would move."""
+    """LIBOL's error set is strict (>): from W = 0 only the true class would move."""
     X, y = noisy(2, labels=4)
     model = Perceptron(update=update, classes=[0, 1, 2, 3], fit_intercept=False)
     model.partial_fit(np.zeros((4, 6)), [0, 1, 2, 3])  # all labels are known, and all weights are 0
@@ -256,7 +256,7 @@ def test_aggressive_romma_may_leave_the_old_constraint_inactive():
 @labels_2_4
 @pytest.mark.parametrize("seed", SEEDS)
 def test_romma_steps_to_the_shortest_vector(cls, labels, seed):
-    """No vector near it that keeps both constraints is shorter."""
+    """No nearby vector that satisfies both constraints is shorter."""
     rng = np.random.default_rng(100 + seed)
     X, y = noisy(seed, n=60, labels=labels)
     tried = 0
@@ -288,7 +288,7 @@ def test_romma_starts_with_a_margin_of_one(cls):
 
 @rommas
 def test_romma_takes_no_step_where_none_is_possible(cls):
-    """x parallel to w on the wrong side: no vector keeps both constraints."""
+    """x is parallel to w on the wrong side: no vector satisfies both constraints."""
     model = cls(fit_intercept=False).partial_fit([[1.0, 2.0]], [1])
     before = model.coef_.copy()
     model.partial_fit([[-3.0, -6.0]], [1])
@@ -338,7 +338,7 @@ def test_romma_on_separable_data(cls, seed):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_mira_solves_its_problem(seed):
-    """tau sums to 0, is at most 1 for the right class and 0 elsewhere, and no other such tau does better."""
+    """tau sums to 0, is at most 1 for the true class and at most 0 elsewhere, and no other such tau is better."""
     rng = np.random.default_rng(200 + seed)
     X, y = noisy(seed, labels=5, noise=2.0)
     X[:4] *= 10  # longer than what comes: some steps are as long as allowed
@@ -368,7 +368,7 @@ def test_mira_solves_its_problem(seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_binary_mira_is_not_pa(seed):
-    """It brings the margin to 0, by a step of at most 1, and none where the margin is positive; PA brings it to 1."""
+    """MIRA brings a negative margin to 0, by a step of at most 1. PA brings it to 1."""
     X, y = noisy(seed, n=300, noise=2.0)
     X[0] *= 30  # longer than what comes: some steps are as long as allowed
     free = capped = 0
@@ -394,7 +394,7 @@ def test_binary_mira_is_not_pa(seed):
 
 
 def test_mira_takes_its_first_step_as_the_perceptron():
-    """From W = 0 the minimiser is tau = 0, whatever the example: nothing would ever be learned."""
+    """From W = 0 the minimiser is tau = 0 for any example, so nothing would ever be learned."""
     X, y = noisy(8, labels=4)
     binary = MIRA(fit_intercept=False).partial_fit(np.vstack([np.zeros(6), X[0]]), [1, 1])
     assert (binary.coef_ == X[0]).all()
@@ -430,7 +430,7 @@ for seed in range(200):
 @pytest.mark.parametrize("p", [2, 3, 8])
 @pytest.mark.parametrize("normalize", [True, False])
 def test_alma_stays_in_its_ball(labels, p, normalize):
-    """|w|_q <= 1, where 1/p + 1/q = 1, and the ball does bind."""
+    """|w|_q <= 1, where 1/p + 1/q = 1, and the bound is reached."""
     X, y = noisy(9, labels=labels, noise=2.0)
     q = p / (p - 1)
     model = ALMA(p=p, C=3.0, normalize=normalize, classes=list(range(labels)))
@@ -444,7 +444,7 @@ def test_alma_stays_in_its_ball(labels, p, normalize):
 @pytest.mark.parametrize("alpha", [0.3, 0.9, 1.0])
 @pytest.mark.parametrize("normalize", [True, False])
 def test_alma_moves_in_the_dual_space(labels, p, alpha, normalize):
-    """f(w) moves by eta_k x, where the margin is at most (1 - alpha) gamma_k, and is then only shortened."""
+    """Where the margin is at most (1 - alpha) gamma_k, f(w) moves by eta_k x and is then scaled, if at all."""
     X, y = noisy(10, labels=labels, noise=1.0)
     q = p / (p - 1)
     B, C = 1.7, 4.0
@@ -491,7 +491,7 @@ def test_alma_has_a_link_function(p):
 
 @pytest.mark.parametrize("p", [2, 4])
 def test_alma_rescales_absent_features_too(p):
-    """River rescales only what x has: on rows of one feature its w leaves the unit ball."""
+    """River rescales only the features of x: on rows of one feature its w leaves the unit ball."""
     rng = np.random.default_rng(12)
     X = np.eye(8)[rng.integers(0, 8, 60)]
     y = np.argmax(X, axis=1) % 2
@@ -558,7 +558,7 @@ def centres(model, X):
 @pytest.mark.parametrize("parameters", margin.OneClassPA.CASES, ids=lambda case: "-".join(map(str, case.values())))
 @pytest.mark.parametrize("intercept", [False, True])
 def test_one_class_equals_its_paper(parameters, intercept):
-    """In one call, row by row, dense and sparse, over rows of zeros and many absent values."""
+    """In one call and row by row, dense and sparse, with rows of zeros and many zeros in rows."""
     rng = np.random.default_rng(18)
     X = (points(19, n=300) + 1) * (rng.random((300, 4)) < 0.5)
     X[100] = 0
@@ -581,7 +581,7 @@ def test_one_class_equals_its_paper(parameters, intercept):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_hard_one_class_ends_at_the_edge(seed):
-    """After the hard update |w - x| = epsilon; a point inside moves nothing."""
+    """After the hard update |w - x| = epsilon; a point inside changes nothing."""
     steps = 0
     for w, _, x, new, radius in centres(OneClassPA(variant="hard", epsilon=2.0), points(seed)):
         distance = np.linalg.norm(w - x)
@@ -598,7 +598,7 @@ def test_hard_one_class_ends_at_the_edge(seed):
 @pytest.mark.parametrize("variant", ["I", "II"])
 @pytest.mark.parametrize("B", [None, 4.0])
 def test_one_class_solves_its_problem(variant, B):
-    """The centre minimises |w' - w|^2 / 2 + C xi (or C xi^2), xi = [|w' - x| - epsilon]+; with B one dimension up."""
+    """The centre minimises |w' - w|^2 / 2 + C xi (or C xi^2), xi = [|w' - x| - epsilon]+; with B in d + 1 dimensions."""
     rng = np.random.default_rng(14)
     C, epsilon, steps = 0.2, 0.5, 0
 
@@ -625,7 +625,7 @@ def test_one_class_solves_its_problem(variant, B):
 @pytest.mark.parametrize("variant", ["hard", "I", "II"])
 @pytest.mark.parametrize("seed", range(5))
 def test_learned_radius(variant, seed):
-    """It starts at 0, never shrinks and stays below B; after a hard step the point is on the edge."""
+    """The radius starts at 0, never shrinks and stays below B. After a hard step the point is on the sphere."""
     B, C = 5.0, 0.3
     first, steps = points(seed)[:1], 0
     distance = np.hypot(np.linalg.norm(first), B)

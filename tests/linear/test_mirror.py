@@ -1,4 +1,4 @@
-"""What is claimed of mirror descent, exponentiated gradients, AdaGrad and averages, checked on them."""
+"""Claims about mirror descent, exponentiated gradients, AdaGrad and averages."""
 
 from itertools import product
 
@@ -36,7 +36,7 @@ def noisy(seed, n=120, labels=2, density=1.0):
 
 
 def joint(model):
-    """All weights, a row a class, the intercept last."""
+    """All weights, with a row per class, the intercept last."""
     return np.column_stack([np.atleast_2d(model.coef_), np.ravel(model.intercept_)])
 
 
@@ -65,7 +65,7 @@ def signed(y):
 
 
 def difference(W, row, label, seen):
-    """What stands for y x: with several classes x in the row of the label and -x in that of its strongest rival."""
+    """The multiclass form of y x: x in the row of the label and -x in the row of its strongest rival."""
     delta, rivals = np.zeros_like(W), [r for r in sorted(seen) if r != label]
     if len(W) == 1:
         delta[0] = row if label else -row
@@ -102,7 +102,7 @@ def test_perceptron_is_mirror_descent(labels, variant, eta):
 @pytest.mark.parametrize("lam", [0.01, 0.5])
 @pytest.mark.parametrize("average", [False, True])
 def test_svm_is_mirror_descent(labels, lam, average):
-    """Lecture 002, algorithm 4: w = theta / (lambda (t + 1)). A row of zeros is a round and shrinks w."""
+    """Lecture 002, algorithm 4: w = theta / (lambda (t + 1)). A row of zeros counts as a round and shrinks w."""
     X, y = noisy(2, labels=labels)
     X[50] = 0
     svm = SoftSVM(lam=lam, average=average, variant="mirror", fit_intercept=False)
@@ -147,7 +147,7 @@ def test_both_variants_agree_with_constant_steps(labels, mirror, loss):
 @labels_2_4
 @pytest.mark.parametrize("mirror", MIRRORS[:3], ids=lambda m: "-".join(map(str, m.values())))
 def test_variants_differ_in_how_they_weigh_the_past(labels, mirror):
-    """ftrl gives every gradient the step of now, mirror each the step of its round."""
+    """ftrl scales all gradients with the present step; mirror scales each with the step of its round."""
     X, y = noisy(5, labels=labels)
     models = [
         MirrorDescent(**mirror, variant=v, eta=0.3, schedule="sqrt").partial_fit(X, y) for v in ("ftrl", "mirror")
@@ -156,7 +156,7 @@ def test_variants_differ_in_how_they_weigh_the_past(labels, mirror):
 
 
 def test_eta_schedules_of_the_simplex_are_those_of_mirror():
-    """ftrl takes constant steps there."""
+    """With entropy, ftrl allows only constant steps."""
     X, y = noisy(6)
     for schedule in ("sqrt", "inverse"):
         with pytest.raises(ParameterError):
@@ -177,7 +177,7 @@ def test_the_2_norm_is_euclidean():
 @pytest.mark.parametrize("p", [2.5, 4, 12])
 @pytest.mark.parametrize("eta", [0.1, 3.0])
 def test_p_norm_moves_in_the_dual_space(p, eta):
-    """What the link of q makes of w moves by eta y x where the loss is not 0, in all coordinates together."""
+    """The image of w under the link of q moves by eta y x where the loss is not 0."""
     X, y = noisy(8)
     q, before, steps = p / (p - 1), np.zeros((1, D + 1)), 0
     for x, label, after in zip(
@@ -229,7 +229,7 @@ def test_entropy_stays_on_the_simplex(labels, intercept, parameters):
 
 @pytest.mark.parametrize("eta", [1e3, 1e6])
 def test_exponentials_do_not_overflow(eta):
-    """theta goes beyond what exp can represent; the weights remain what they should be."""
+    """theta grows until exp(theta) would overflow; the weights stay correct."""
     X, y = noisy(10)
     for W in one_by_one(MirrorDescent(mirror="entropy", eta=eta, n_features=D), X, y):
         assert W.min() >= 0
@@ -273,7 +273,7 @@ def test_the_slack_is_never_negative():
 @pytest.mark.parametrize("make", [lambda **k: MirrorDescent(mirror="entropy", **k), EG], ids=["entropy", "EG"])
 @labels_2_4
 def test_features_that_do_not_come_have_their_share(make, labels):
-    """n_features says how many weights there are; more of them than columns are weights of features that are 0."""
+    """n_features fixes the number of weights; weights without a column belong to features that are 0."""
     X, y = noisy(13, labels=labels)
     narrow = make(n_features=10, eta=0.3).partial_fit(X, y)
     wide = make(n_features=10, eta=0.3).partial_fit(np.column_stack([X, np.zeros((len(X), 4))]), y)
@@ -306,7 +306,7 @@ def test_eg_stays_in_its_ball(labels, U, loss):
 @labels_2_4
 @pytest.mark.parametrize("loss", ["hinge", "squared", "logistic"])
 def test_eg_is_multiplicative(labels, loss):
-    """Kivinen and Warmuth: w+ and w- are multiplied by exp(-+ eta U z) and then brought to a sum of U."""
+    """Kivinen and Warmuth: w+ and w- are multiplied by exp(-+ eta U z) and then scaled to a sum of U."""
     X, y = noisy(15, labels=labels)
     eta, U, rows = 0.2, 2.5, 1 if labels == 2 else labels
     plus = np.full((rows, D + 1), U / (2 * rows * (D + 1)))
@@ -409,7 +409,7 @@ def test_adagrad_regression():
 
 @pytest.mark.parametrize("cls", [OGD, OGDRegressor])
 def test_adagrad_has_no_ball(cls):
-    """Its projection would be in the norm of its squares."""
+    """AdaGrad refuses a radius: its projection would be in the norm of its squares."""
     X, y = noisy(18)
     with pytest.raises(ParameterError, match="radius"):
         cls(schedule="adagrad", radius=1.0).partial_fit(X, y)
@@ -457,7 +457,7 @@ def case_name(value):
 
 
 def check_average(make, X, y, start):
-    """The average of a model that learns row by row is the mean of the vectors that met the rows, `start` first."""
+    """The average equals the mean of the weights before each row, where `start` is the first."""
     plain = make(average=False)
     total, means = np.zeros_like(start), []
     for t, W in enumerate(one_by_one(plain, X, y), 1):
@@ -483,7 +483,7 @@ def check_average(make, X, y, start):
 @labels_2_4
 @pytest.mark.parametrize(("cls", "parameters"), AVERAGES, ids=case_name)
 def test_average_is_the_mean_of_what_met_the_examples(cls, parameters, labels):
-    """Rows of zeros among them: each is a round. The stream is long enough for what shrinks by and by to be small."""
+    """Each row of zeros counts as a round. The stream is long enough for shrinking weights to become small."""
     X, y = noisy(19, n=400, labels=labels, density=0.4)
     X[[10, 30, 31]] = 0
     rows = 1 if labels == 2 else labels
@@ -513,7 +513,7 @@ def test_average_of_regressors(cls, parameters):
     ids=case_name,
 )
 def test_average_of_what_is_scaled_in_every_round(cls, parameters, labels):
-    """Each step shrinks all that was there before, by a factor; the sum must not be what larger numbers leave over."""
+    """Each step shrinks all earlier weights; the sum must not lose digits by subtracting larger numbers."""
     X, y = noisy(21, n=300, labels=labels, density=0.4)
     start = np.full((1 if labels == 2 else labels, D + 1), 0.0)
     if parameters.get("mirror") == "entropy":

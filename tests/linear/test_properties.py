@@ -1,4 +1,4 @@
-"""What the papers claim of their algorithms, checked on the algorithms."""
+"""Claims of the papers on first-order methods."""
 
 from itertools import pairwise
 
@@ -20,7 +20,7 @@ def noisy(seed, n=200, d=6, labels=2):
 
 
 def joint(model):
-    """All weights as one vector, the intercept's too."""
+    """All weights as one vector, with the intercept."""
     return np.concatenate([np.ravel(model.coef_), np.ravel(model.intercept_)])
 
 
@@ -51,7 +51,7 @@ def test_perceptron_mistake_bound(seed):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_multiclass_perceptron_mistake_bound(seed):
-    """The same in the joint feature map, whose vectors are sqrt(2) times as long."""
+    """Novikoff's bound in the joint feature map, whose vectors have sqrt(2) times the norm."""
     rng = np.random.default_rng(seed)
     planted = rng.standard_normal((4, 6))
     planted /= np.linalg.norm(planted)
@@ -68,7 +68,7 @@ def test_multiclass_perceptron_mistake_bound(seed):
 @pytest.mark.parametrize("cls", PERCEPTRONS)
 @pytest.mark.parametrize("labels", [2, 4])
 def test_eta_changes_no_prediction(cls, labels):
-    """Powers of two scale a float without rounding, so not even a tie may fall differently."""
+    """Powers of two scale a float without rounding, so even ties must be the same."""
     X, y = noisy(1, labels=labels)
     runs = [progressive(cls(eta=eta), X, y) for eta in (1.0, 2.0**-10, 2.0**10)]
     assert len({run.mistakes for run in runs}) == 1
@@ -77,7 +77,7 @@ def test_eta_changes_no_prediction(cls, labels):
 
 
 def test_lazy_average_over_features_that_are_long_absent():
-    """A sum of 12,000 vectors, whose features are not touched for thousands of rounds, is kept without a slip."""
+    """The lazy sum of 12,000 vectors is exact, though features are absent for thousands of rounds."""
     rng = np.random.default_rng(2)
     n, d = 12_000, 300
     X = random_array((n, d), density=0.004, rng=rng, format="csr", dtype=float)
@@ -153,7 +153,7 @@ def test_hard_regression_ends_within_epsilon(seed):
 @pytest.mark.parametrize("C", [0.001, 0.1, 1.0])
 @pytest.mark.parametrize("labels", [2, 4])
 def test_pa_one_steps_no_further_than_c(C, labels):
-    """|w' - w| = tau |delta| <= C |delta|, and with a small C some steps are cut off there."""
+    """|w' - w| = tau |delta| <= C |delta|, and with a small C some steps reach this bound."""
     X, y = noisy(4, labels=labels)
     longest = 0.0
     for (W, b), x, _, (new, bias) in step_by_step(PA(C=C, classes=list(range(labels))), X, y):
@@ -167,7 +167,7 @@ def test_pa_one_steps_no_further_than_c(C, labels):
 @pytest.mark.parametrize("variant", ["I", "II"])
 @pytest.mark.parametrize("labels", [2, 3])
 def test_pa_solves_its_problem(variant, labels):
-    """w' minimises |w' - w|^2 / 2 + C xi (or C xi^2), xi its hinge loss: no vector near it does better."""
+    """w' minimises |w' - w|^2 / 2 + C xi (or C xi^2), xi its hinge loss: no nearby vector is better."""
     rng = np.random.default_rng(5)
     C = 0.3
     X, y = noisy(6, n=80, labels=labels)
@@ -247,7 +247,7 @@ def test_ogd_regret_bound():
 @pytest.mark.parametrize("lam", [1e-4, 0.1])
 @pytest.mark.parametrize("labels", [2, 4])
 def test_svm_weights_are_theta_over_lambda_t(lam, labels):
-    """theta, recovered from w by lambda (t + 1), moves by the example or not at all."""
+    """theta, which is lambda (t + 1) w, moves by the example or not at all."""
     X, y = noisy(11, n=300, labels=labels)
     model = SoftSVM(lam=lam, average=False, classes=list(range(labels)))
     thetas = []

@@ -1,4 +1,4 @@
-"""Each learner equals its transcription from the paper, however the stream is handed over."""
+"""Each learner equals its transcription from the paper, for any form and division of the stream."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ PAPERS = {name: value for module in (linear, margin, mirror, confidence) for nam
 
 
 def cases(task):
-    """(name, parameters) of every algorithm of the family, as its transcription asks for."""
+    """(name, parameters) of every algorithm of the family, from the CASES of its transcription."""
     names = [name for name, cls in algorithms().items() if (cls.family, cls.task) == ("linear", task)]
     return [(name, case) for name in names for case in PAPERS[name].CASES]
 
@@ -75,7 +75,7 @@ def close(ours, theirs, scale=None):
 
 
 def same_predictions(ours, scores, theirs, rows, margin=1e-9):
-    """The labels agree wherever the score is not a matter of rounding."""
+    """The labels agree wherever rounding cannot decide."""
     scale = np.abs(scores).max(initial=1e-300)
     best = np.sort(np.atleast_2d(scores.T).T, axis=1)
     gap = np.abs(best[:, 0]) if best.shape[1] == 1 else best[:, -1] - best[:, -2]
@@ -142,7 +142,7 @@ def compare_dicts(model, X, y, theirs, weights, rows, exact):
 
 
 def random_stream(seed, labels, n=60, d=5, density=0.6):
-    """Rows of which many values are absent, one of zeros among them, and labels that arrive in any order."""
+    """Rows with many zeros, one row of zeros, and labels that arrive in any order."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) * (rng.random((n, d)) < density)
     X[n // 3] = 0
@@ -166,7 +166,7 @@ def test_classifiers_equal_their_papers(spec, labels):
 
 @classifiers
 def test_labels_declared_beforehand(spec):
-    """Three labels and more start as rows of zeros at once, and one that is never seen does not compete."""
+    """Three or more declared labels start as rows of zeros; a label that never occurs does not compete."""
     X, y = random_stream(3, (1, 3, 5, 7))
     compare(spec, X, y, classes=[1, 3, 5, 7, 9], ways={"sparse, by 7": WAYS["sparse, by 7"]})
     X, y = random_stream(4, (1, 3))
@@ -176,7 +176,7 @@ def test_labels_declared_beforehand(spec):
 @classifiers
 @looped("order", [(1, 2, 3, 4), (4, 3, 2, 1), (2, 4, 1, 3)])
 def test_labels_that_arrive_one_after_another(spec, order):
-    """Each label first comes long after the one before, so that binary weights have grown when they are shared out."""
+    """Labels arrive far apart, so that binary weights have grown when they become multiclass weights."""
     rng = np.random.default_rng(5)
     X = rng.standard_normal((80, 4))
     y = np.array([order[rng.integers(0, 1 + t // 20)] for t in range(80)])
@@ -198,7 +198,7 @@ def test_regressors_equal_their_papers(spec):
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
 def test_claims(name, claim):
-    """A transcription declares the claims of its paper, functions of the class and a stream."""
+    """Run the CLAIMS of each transcription: functions of the class and a stream."""
     cls = getattr(seriatim, name)
     for seed, labels in ((8, (0, 1)), (9, (0, 1, 2, 3))):
         X, y = random_stream(seed, labels)
@@ -210,7 +210,7 @@ def test_claims(name, claim):
 
 @st.composite
 def dyadic_streams(draw):
-    """Values on a grid of eighths, where every sum and product is exact: ties are ties, in whatever order one adds."""
+    """Values on a grid of eighths: sums and products are exact, so ties do not depend on the order of sums."""
     d, labels = draw(st.integers(1, 4)), draw(st.integers(1, 4))
     row = st.tuples(st.lists(st.integers(-8, 8), min_size=d, max_size=d), st.integers(0, labels - 1))
     rows = draw(st.lists(row, min_size=1, max_size=25))
@@ -219,7 +219,7 @@ def dyadic_streams(draw):
 
 @st.composite
 def generic_streams(draw):
-    """Streams of any shape whose values lie nowhere in particular, so that no decision hangs on a rounding."""
+    """Streams of any shape with random values, so that rounding decides nothing."""
     seed, labels = draw(st.integers(0, 2**32 - 1)), tuple(range(draw(st.integers(2, 5))))
     return random_stream(seed, labels, draw(st.integers(3, 40)), draw(st.integers(1, 8)), draw(st.floats(0.2, 1)))
 
@@ -276,7 +276,7 @@ REAL = [
 
 
 def real_stream(name):
-    """A real set, its columns scaled to 1 so that no step is out of proportion, thinned to what the naive can do."""
+    """A real data set with columns scaled to 1, and few enough rows for the slow transcriptions."""
     X, y = data.load(data_set("a1a/a1a.libsvm") if name == "a1a" else name)
     X, y = X.toarray()[:: len(y) // 900], y[:: len(y) // 900]
     return X / np.maximum(np.abs(X).max(axis=0), 1e-12), y
@@ -296,7 +296,7 @@ def test_real_streams(spec, name):
 @pytest.mark.parametrize("spec", [spec for spec in REAL if spec[0] != "VotedPerceptron"], ids=name_of)
 @pytest.mark.parametrize("name", STREAMS)
 def test_mistakes_on_real_streams(spec, name):
-    """Every prediction on the way is that of the transcription, which has not seen the label either.
+    """A run predicts as the transcription does, before both learn the label.
 
     A score that is zero but for rounding may fall on either side.
     """

@@ -1,4 +1,4 @@
-"""The second-order linear learners, transcribed from their papers: dense, eager and naive.
+"""The second-order linear learners, transcribed from their papers in dense, simple code.
 
 Beside the weights `w` each keeps `P`, the inverse of the covariance Sigma: of the shape of w where the covariance is
 diagonal, a matrix for each row of w where it is full. With delta for the example, as in `linear`, a rule is a pair
@@ -63,7 +63,7 @@ def root_of_u(alpha, v, phi):
 
 
 class CW(Confidence):
-    """The nearest Gaussian, by the KL divergence, under which the example is right with probability eta.
+    """The nearest Gaussian, by KL divergence, under which the prediction is correct with probability eta.
 
     "stdev": Crammer, Dredze and Pereira (2008), m >= phi sqrt(v). "variance": Dredze, Crammer and Pereira (2008),
     m >= phi v.

@@ -1,4 +1,4 @@
-"""The first-order linear learners, transcribed from their papers: dense, eager and naive.
+"""The first-order linear learners, transcribed from their papers in dense, simple code.
 
 A classifier sees an example as one vector, delta = Phi(x, y) - Phi(x, s): with two labels it is y x; with more, an
 array of the shape of W that holds x in row y and -x in row s, the strongest rival. Its margin is then <w, delta>, the
@@ -59,7 +59,7 @@ class Classifier:
         return [k for k, other in enumerate(self.labels) if other in self.seen and other != label]
 
     def positive(self, label):
-        """Whether a label is the higher of two. Of one alone that is not known: a positive number is taken for it."""
+        """Whether a label is the higher of two. A single label counts as the higher one if it is a positive number."""
         return label == self.labels[1] if len(self.labels) == 2 else not isinstance(label, str) and label > 0
 
     def meet(self, label):
@@ -195,7 +195,7 @@ def projected(w, radius):
 
 
 def copied(change):
-    """A change of the rows that gives both classes of a binary model what it holds, where w would be halved."""
+    """A change of rows that copies the binary values to both classes, where the change of w halves them."""
     return lambda a: change(a) / np.abs(change(np.ones_like(a))).max()
 
 

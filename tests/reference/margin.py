@@ -68,7 +68,7 @@ class ROMMA(Classifier):
 
 
 class AggressiveROMMA(ROMMA):
-    """The same wherever the margin is below 1."""
+    """ROMMA with an update wherever the margin is below 1."""
 
     def triggers(self, margin):
         return margin < 1

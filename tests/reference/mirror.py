@@ -1,4 +1,4 @@
-"""Mirror descent, transcribed: gradients move theta, and w = g(theta) is what predicts.
+"""Mirror descent, transcribed: gradients move theta, and w = g(theta) predicts.
 
 As in `tests.reference.linear`, `delta` stands for y x, whatever the number of labels. On the simplex the number of
 weights counts: the last column is the weight of a constant feature, or of nothing where its value is 0.
@@ -17,7 +17,7 @@ def logsumexp(a):
 
 
 class Mirror(Classifier):
-    """What the mirrors share: theta, and the places of w that there are."""
+    """The common part: theta, and which entries of w exist."""
 
     def __init__(self, features, *args, n_features=None, **kwargs):
         assert n_features in (None, features - 1)
