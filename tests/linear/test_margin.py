@@ -598,7 +598,7 @@ def test_hard_one_class_ends_at_the_edge(seed):
 @pytest.mark.parametrize("variant", ["I", "II"])
 @pytest.mark.parametrize("B", [None, 4.0])
 def test_one_class_solves_its_problem(variant, B):
-    """The centre minimises |w' - w|^2 / 2 + C xi (or C xi^2), xi = [|w' - x| - epsilon]+; with B in d + 1 dimensions."""
+    """The centre minimises |w' - w|^2 / 2 + C xi (or C xi^2), xi = [|w' - x| - epsilon]+; B adds a coordinate."""
     rng = np.random.default_rng(14)
     C, epsilon, steps = 0.2, 0.5, 0
 
