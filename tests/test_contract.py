@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 import seriatim
 import seriatim.linear.covariance
 from seriatim.core.loop import Scores
-from seriatim.errors import DataError, LimitError, NotFittedError, ParameterError, SeriatimError
+from seriatim.errors import DataError, LimitError, ModelError, NotFittedError, ParameterError, SeriatimError
 from seriatim.estimator import as_rows
 from seriatim.estimator.model import Model
 from seriatim.parameters import REQUIRED, Choice, Flag, Labels, Number
@@ -346,6 +346,32 @@ def test_unsorted_and_repeated_columns(make, large, monkeypatch):
     close(scores(default(make).partial_fit(untidy, y), X), scores(default(make).partial_fit(tidy, y), X))
     assert (untidy.indices == before[0]).all()
     assert (untidy.data == before[1]).all()
+
+
+# Learners whose state depends on the order of the columns.
+IN_ORDER = {"BayesianSparse", "FOGD", "GroupRDA", "HalfSpaceTrees", "HeterogeneousOTL", "HomogeneousOTL", "OnlinePCA"}
+
+
+@every
+def test_columns_can_be_moved(make):
+    """A model with its columns moved scores, and learns on from, rows with their columns moved; or it refuses."""
+    places = np.array([4, 0, 8, 2, 7, 5])
+    for labels in (2, min(3, most_labels(make))):
+        X, y = examples(make, labels=labels)
+        wide = np.zeros((len(X), 9))
+        wide[:, places] = X
+        model = default(make).partial_fit(X[:50], y[:50])
+        state = model.__getstate__()
+        if make.__name__ in IN_ORDER:
+            with pytest.raises(ModelError, match="cannot be moved"):
+                model._learner.recolumn(state["state"], places, 9)
+            continue
+        moved = model.restored({**state, "columns": 9, "state": model._learner.recolumn(state["state"], places, 9)})
+        close(scores(moved, wide), scores(model, X))
+        close(scores(moved.partial_fit(wide[50:], y[50:]), wide), scores(model.partial_fit(X[50:], y[50:]), X))
+        for bad in ([0, 0, 1, 2, 3, 4], [-1, 0, 1, 2, 3, 4], [9, 0, 1, 2, 3, 4]):
+            with pytest.raises(ValueError, match="new column"):
+                model._learner.recolumn(state["state"], bad, 9)
 
 
 # ---- 3. save and resume

@@ -8,6 +8,7 @@ from seriatim.core.learner cimport Learner
 from seriatim.core.memory cimport resize
 from seriatim.core.row cimport dot, within
 
+from seriatim.core.recolumn import Records
 from seriatim.errors import ModelError
 
 
@@ -90,6 +91,9 @@ cdef class AsymmetricLearner(Linear):
         for row in range(0 if self.told else self.table.rows):
             self.table.data[row], self.turned[row] = self.turned[row], self.table.data[row]
         self.updates, self.turned_updates = self.turned_updates, self.updates
+
+    def column_arrays(self):
+        return {**Linear.column_arrays(self), "turned": Records()}
 
     def state(self):
         turned = np.empty((0 if self.told else self.table.rows, 1))

@@ -12,6 +12,7 @@ import numpy as np
 from seriatim.core.row cimport add, dot, record, value, within
 from seriatim.core.rows cimport Rows
 
+from seriatim.core.recolumn import Records, moved
 from seriatim.errors import ModelError
 
 cdef extern from *:
@@ -271,6 +272,14 @@ cdef class Learner:
         free(self.seen)
         self.room, self.seen, self.classes = room, seen, len(source)
 
+    def column_arrays(self):
+        """Which arrays of the state depend on columns, as {name: kind}; see `seriatim.core.recolumn`."""
+        raise ModelError(f"the columns of a {type(self).__name__} cannot be moved")
+
+    def recolumn(self, state, places, Py_ssize_t columns):
+        """A state of this learner with column j moved to column places[j] of `columns`."""
+        return moved(state, self.column_arrays(), places, columns)
+
     def compete(self, list classes):
         """Let these classes compete: their labels have been seen."""
         for k in classes:
@@ -457,6 +466,9 @@ cdef class Linear(Learner):
         if not self.average:
             return self.scale * self.table.get("w")
         return (self.total * self.table.get("w") - self.table.get("u")) / max(self.t, 1)
+
+    def column_arrays(self):
+        return {name: Records(initial) for name, initial, _ in self.table.fields}
 
     def reclass(self, source, factor):
         self.table.reclass(source, factor)

@@ -9,6 +9,7 @@ from seriatim.core.reservoir cimport Reservoir
 from seriatim.core.row cimport Row
 from seriatim.decomposition.subspace cimport Subspace
 
+from seriatim.core.recolumn import Columns, Count, SparseRows
 from seriatim.errors import ModelError
 
 
@@ -117,6 +118,10 @@ cdef class ComponentsLearner(Representation):
         return directions
 
     # ---- state
+
+    def column_arrays(self):
+        waiting = {"waiting_": SparseRows()} if self.block else {}
+        return {"records": Count(1), "used": Count(), "B": Columns(), "pending_": SparseRows(), **waiting}
 
     def state(self):
         state = {**Representation.state(self), **self.space.state(), "records": self.space.basis.rows}

@@ -14,6 +14,7 @@ from seriatim.core.reservoir cimport Kept, Reservoir, add_kept
 from seriatim.core.row cimport Row, sum_of_squares, within
 from seriatim.decomposition.lasso cimport Lasso
 
+from seriatim.core.recolumn import Columns, SparseRows
 from seriatim.decomposition.base import Decomposition
 from seriatim.errors import LimitError, ModelError
 from seriatim.estimator import Transformer
@@ -332,6 +333,9 @@ cdef class DictionaryLearningLearner(Representation):
             for i in range(self.columns):
                 out[k, i] = lines[k * self.room + i]
         return result
+
+    def column_arrays(self):
+        return {"D": Columns(1), "B": Columns(1), "waiting.": SparseRows()}
 
     def state(self):
         A = np.empty((self.atoms, self.atoms))

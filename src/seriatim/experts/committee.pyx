@@ -259,6 +259,13 @@ cdef class Committee(Learner):
 
     # ---- state
 
+    def recolumn(self, state, places, Py_ssize_t columns):
+        state = dict(state)
+        for i, learner in enumerate(self.learners):
+            own = {name.removeprefix(f"{i}."): value for name, value in state.items() if name.startswith(f"{i}.")}
+            state |= {f"{i}.{name}": value for name, value in learner.recolumn(own, places, columns).items()}
+        return state
+
     def state(self):
         state = {**Learner.state(self), **self.mixture.state()}
         for i, learner in enumerate(self.learners):

@@ -9,6 +9,7 @@ from seriatim.core.memory cimport resize
 from seriatim.core.reservoir cimport Kept, Reservoir, add_kept, product
 from seriatim.core.row cimport Row, add, dot, record, sum_of_squares
 
+from seriatim.core.recolumn import SparseRows
 from seriatim.errors import ModelError
 from seriatim.estimator import Classifier
 from seriatim.parameters import Choice, Number, powers
@@ -166,6 +167,9 @@ cdef class OAMLearner(Linear):
         if len(factor) == 1 and factor[0] < 0:
             self.positive, self.negative = self.negative, self.positive
             self.positives, self.negatives = self.negatives, self.positives
+
+    def column_arrays(self):
+        return {**Linear.column_arrays(self), "positive_": SparseRows(), "negative_": SparseRows()}
 
     def state(self):
         buffers = {"positive": self.positive, "negative": self.negative}

@@ -8,6 +8,7 @@ from seriatim.core.row cimport Row
 from seriatim.kernel.machine cimport Machine
 from seriatim.kernel.support cimport add_multiple
 
+from seriatim.core.recolumn import SparseRows
 from seriatim.errors import ModelError
 from seriatim.kernel.base import KernelClassifier
 from seriatim.parameters import Choice, Number, powers
@@ -272,6 +273,9 @@ cdef class CSDUOLLearner(DUOLLearner):
         self.alpha, self.turned.alpha = self.turned.alpha, self.alpha
         self.slots, self.turned.slots = self.turned.slots, self.slots
         self.updates, self.turned.updates = self.turned.updates, self.updates
+
+    def column_arrays(self):
+        return {**DUOLLearner.column_arrays(self), "turned_row_": SparseRows()}
 
     def state(self):
         turned = self.turned.state()

@@ -11,6 +11,7 @@ from seriatim.core.memory cimport allocate, resize_aligned
 from seriatim.core.rows cimport Rows
 from seriatim.kernel.support cimport multiply, weighted_sum
 
+from seriatim.core.recolumn import Count, SparseRows
 from seriatim.errors import DataError, LimitError, ModelError, ParameterError, SeriatimError
 
 from seriatim.kernel.kernels import decay
@@ -283,6 +284,9 @@ cdef class Machine(Learner):
         free(self.alpha)
         self.alpha = alpha
         self.set_alphas(changed)
+
+    def column_arrays(self):
+        return {"records": Count(1), "row_": SparseRows()}
 
     def state(self):
         self.support.expect_idle()

@@ -185,6 +185,11 @@ cdef class GaussianLearner(Linear):
             self.covariance.reclass(source)
         Linear.reclass(self, source, factor)
 
+    def column_arrays(self):
+        if self.covariance is not None:
+            raise ModelError("a full covariance is a factorisation in the order of the columns, which cannot be moved")
+        return Linear.column_arrays(self)
+
     def state(self):
         full = {} if self.covariance is None else {"factors": self.covariance.get(self.table.rows)}
         return {**Linear.state(self), **full}

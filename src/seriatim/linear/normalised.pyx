@@ -7,6 +7,7 @@ from seriatim.core.loss cimport Gradient
 from seriatim.core.row cimport Row, record, value, within
 from seriatim.core.table cimport Table
 
+from seriatim.core.recolumn import Records
 from seriatim.errors import ModelError
 from seriatim.estimator import Classifier, Regressor
 from seriatim.parameters import Choice, Number, powers
@@ -109,6 +110,9 @@ cdef class NAGLearner(Linear):
                 self.descend(x, a, y)
                 self.descend(x, -a, s)
                 self.updates += 1
+
+    def column_arrays(self):
+        return {**Linear.column_arrays(self), "s": Records()}
 
     def state(self):
         return {**Linear.state(self), "s": self.scales.get("s")}

@@ -8,6 +8,7 @@ from seriatim.core.learner cimport MarginLearner
 from seriatim.core.row cimport Row
 from seriatim.linear.stored_rows cimport StoredRows
 
+from seriatim.core.recolumn import SparseRows
 from seriatim.errors import ModelError
 from seriatim.estimator import Absent, Classifier
 from seriatim.parameters import Choice, Flag, Number
@@ -235,6 +236,9 @@ cdef class VotedPerceptronLearner(MarginLearner):
             else:
                 self.vectors[k].up = where[self.vectors[k].up]
                 self.vectors[k].down = where[self.vectors[k].down]
+
+    def column_arrays(self):
+        return {**MarginLearner.column_arrays(self), "row_": SparseRows()}
 
     def state(self):
         columns = [(v.eta, v.up, v.down, v.votes) for v in self.vectors[:self.count]]

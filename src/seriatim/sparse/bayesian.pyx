@@ -313,6 +313,9 @@ cdef class BayesianSparseLearner(Linear):
 
     # ---- state
 
+    def column_arrays(self):
+        raise ModelError("the matrix of BayesianSparse is in the order of the columns, which cannot be moved")
+
     def state(self):
         cdef Py_ssize_t i, k, m = self.active, n = 0
         packed = np.empty(m * (m + 1) // 2)

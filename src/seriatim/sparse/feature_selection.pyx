@@ -11,6 +11,7 @@ from seriatim.core.random cimport random_below, random_uniform
 from seriatim.core.row cimport Row, dot, record, sum_of_squares, value
 from seriatim.sparse.strongest cimport Entry, Strongest
 
+from seriatim.core.recolumn import Chosen, Count
 from seriatim.core.table import ascend
 from seriatim.errors import ModelError, ParameterError
 from seriatim.estimator import Classifier
@@ -84,6 +85,9 @@ cdef class Selection(Linear):
     def reclass(self, source, factor):
         Linear.reclass(self, source, factor)
         self.reorder()
+
+    def column_arrays(self):
+        return {"records": Count(1), "kept": Chosen(("w",))}
 
     def state(self):
         """The selected features and their weights."""
@@ -296,6 +300,9 @@ cdef class PartialOFSLearner(OFSLearner):
             self.estimate(&seen)
             self.step(&seen, self.weight * self.eta, self.product(&seen, y, s), y, s)
 
+    def column_arrays(self):
+        return {**OFSLearner.column_arrays(self), "met": Chosen()}
+
     def state(self):
         met = np.array([i for i in range(self.known) if self.met[i]], dtype=np.int64)
         return {**OFSLearner.state(self), "met": met}
@@ -464,6 +471,9 @@ cdef class SOFSLearner(Selection):
         s = self.rival(y, out)
         if s >= 0:
             self.step(x, out[y] - out[s], 1, y, s)
+
+    def column_arrays(self):
+        return {**Selection.column_arrays(self), "index": Chosen(("sigma",))}
 
     def state(self):
         """The variances that differ from 1, with their records."""

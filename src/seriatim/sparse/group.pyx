@@ -227,6 +227,9 @@ cdef class GroupRDALearner(Lazy):
         self.grow(self.table.rows)
         self.end_round()
 
+    def column_arrays(self):
+        raise ModelError("the groups are sets of columns, which cannot be moved")
+
     def state(self):
         """The norms belong to the state, because they depend on the order of the steps in the last bits."""
         norms = np.hstack([self.norms.get("norm2"), self.norms.get("rest")])

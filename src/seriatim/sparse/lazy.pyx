@@ -6,6 +6,7 @@ from seriatim.core.learner cimport Learner
 from seriatim.core.row cimport within
 from seriatim.core.table cimport Table
 
+from seriatim.core.recolumn import Chosen, Count
 from seriatim.core.table import ascend
 from seriatim.errors import ModelError
 
@@ -103,6 +104,9 @@ cdef class Lazy(Linear):
 
     def refresh(self):
         """Recompute what follows from the numbers and fields of a restored state."""
+
+    def column_arrays(self):
+        return {"records": Count(1), "index": Chosen(tuple(self.fields()))}
 
     def state(self):
         """The records that differ from a new record, and their numbers."""

@@ -16,6 +16,7 @@ from seriatim.core.memory cimport allocate, resize
 from seriatim.core.row cimport Row
 from seriatim.core.rows cimport Rows
 
+from seriatim.core.recolumn import Numbers
 from seriatim.errors import DataError, LimitError, ModelError
 
 MAX_BYTES = 1 << 32
@@ -445,6 +446,9 @@ cdef class TopicLearner(Representation):
         return result[self.order()]
 
     # ---- state
+
+    def column_arrays(self):
+        return {"words": Numbers()}
 
     def state(self):
         cdef Py_ssize_t m = self.work.n

@@ -35,6 +35,9 @@ cdef class HeterogeneousOTLLearner(AsymmetricLearner):
         self.weights_of_source, self.source, self.source_rows = source, &view[0], len(source)
         self.begin()
 
+    def column_arrays(self):
+        raise ModelError("the source has weights of certain columns, which cannot be moved")
+
     cdef bint known(self, Py_ssize_t row) noexcept nogil:
         """Whether a record belongs to the source."""
         return row < self.source_rows and self.source[row] == self.source[row]

@@ -9,6 +9,7 @@ from seriatim.core.pa_step cimport ONE, pa_step
 from seriatim.core.memory cimport resize
 from seriatim.core.row cimport Row, dot, within
 
+from seriatim.errors import ModelError
 from seriatim.parameters import Number, powers
 from seriatim.transfer.base import Transfer
 
@@ -84,6 +85,9 @@ cdef class HomogeneousOTLLearner(Linear):
             self.move(x, y * pa_step(ONE, self.weight * self.C, 1 - y * f, x.norm2), 0)
             self.updates += 1
         return vote
+
+    def column_arrays(self):
+        raise ModelError("the source has weights of certain columns, which cannot be moved")
 
     def reclass(self, source, factor):
         """The only label so far is in fact the other class: w changes sign, and v was right where it seemed wrong."""
