@@ -83,6 +83,18 @@ WIDE static void add_lines(Py_ssize_t n, Py_ssize_t lines, const double *a, cons
     }
 }
 
+/* The sum of x^2 as four partial sums by position, so zeros at the end change no bit, unlike in `sum_of_squares`. */
+WIDE static double square_of_line(Py_ssize_t n, const double *x)
+{
+    four s = {0, 0, 0, 0};
+    Py_ssize_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        s += FOUR(x + i) * FOUR(x + i);
+    for (int k = 0; i < n; i++, k++)
+        s[k] += x[i] * x[i];
+    return (s[0] + s[1]) + (s[2] + s[3]);
+}
+
 /* ---- columns to rows */
 
 enum { AHEAD = 48 }; /* rows to prefetch: the processor itself follows too few columns */

@@ -11,7 +11,7 @@ from seriatim.core.memory cimport allocate, resize
 from seriatim.core.random cimport random_below
 from seriatim.core.representation cimport Representation
 from seriatim.core.reservoir cimport Kept, Reservoir, add_kept
-from seriatim.core.row cimport Row, sum_of_squares, within
+from seriatim.core.row cimport Row, within
 from seriatim.decomposition.lasso cimport Lasso
 
 from seriatim.core.recolumn import Columns, SparseRows
@@ -23,6 +23,7 @@ from seriatim.parameters import Choice, Number
 cdef extern from "simd.h":
     void add_lines(Py_ssize_t n, Py_ssize_t lines, const double* a, const int* which, const double* X, Py_ssize_t width,
                    double* out) noexcept nogil
+    double square_of_line(Py_ssize_t n, const double* x) noexcept nogil
     void sums_of_products(Py_ssize_t n, Py_ssize_t rows, Py_ssize_t columns, const double* P, Py_ssize_t p,
                           const double* Q, Py_ssize_t q, double* out, Py_ssize_t o) noexcept nogil
 
@@ -293,7 +294,7 @@ cdef class DictionaryLearningLearner(Representation):
                 u, d, ajj = self.past + (j - first) * room, self.D + j * room, self.A[j * n + j]
                 for i in range(self.columns):
                     u[i] = (self.B[j * room + i] - u[i]) / ajj + d[i]
-                norm = sqrt(sum_of_squares(u, self.columns))
+                norm = sqrt(square_of_line(self.columns, u))
                 if not isfinite(norm):
                     continue
                 norm = max(norm, 1)

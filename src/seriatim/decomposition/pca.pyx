@@ -67,7 +67,7 @@ cdef class OnlinePCALearner(Representation):
         cdef Py_ssize_t most = self.n or self.given or MAX_FEATURES
         if rows - 1 > most:
             if most == MAX_FEATURES:
-                raise LimitError(f"{rows - 1} features; a density matrix has at most {MAX_FEATURES}")
+                raise LimitError(f"{rows - 1} features; the limit of a density matrix is {MAX_FEATURES}")
             raise DataError(
                 f"feature {rows - 1} of a density matrix of {most} features; set n_features to the final number"
             )

@@ -138,7 +138,7 @@ cdef class TopicLearner(Representation):
         if columns <= self.columns:
             return 0
         if columns > MOST_BYTES // 8 // sizeof(int):
-            raise LimitError(f"{columns} features; a vocabulary has at most {MOST_BYTES // 8 // sizeof(int)}")
+            raise LimitError(f"{columns} features; the limit of a vocabulary is {MOST_BYTES // 8 // sizeof(int)}")
         columns = max(columns, min(2 * self.columns, MOST_BYTES // 8 // <Py_ssize_t> sizeof(int)))
         if self.make_places(columns) < 0:
             raise MemoryError(f"no memory for a vocabulary of {columns} words")
