@@ -30,7 +30,8 @@ def real(value: Any) -> float:
     """A number as a float. float() alone would also accept the text "7", a duration, or drop an imaginary part."""
     number = hasattr(value, "__float__") or hasattr(value, "__index__")
     if not number or isinstance(value, NO_REAL) or is_absent(value) or is_masked(value):
-        raise TypeError(f"the argument must be a real number, not a string; this is a {type(value).__name__}")
+        # check_dtype_object of scikit-learn requires "argument must be ... string ... number", in this order
+        raise TypeError(f"the argument must be no string, but a real number; this is a {type(value).__name__}")
     return float(value)
 
 
