@@ -9,6 +9,7 @@ from libc.string cimport memcpy, memset
 from seriatim.core.learner cimport DictReader
 from seriatim.core.memory cimport allocate, resize_aligned
 from seriatim.core.rows cimport Rows
+from seriatim.features.encoder cimport RowEncoder
 from seriatim.kernel.support cimport multiply, weighted_sum
 
 from seriatim.core.recolumn import Count, SparseRows
@@ -187,9 +188,18 @@ cdef class Machine(Learner):
         return 0
 
     cdef score_read(self, DictReader reader):
-        scores = Learner.score_read(self, reader)
+        """Score the example that was read last. Its unknown names are columns, unless the model has `features`.
+
+        |x - z|_1 needs the values of unknown names. With `features` they count only in the norm, as in `predict`.
+        """
+        cdef Row x
+        reader.show((<RowEncoder> reader).encoder.words_last, self.constant, &x)
+        reader.undo()
+        self.grow(reader.columns() + 1)
+        self.scores(&x, self.room)
         self.check_memory()
-        return scores
+        scores = [self.room[k] for k in range(self.classes)]
+        return scores[0] if self.classes == 1 else scores
 
     # ---- steps
 
