@@ -819,7 +819,6 @@ cdef class RowEncoder(DictReader):
         cdef const double* value = encoder.work.value
         cdef Py_ssize_t i, k = 0, n = encoder.k, summed
         cdef int column
-        cdef double outside = 0
         self.fresh = None
         for i in range(n):
             column = self.column[place[i]] if place[i] < self.mapped else -1
@@ -828,10 +827,6 @@ cdef class RowEncoder(DictReader):
             if column >= 0:
                 self.index[k], self.value[k] = column, value[i]
                 k += 1
-            else:
-                outside += value[i] * value[i]
-        if k < n and encoder.words_last:    # the same bits as in earlier versions
-            norm2[0] = sum_of_squares(self.value, k) + outside
         if encoder.composed:           # two ways to the same name, as in {"a=x": 1, "a": "x"}
             summed = encoder.row.summed(self.index, self.value, k)
             if summed < 0:
