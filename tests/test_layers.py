@@ -49,9 +49,6 @@ INSIDE = ("estimator", "locks")
 # Accesses to private names of other objects that are left, by file: none may be added.
 PRIVATE = {
     "cli/interrupts.py": 1,  # os._exit
-    "modelfile.py": 3,
-    "sparse/tasks.py": 1,
-    "transfer/base.py": 1,
 }
 PRIVATE_BENCH = {"workers/topics.py": 1}  # of scikit-learn
 PRIVATE_NAME = re.compile(r"(super\(\)|[\w.]*)\.(_[a-z]\w*)")

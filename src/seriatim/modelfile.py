@@ -248,12 +248,12 @@ def rebuild_of_lists(model: Model, manifest: dict[str, Any], numbers: Any, tenso
     expect(numbers or not any(lists.values()), "names without numbers")
     learned = {**numbers, **tensors}
     if learned:
-        check_kinds(learned, template(model))
+        check_kinds(learned, model.template(learned))
     model.__setstate__({"parameters": model.get_params(), "lists": lists, "state": learned or None})
     return model
 
 
-def rebuild_of_rows(model: Model, manifest: dict[str, Any], numbers: Any, tensors: dict[str, np.ndarray]) -> Model:
+def rebuild_of_rows(model: Any, manifest: dict[str, Any], numbers: Any, tensors: dict[str, np.ndarray]) -> Model:
     """A model of rows of features."""
     names = json.loads(tensors.pop("feature_names").tobytes()) if manifest.get("named") else None
     if names is not None:
@@ -279,11 +279,11 @@ def rebuild_of_rows(model: Model, manifest: dict[str, Any], numbers: Any, tensor
     expect_columns(model, columns, names, numbers, tensors)
     if numbers:
         state["state"] = {**numbers, **tensors}
-        check_kinds(state["state"], template(model))
+        check_kinds(state["state"], model.template(state["state"]))
     model.__setstate__(state)
     if numbers and model.task == "classification":
         classes = len(state["labels"])
-        expect(model._learner.classes == (1 if classes <= 2 else classes), "the labels and the classes disagree")
+        expect(model.n_scores == (1 if classes <= 2 else classes), "the labels and the classes disagree")
     return model
 
 
@@ -386,13 +386,6 @@ def lists_of(names: Any, tensors: dict[str, np.ndarray]) -> dict[str, list[Any]]
         simple = isinstance(values, list) and all(type(value) in (bool, int, str) for value in values)
         expect(simple and len({(type(v), v) for v in values}) == len(values), f"{name} is no list of different names")
     return lists
-
-
-def template(model: Model) -> dict[str, Any]:
-    """The state of a new learner with the parameters of this model."""
-    fresh = type(model)(**model.get_params())
-    fresh._start()
-    return fresh._learner.state()
 
 
 def check_kinds(state: dict[str, Any], template: dict[str, Any]) -> None:

@@ -169,6 +169,11 @@ class Estimator(Model):
         return self.n_columns
 
     @property
+    def n_scores(self) -> int:
+        """The number of scores of a row: 1, or with more than two labels one for each."""
+        return self._begun().classes
+
+    @property
     def n_columns(self) -> int:
         return self._columns if self._vocabulary is None else len(self._vocabulary)
 

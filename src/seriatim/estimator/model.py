@@ -165,6 +165,12 @@ class Model:
         """Everything the model is now, for `restored` and `rewind`."""
         return self.__getstate__()
 
+    def template(self, numbers: dict[str, Any]) -> dict[str, Any]:
+        """The state of an untrained model: the names, types and dimensions that the numbers of a file should have."""
+        fresh = self.fresh()
+        fresh._start()
+        return fresh._learner.state()
+
     def rewind(self, state: dict[str, Any]) -> None:
         """Go back to a snapshot."""
         self._become(self.restored(state))

@@ -61,7 +61,7 @@ class MultiTask(Classifier):
     def fit(self, X: Any, y: Any, tasks: Any = None, sample_weight: Any = None) -> Self:  # type: ignore[override]
         """Learn from these rows alone, in one pass. The arguments are those of `partial_fit`."""
         with self._lock:
-            return self._become(self.fresh()._learn_array(X, LabelsAndTasks(y, tasks), sample_weight))
+            return self._become(self.fresh().partial_fit(X, y, tasks, sample_weight=sample_weight))
 
     def partial_fit(  # type: ignore[override]
         self, X: Any, y: Any, tasks: Any = None, classes: Any = None, sample_weight: Any = None

@@ -51,7 +51,7 @@ class Learned:
         model.learn_one(x, y, weight)
         self.labels, self.seen, self.fresh = model.known_labels(fresh)
         self.targets = np.array([model.codes[y] if classification else float(y)])
-        self.scores = np.zeros((1, 1 if self.labels is None or len(self.labels) <= 2 else len(self.labels)))
+        self.scores = np.zeros((1, model.n_scores))
         before = [*scores.values()] if isinstance(scores, dict) else [scores]
         if len(before) == self.scores.shape[1]:  # else this is the third label, and the scores are of two
             self.scores[0] = before
