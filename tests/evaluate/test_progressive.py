@@ -395,6 +395,7 @@ def test_one_metric_needs_no_list():
     assert progressive(PA(), X, y, metrics=metrics.F1()).figures == figures
 
 
+@pytest.mark.slow
 def test_many_labels_are_counted_in_good_time():
     """Each that comes moves the counts of all others; 1,100 are too many for a table."""
     X, y = np.ones((1100, 1)), np.arange(1100)

@@ -322,6 +322,7 @@ def test_bases_stay_orthonormal_where_users_lie_nearly_inside(tmp_path):
         seriatim.load(tmp_path / "model")
 
 
+@pytest.mark.slow
 def test_movielens_of_the_paper():
     """One pass over one fold, with biases: the literature's 0.92 to 0.96 for matrix factorisation."""
     training, test = movielens(5)
@@ -338,6 +339,7 @@ PUBLISHED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", PUBLISHED, ids=name_of)
 def test_movielens_five_folds(spec):
     name, case, passes, figure = spec
