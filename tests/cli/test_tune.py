@@ -131,7 +131,7 @@ def test_what_cannot_be_gone_through_twice(seriatim_):
     status, _, err = seriatim_("tune", "sea", "--prefix", "100")
     assert (status, "sea has no end; give --limit" in err) == (2, True)
     status, _, err = seriatim_("tune", "-")
-    assert (status, "standard input can be read once only" in err) == (2, True)
+    assert (status, "standard input can be read only once" in err) == (2, True)
 
 
 def test_sorted_by_label(seriatim_, folder):
