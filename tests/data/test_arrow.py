@@ -199,6 +199,7 @@ def gappy(n: int, gaps: int, dates: bool) -> Any:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", ["skip", "count"])
 @pytest.mark.parametrize("dates", [False, True])
 @pytest.mark.parametrize("gaps", [0, 1, 5, 200])

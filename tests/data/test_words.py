@@ -92,6 +92,7 @@ line = st.builds(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(
     st.lists(line, min_size=1, max_size=8).map("".join),

@@ -644,6 +644,7 @@ def test_the_inverse_of_many(case):
     assert len(model.support()[0]) >= 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Projectron", "ProjectronPP"])
 def test_many_that_lie_close(name):
     """A kernel matrix with eigenvalues down to 1e-9. Rank-one updates of its inverse would break down."""

@@ -336,6 +336,7 @@ def test_romma_on_separable_data(cls, seed):
 # ---- MIRA
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_mira_solves_its_problem(seed):
     """tau sums to 0, is at most 1 for the true class and at most 0 elsewhere, and no other such tau is better."""
