@@ -5,6 +5,7 @@ import importlib
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -162,3 +163,12 @@ def test_packages_are_not_named_as_functions_of_their_parent():
             assert isinstance(getattr(module, name, ast), type(ast)), (
                 f"{package.name}.{name} is a module and a function"
             )
+
+
+CLASS = re.compile(r"^(?:cdef )?class (\w+)", re.MULTILINE)
+TWICE = {"Sum"}  # a kernel and a metric, both public
+
+
+def test_a_class_name_means_one_class():
+    names = Counter(name for path in FILES if path.suffix != ".pxd" for name in CLASS.findall(path.read_text()))
+    assert {name for name, count in names.items() if count > 1} == TWICE

@@ -20,7 +20,7 @@ owners: list[ref[Any]] = []  # all objects with a lock; a WeakSet would lose a C
 registry = Lock()
 free: list[Any] = []  # during a fork: the owners whose locks the forking thread took at once
 room = FEW
-busy: list[Waiting] = []  # during a fork: threads that wait for the other locks
+busy: list[LockWaiter] = []  # during a fork: threads that wait for the other locks
 
 
 class Torn:
@@ -36,7 +36,7 @@ class Torn:
         pass
 
 
-class Waiting(Thread):
+class LockWaiter(Thread):
     """A thread that waits for a lock and then holds it until the fork is done."""
 
     def __init__(self, owner: Any) -> None:
@@ -67,7 +67,7 @@ def before_fork() -> None:
     taken = [one for known in owners if (one := known()) is not None and isinstance(one._lock, FastRLock)]
     free[:] = [one for one in taken if one._lock.acquire(blocking=False)]
     held = {id(one) for one in free}
-    busy[:] = [Waiting(one) for one in taken if id(one) not in held]
+    busy[:] = [LockWaiter(one) for one in taken if id(one) not in held]
     until = monotonic() + PATIENCE
     for waiting in busy:
         waiting.got.wait(max(until - monotonic(), 0))

@@ -1,8 +1,8 @@
-from seriatim.core.learner cimport Linear
+from seriatim.core.learner cimport LinearLearner
 from seriatim.core.row cimport Row
 
 
-cdef class AsymmetricLearner(Linear):
+cdef class AsymmetricLearner(LinearLearner):
     cdef double* turned              # the weights if the only label so far is the other class
     cdef Py_ssize_t turned_room
     cdef bint told                   # both labels are known, and `turned` is freed

@@ -8,21 +8,21 @@ from seriatim.core.learner cimport Learner
 from seriatim.core.memory cimport resize
 from seriatim.core.row cimport dot, within
 
-from seriatim.core.recolumn import Records
+from seriatim.core.recolumn import RecordArray
 from seriatim.errors import ModelError
 
 
-cdef class AsymmetricLearner(Linear):
+cdef class AsymmetricLearner(LinearLearner):
     """A binary classifier for which (-w, -y) is not equivalent to (w, y).
 
     While the stream has shown only one label, that label may turn out to be positive or negative. Until then the
     learner has two weight vectors, one for either case. So the result does not depend on the names of the labels.
     """
 
-    NUMBERS = (*Linear.NUMBERS, "turned_updates")
+    NUMBERS = (*LinearLearner.NUMBERS, "turned_updates")
 
     def __init__(self):
-        Linear.__init__(self)
+        LinearLearner.__init__(self)
         self.begin()
 
     def __dealloc__(self):
@@ -93,13 +93,13 @@ cdef class AsymmetricLearner(Linear):
         self.updates, self.turned_updates = self.turned_updates, self.updates
 
     def column_arrays(self):
-        return {**Linear.column_arrays(self), "turned": Records()}
+        return {**LinearLearner.column_arrays(self), "turned": RecordArray()}
 
     def state(self):
         turned = np.empty((0 if self.told else self.table.rows, 1))
         for row in range(len(turned)):
             turned[row, 0] = self.turned[row]
-        return {**Linear.state(self), "turned": turned}
+        return {**LinearLearner.state(self), "turned": turned}
 
     def restore(self, state):
         cdef const double[:, :] turned = state["turned"]
@@ -109,7 +109,7 @@ cdef class AsymmetricLearner(Linear):
         if turned.shape[0] != (0 if self.told else len(state["w"])):
             raise ModelError(f"{turned.shape[0]} turned weights of {len(state['w'])}")
         self.grow(len(state["w"]))
-        Linear.restore(self, state)
+        LinearLearner.restore(self, state)
         for row in range(turned.shape[0]):
             self.turned[row] = turned[row, 0]
         if self.turned_updates > self.t:

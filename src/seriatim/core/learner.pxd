@@ -43,7 +43,7 @@ cdef class Learner:
     cdef score_read(self, DictReader reader)
 
 
-cdef class Linear(Learner):
+cdef class LinearLearner(Learner):
     cdef Table table
     cdef bint average
     cdef public double scale             # w = scale x table
@@ -63,9 +63,9 @@ cdef class Linear(Learner):
     cdef void raw_scores(self, const Row* x, double* out) noexcept nogil
 
 
-cdef class MarginLearner(Linear):
+cdef class MarginLearner(LinearLearner):
     cdef double step(self, double margin, double norm2) noexcept nogil
 
 
-cdef class ResidualLearner(Linear):
+cdef class ResidualLearner(LinearLearner):
     cdef double step(self, double residual, double norm2) noexcept nogil

@@ -12,7 +12,7 @@ import numpy as np
 from seriatim.core.row cimport add, dot, record, value, within
 from seriatim.core.rows cimport Rows
 
-from seriatim.core.recolumn import Records, moved
+from seriatim.core.recolumn import RecordArray, moved
 from seriatim.errors import ModelError
 
 cdef extern from *:
@@ -317,7 +317,7 @@ cdef int learn_read(Learner self, DictReader reader, double y, double weight) ex
     return 0
 
 
-cdef class Linear(Learner):
+cdef class LinearLearner(Learner):
     """Weights w = scale x table and, on request, the average of w_1, ..., w_T.
 
     The average needs no pass over the weights (Daume, Algorithm 7, extended by the scale). Let S_t = s_1 + ... + s_t
@@ -468,7 +468,7 @@ cdef class Linear(Learner):
         return (self.total * self.table.get("w") - self.table.get("u")) / max(self.t, 1)
 
     def column_arrays(self):
-        return {name: Records(initial) for name, initial, _ in self.table.fields}
+        return {name: RecordArray(initial) for name, initial, _ in self.table.fields}
 
     def reclass(self, source, factor):
         self.table.reclass(source, factor)
@@ -497,7 +497,7 @@ cdef class Linear(Learner):
             self.table.set(name, np.ascontiguousarray(state[name], dtype=np.float64))
 
 
-cdef class MarginLearner(Linear):
+cdef class MarginLearner(LinearLearner):
     """A classifier whose update is a step along the example: w += tau y x, tau = step(margin, |x|^2).
 
     With two labels the margin is y w.x. With more labels it is w_y.x - w_s.x, where s is the strongest rival of the
@@ -537,7 +537,7 @@ cdef class MarginLearner(Linear):
         self.end_round()
 
 
-cdef class ResidualLearner(Linear):
+cdef class ResidualLearner(LinearLearner):
     """A regressor whose update is a step along the example: w += step(y - w.x, |x|^2) x."""
 
     cdef double step(self, double residual, double norm2) noexcept nogil:

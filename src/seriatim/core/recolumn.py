@@ -13,7 +13,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Records:
+class RecordArray:
     """An array with a record for the constant and one for each column; new columns get the initial value."""
 
     initial: float = 0.0
@@ -27,7 +27,7 @@ class Records:
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnArray:
     """An array one of whose axes is the columns; new columns get 0."""
 
     axis: int = 0
@@ -40,7 +40,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenRecords:
     """Numbers of records, ascending, and arrays with a row for each of these records."""
 
     arrays: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class ColumnNumbers:
     """Column numbers in any order."""
 
     def move(self, state: dict[str, Any], name: str, places: np.ndarray, columns: int) -> None:
@@ -73,7 +73,7 @@ class SparseRows:
 
 
 @dataclass(frozen=True)
-class Count:
+class ColumnCount:
     """The number of columns, plus `more`."""
 
     more: int = 0
@@ -86,7 +86,7 @@ def moved(state: dict[str, Any], kinds: dict[str, Any], places: Any, columns: in
     """The state with its columns moved.
 
     >>> state = {"w": np.array([[9.0], [1.0], [2.0]])}
-    >>> moved(state, {"w": Records()}, [2, 0], 3)["w"].ravel().tolist()
+    >>> moved(state, {"w": RecordArray()}, [2, 0], 3)["w"].ravel().tolist()
     [9.0, 2.0, 0.0, 1.0]
     """
     places = np.asarray(places, dtype=np.intp)

@@ -128,7 +128,7 @@ class Survey:
         self.stream, self.watch = stream, watch
         self.name = getattr(stream, "name", "the stream")
         self.vocabulary: Vocabulary | None = None
-        self.labels, self.columns, self.hashes = Labels(), Columns(), Hashes()
+        self.labels, self.columns, self.hashes = LabelCounts(), ColumnStatistics(), Hashes()
         self.read = self.rows = self.nonzeros = self.empty = self.ones = self.negative = self.longest = self.width = 0
         self.shortest = 1 << 62
         self.interrupted = False
@@ -264,7 +264,7 @@ class Survey:
                 )
 
 
-class Labels:
+class LabelCounts:
     """The labels: how many rows each has, and how often the label changes from one row to the next.
 
     A label is represented by 64 bits: a number by itself, a name by its hash.
@@ -273,7 +273,7 @@ class Labels:
     MISSING = np.float64("nan").view(np.uint64)
 
     def __init__(self) -> None:
-        self.names = Codes()
+        self.names = LabelHashes()
         self.code, self.count = np.empty(0, np.uint64), np.empty(0, np.int64)
         self.counting = self.whole = True
         self.labelled = self.missing = self.changes = 0
@@ -368,20 +368,20 @@ def as_label(number: float) -> int | float:
     return int(number) if number.is_integer() else number
 
 
-class Codes(dict[Any, int]):
+class LabelHashes(dict[Any, int]):
     """The codes of labels in an object array. Caches the codes of names."""
 
     def __missing__(self, label: Any) -> int:
         if is_float(label):
             number = np.float64(label) + 0.0
-            return int(Labels.MISSING if np.isnan(number) else number.view(np.uint64))
+            return int(LabelCounts.MISSING if np.isnan(number) else number.view(np.uint64))
         code = hash(label) & 0xFFFFFFFFFFFFFFFF
         if len(self) <= MOST_LABELS:
             self[label] = code
         return code
 
 
-class Columns:
+class ColumnStatistics:
     """Statistics of each feature: its column, the number of rows where it is not 0, and its values there."""
 
     WHOLE, REAL = ("column", "count"), ("mean", "spread", "absolute", "low", "high")

@@ -9,7 +9,7 @@ from seriatim.core.reservoir cimport Reservoir
 from seriatim.core.row cimport Row
 from seriatim.decomposition.subspace cimport Subspace
 
-from seriatim.core.recolumn import Columns, Count, SparseRows
+from seriatim.core.recolumn import ColumnArray, ColumnCount, SparseRows
 from seriatim.errors import ModelError
 
 
@@ -121,7 +121,8 @@ cdef class ComponentsLearner(Representation):
 
     def column_arrays(self):
         waiting = {"waiting_": SparseRows()} if self.block else {}
-        return {"records": Count(1), "used": Count(), "B": Columns(), "pending_": SparseRows(), **waiting}
+        basis = {"records": ColumnCount(1), "used": ColumnCount(), "B": ColumnArray()}
+        return {**basis, "pending_": SparseRows(), **waiting}
 
     def state(self):
         state = {**Representation.state(self), **self.space.state(), "records": self.space.basis.rows}

@@ -14,7 +14,7 @@ from seriatim.core.reservoir cimport Kept, Reservoir, add_kept
 from seriatim.core.row cimport Row, within
 from seriatim.decomposition.lasso cimport Lasso
 
-from seriatim.core.recolumn import Columns, SparseRows
+from seriatim.core.recolumn import ColumnArray, SparseRows
 from seriatim.decomposition.base import Decomposition
 from seriatim.errors import LimitError, ModelError
 from seriatim.estimator import Transformer
@@ -336,7 +336,7 @@ cdef class DictionaryLearningLearner(Representation):
         return result
 
     def column_arrays(self):
-        return {"D": Columns(1), "B": Columns(1), "waiting.": SparseRows()}
+        return {"D": ColumnArray(1), "B": ColumnArray(1), "waiting.": SparseRows()}
 
     def state(self):
         A = np.empty((self.atoms, self.atoms))

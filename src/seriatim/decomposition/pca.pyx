@@ -16,7 +16,7 @@ from seriatim.decomposition.arrowhead cimport Arrowhead
 from seriatim.decomposition.components cimport ComponentsLearner
 from seriatim.decomposition.sparse_rows cimport dense
 
-from seriatim.core.recolumn import Count, Records
+from seriatim.core.recolumn import ColumnCount, RecordArray
 from seriatim.core.rows import LIMIT
 from seriatim.decomposition.base import Decomposition, SubspaceModel
 from seriatim.decomposition.orthogonal import numbers, orthogonal, orthonormal
@@ -538,7 +538,8 @@ cdef class IncrementalPCALearner(ComponentsLearner):
         return self.moments.get("squares")[1:features + 1, 0]
 
     def column_arrays(self):
-        return {**ComponentsLearner.column_arrays(self), "mean": Records(), "squares": Records(), "columns": Count()}
+        moments = {"mean": RecordArray(), "squares": RecordArray(), "columns": ColumnCount()}
+        return {**ComponentsLearner.column_arrays(self), **moments}
 
     def state(self):
         return {**ComponentsLearner.state(self), "mean": self.moments.get("mean"),

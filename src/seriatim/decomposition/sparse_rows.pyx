@@ -5,7 +5,7 @@ import numpy as np
 from seriatim.core.reservoir cimport Kept, Reservoir
 
 
-cdef class Columns:
+cdef class SparseColumns:
     """Stored rows by column."""
 
     def __init__(self, Reservoir rows, Py_ssize_t columns):

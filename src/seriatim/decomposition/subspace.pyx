@@ -20,7 +20,7 @@ from seriatim.core.reservoir cimport Kept, Reservoir, add_kept, product
 from seriatim.core.row cimport Row
 from seriatim.core.table cimport Table
 from seriatim.decomposition.arrowhead cimport Arrowhead
-from seriatim.decomposition.sparse_rows cimport Columns, dense
+from seriatim.decomposition.sparse_rows cimport SparseColumns, dense
 
 from seriatim.core.rows import LIMIT
 from seriatim.decomposition.orthogonal import crooked, numbers, orthogonal, orthonormal, probes, straightened
@@ -367,7 +367,7 @@ cdef class Subspace:
             return
         cdef Py_ssize_t first, k = self.k, rows = self.columns + self.pending.n
         T = np.array(<double[:rows, :self.stride]> self.T)[:, :k]
-        cdef Columns pending = Columns(self.pending, self.used)
+        cdef SparseColumns pending = SparseColumns(self.pending, self.used)
         cdef int[::1] start = pending.start
         cdef Py_ssize_t i, stop
         cdef double[:, ::1] out = np.empty((CHUNK, k))
@@ -478,7 +478,7 @@ cdef class Subspace:
             if self.pending.n + n > self.most:
                 self.collapse()
                 T = np.eye(k)
-            columns = Columns(rows, self.used)
+            columns = SparseColumns(rows, self.used)
             H, P, G = self.products_with_B(rows), columns.products(self.pending, n), columns.products(rows, n)
             H = H @ T[:self.columns] + P.T @ T[self.columns:] if k else np.zeros((n, 0))
         else:

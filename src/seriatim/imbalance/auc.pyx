@@ -4,7 +4,7 @@ from libc.math cimport fmax, fmin
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from seriatim.core.learner cimport Linear
+from seriatim.core.learner cimport LinearLearner
 from seriatim.core.memory cimport resize
 from seriatim.core.reservoir cimport Kept, Reservoir, add_kept, product
 from seriatim.core.row cimport Row, add, dot, record, sum_of_squares
@@ -17,7 +17,7 @@ from seriatim.parameters import Choice, Number, powers
 UPDATES = ("sequential", "gradient")
 
 
-cdef class OAMLearner(Linear):
+cdef class OAMLearner(LinearLearner):
     """Steps along y (x - z) for stored rows z of the other class; the loss of a pair is [1 - y w.(x - z)]+."""
 
     cdef double C
@@ -31,10 +31,10 @@ cdef class OAMLearner(Linear):
     cdef double* scores_of                         # w.z of each stored row z
     cdef Py_ssize_t columns, scores_room
 
-    NUMBERS = (*Linear.NUMBERS, "positives", "negatives", "draws")
+    NUMBERS = (*LinearLearner.NUMBERS, "positives", "negatives", "draws")
 
     def __init__(self, double C, Py_ssize_t capacity, str update, unsigned long long seed):
-        Linear.__init__(self)
+        LinearLearner.__init__(self)
         self.C, self.capacity, self.gradient, self.seed = C, capacity, UPDATES.index(update), seed
         self.positive, self.negative = Reservoir(capacity), Reservoir(capacity)
         self.grow(1)
@@ -159,25 +159,25 @@ cdef class OAMLearner(Linear):
         if self.failed:
             self.positive.expect_room(0)
             self.negative.expect_room(0)
-        Linear.check_memory(self)
+        LinearLearner.check_memory(self)
 
     def reclass(self, source, factor):
         """Where the classes change places, swap the buffers."""
-        Linear.reclass(self, source, factor)
+        LinearLearner.reclass(self, source, factor)
         if len(factor) == 1 and factor[0] < 0:
             self.positive, self.negative = self.negative, self.positive
             self.positives, self.negatives = self.negatives, self.positives
 
     def column_arrays(self):
-        return {**Linear.column_arrays(self), "positive_": SparseRows(), "negative_": SparseRows()}
+        return {**LinearLearner.column_arrays(self), "positive_": SparseRows(), "negative_": SparseRows()}
 
     def state(self):
         buffers = {"positive": self.positive, "negative": self.negative}
         rows = {f"{name}_{part}": array for name, kept in buffers.items() for part, array in kept.state().items()}
-        return {**Linear.state(self), **rows}
+        return {**LinearLearner.state(self), **rows}
 
     def restore(self, state):
-        Linear.restore(self, state)
+        LinearLearner.restore(self, state)
         self.grow(self.table.rows)
         for name, seen, kept in (("positive", self.positives, self.positive),
                                  ("negative", self.negatives, self.negative)):

@@ -12,7 +12,7 @@ from seriatim.core.rows cimport Rows
 from seriatim.features.encoder cimport RowEncoder
 from seriatim.kernel.support cimport multiply, weighted_sum
 
-from seriatim.core.recolumn import Count, SparseRows
+from seriatim.core.recolumn import ColumnCount, SparseRows
 from seriatim.errors import DataError, LimitError, ModelError, ParameterError, SeriatimError
 
 from seriatim.kernel.kernels import decay
@@ -296,7 +296,7 @@ cdef class Machine(Learner):
         self.set_alphas(changed)
 
     def column_arrays(self):
-        return {"records": Count(1), "row_": SparseRows()}
+        return {"records": ColumnCount(1), "row_": SparseRows()}
 
     def state(self):
         self.support.expect_idle()

@@ -7,7 +7,7 @@ from libc.stdlib cimport free
 
 import numpy as np
 
-from seriatim.core.learner cimport Linear
+from seriatim.core.learner cimport LinearLearner
 from seriatim.core.memory cimport resize
 from seriatim.core.row cimport Row, dot, record, value, within
 from seriatim.core.rows cimport Rows
@@ -69,7 +69,7 @@ cdef inline double mean_and_variance(const Row* x, const double* w, Py_ssize_t w
     return f + f2
 
 
-cdef class GaussianLearner(Linear):
+cdef class GaussianLearner(LinearLearner):
     """A frame: w += alpha y Sigma x and Sigma^-1 += c x x' (diagonal form: diag(x^2)), where `step` sets alpha and c.
 
     With several classes each has its own Sigma. The margin of y over its strongest rival s has the variance
@@ -86,7 +86,7 @@ cdef class GaussianLearner(Linear):
     cdef double v[2]
 
     def __init__(self, str covariance, bint average, double variance=1, bint dual=False):
-        Linear.__init__(self, average, () if covariance == "full" else (("sigma", variance, False),))
+        LinearLearner.__init__(self, average, () if covariance == "full" else (("sigma", variance, False),))
         self.dual = dual
         self.sigma = 2 if average else 1
         if covariance == "full":
@@ -107,7 +107,7 @@ cdef class GaussianLearner(Linear):
                 if resize(<void**> &self.vectors, 3 * self.covariance.capacity, sizeof(double)) < 0:
                     raise MemoryError(f"no memory for the covariance of {rows} features")
                 self.longest = self.covariance.capacity
-        return Linear.grow(self, rows)
+        return LinearLearner.grow(self, rows)
 
     cdef double* vector(self, Py_ssize_t place) noexcept nogil:
         return NULL if self.covariance is None else self.vectors + place * self.longest
@@ -183,19 +183,19 @@ cdef class GaussianLearner(Linear):
     def reclass(self, source, factor):
         if self.covariance is not None:    # first, as it may raise
             self.covariance.reclass(source)
-        Linear.reclass(self, source, factor)
+        LinearLearner.reclass(self, source, factor)
 
     def column_arrays(self):
         if self.covariance is not None:
             raise ModelError("a full covariance is a factorisation in the order of the columns, which cannot be moved")
-        return Linear.column_arrays(self)
+        return LinearLearner.column_arrays(self)
 
     def state(self):
         full = {} if self.covariance is None else {"factors": self.covariance.get(self.table.rows)}
-        return {**Linear.state(self), **full}
+        return {**LinearLearner.state(self), **full}
 
     def restore(self, state):
-        Linear.restore(self, state)
+        LinearLearner.restore(self, state)
         self.grow(self.table.rows)
         if self.covariance is not None:
             self.covariance.set(state["factors"], self.table.rows)

@@ -4,7 +4,7 @@ from math import inf
 
 from libc.math cimport fmin, sqrt
 
-from seriatim.core.learner cimport Linear, MarginLearner, ResidualLearner
+from seriatim.core.learner cimport LinearLearner, MarginLearner, ResidualLearner
 from seriatim.core.loss cimport Gradient
 from seriatim.core.row cimport Row, dot, record, value
 
@@ -50,14 +50,14 @@ cdef class OGDRegressorLearner(ResidualLearner):
         self.project(self.radius)
 
 
-cdef class AdaGradLearner(Linear):
+cdef class AdaGradLearner(LinearLearner):
     """w_j -= eta g_j / sqrt(G_j), where G_j is the sum of g_j^2 up to this round."""
 
     cdef Gradient gradient
     cdef bint regression
 
     def __init__(self, Gradient gradient, bint average, bint regression=False):
-        Linear.__init__(self, average, (("G", 0.0, False),))
+        LinearLearner.__init__(self, average, (("G", 0.0, False),))
         self.weighted = True
         self.gradient, self.regression = gradient, regression
 

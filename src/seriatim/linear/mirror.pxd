@@ -1,6 +1,6 @@
 from libc.math cimport pow
 
-from seriatim.core.learner cimport Linear
+from seriatim.core.learner cimport LinearLearner
 from seriatim.core.row cimport Row
 
 
@@ -17,7 +17,7 @@ cdef struct Map:
     double least_product    # e^(theta - shift) e^(-theta - shift)
 
 
-cdef class LinkedLearner(Linear):
+cdef class LinkedLearner(LinearLearner):
     cdef int kind
     cdef double p
     cdef Py_ssize_t dimension    # records that share the sum, if the user has given their number

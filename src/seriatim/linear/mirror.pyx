@@ -66,17 +66,17 @@ cdef inline double size(const Map* by, double theta) noexcept nogil:
 cdef double ALMOST_ZERO = 1e-200    # if no entry of theta is larger, all are taken for 0
 
 
-cdef class LinkedLearner(Linear):
+cdef class LinkedLearner(LinearLearner):
     """A frame for updates theta += a y x where all weights share one sum.
 
     The table stores image(theta) as w, and theta beside it. A step updates the sum entry by entry, so that a round
     costs its non-zeros. `refresh` computes the sum from all entries before rounding errors matter.
     """
 
-    NUMBERS = (*Linear.NUMBERS, "sum", "peak", "top", "grain", "shift")
+    NUMBERS = (*LinearLearner.NUMBERS, "sum", "peak", "top", "grain", "shift")
 
     def __init__(self, int kind, bint average, double p=2, Py_ssize_t n_features=0):
-        Linear.__init__(self, average, (("theta", 0.0, True),))
+        LinearLearner.__init__(self, average, (("theta", 0.0, True),))
         self.kind, self.p = kind, p
         self.theta = 2 if average else 1
         self.dimension = n_features + 1 if n_features else 0
@@ -230,7 +230,7 @@ cdef class LinkedLearner(Linear):
         self.end_round()
 
     def restore(self, state):
-        Linear.restore(self, state)
+        LinearLearner.restore(self, state)
         if not (self.sum >= 0 and self.peak >= 0 and self.grain > 0):
             raise ModelError("a sum or the grain is not one that entries of theta can have")
 
@@ -238,7 +238,7 @@ cdef class LinkedLearner(Linear):
         """Where w becomes -w/2 and +w/2, theta becomes what this map needs for that."""
         cdef bint split = self.classes == 1 < len(source)
         self.fold()
-        Linear.reclass(self, source, factor)
+        LinearLearner.reclass(self, source, factor)
         if split and self.kind == P_NORM:    # |theta(-w/2, w/2)| / |theta(w)| = 2^(-2/p), and reclass has halved theta
             self.divide(2 ** (2 / self.p - 1))
         elif split and self.kind == PLUS_MINUS:    # the second class doubles the sum

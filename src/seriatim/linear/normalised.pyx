@@ -2,12 +2,12 @@
 
 from libc.math cimport fabs, fmax, fmin, sqrt
 
-from seriatim.core.learner cimport Linear
+from seriatim.core.learner cimport LinearLearner
 from seriatim.core.loss cimport Gradient
 from seriatim.core.row cimport Row, record, value, within
 from seriatim.core.table cimport Table
 
-from seriatim.core.recolumn import Records
+from seriatim.core.recolumn import RecordArray
 from seriatim.errors import ModelError
 from seriatim.estimator import Classifier, Regressor
 from seriatim.parameters import Choice, Number, powers
@@ -20,10 +20,10 @@ cdef inline double rescaled(double w, double s, double x) noexcept nogil:
     return w * (s / fabs(x)) if fabs(x) > s else w
 
 
-cdef class NAGLearner(Linear):
+cdef class NAGLearner(LinearLearner):
     """w_i -= eta sqrt(t / N) g_i / (s_i sqrt(G_i)), with w_i *= s_i / |x_i| before s_i grows to |x_i|."""
 
-    NUMBERS = (*Linear.NUMBERS, "N")
+    NUMBERS = (*LinearLearner.NUMBERS, "N")
     cdef Gradient gradient
     cdef bint regression
     cdef Table scales            # s, the same for all classes
@@ -31,12 +31,12 @@ cdef class NAGLearner(Linear):
 
     def __init__(self, str loss, double eta, bint regression=False, double epsilon=0):
         self.scales = Table((("s", 0.0, False),))
-        Linear.__init__(self, False, (("G", 0.0, False),))
+        LinearLearner.__init__(self, False, (("G", 0.0, False),))
         self.gradient, self.regression, self.weighted = Gradient(loss, eta, "constant", epsilon), regression, True
 
     cdef int grow(self, Py_ssize_t rows) except -1:
         self.scales.grow(rows)
-        return Linear.grow(self, rows)
+        return LinearLearner.grow(self, rows)
 
     cdef double product(self, const Row* x, Py_ssize_t column) noexcept nogil:
         """w.x, with the weights that the scales of x ask for."""
@@ -112,13 +112,13 @@ cdef class NAGLearner(Linear):
                 self.updates += 1
 
     def column_arrays(self):
-        return {**Linear.column_arrays(self), "s": Records()}
+        return {**LinearLearner.column_arrays(self), "s": RecordArray()}
 
     def state(self):
-        return {**Linear.state(self), "s": self.scales.get("s")}
+        return {**LinearLearner.state(self), "s": self.scales.get("s")}
 
     def restore(self, state):
-        Linear.restore(self, state)
+        LinearLearner.restore(self, state)
         if state["s"].shape != (self.table.rows, 1):
             raise ModelError(f"s has the shape {state['s'].shape}; expected {(self.table.rows, 1)}")
         if not ((state["s"] >= 0).all() and (state["G"] >= 0).all() and self.N >= 0):

@@ -2,7 +2,7 @@
 
 from libc.math cimport copysign, fabs, fmax, sqrt
 
-from seriatim.core.learner cimport Linear, MarginLearner, ResidualLearner
+from seriatim.core.learner cimport LinearLearner, MarginLearner, ResidualLearner
 from seriatim.core.pa_step cimport pa_step
 from seriatim.core.row cimport Row, dot, record, value
 
@@ -45,20 +45,20 @@ cdef class PARegressorLearner(ResidualLearner):
         return copysign(pa_step(self.variant, self.weight * self.C, loss, norm2), residual) if loss > 0 else 0
 
 
-cdef class OneClassPALearner(Linear):
+cdef class OneClassPALearner(LinearLearner):
     """A ball around w, which moves towards a point outside: w <- (1 - a) w + a x.
 
     To learn the radius, w has one more coordinate, which starts at B and is 0 in every x.
     """
 
-    NUMBERS = (*Linear.NUMBERS, "height")
+    NUMBERS = (*LinearLearner.NUMBERS, "height")
     cdef double C, reach
     cdef int variant
     cdef bint lifted
     cdef public double height    # the additional coordinate of w
 
     def __init__(self, double C, str variant, double reach, bint lifted):
-        Linear.__init__(self)
+        LinearLearner.__init__(self)
         self.C, self.variant, self.reach, self.lifted = C, VARIANTS.index(variant), reach, lifted
         self.height = reach if lifted else 0
 

@@ -8,7 +8,7 @@ from libc.math cimport erfc, exp, fabs, fmax, fmin
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from seriatim.core.learner cimport Learner, Linear
+from seriatim.core.learner cimport Learner, LinearLearner
 from seriatim.core.memory cimport allocate, resize
 from seriatim.core.row cimport Row, dot, record, value
 from seriatim.sparse.lazy cimport soft
@@ -62,7 +62,7 @@ cdef inline Taylor probit(double s) noexcept nogil:
     return t
 
 
-cdef class BayesianSparseLearner(Linear):
+cdef class BayesianSparseLearner(LinearLearner):
     """Psi, theta and the mode w of exp(-w' Psi w / 2 + theta.w - gamma |w|_1), by shooting.
 
     Psi is stored for the active features. Each of them has a slot; slot 0 is the intercept's. Without a memory bound
@@ -88,7 +88,7 @@ cdef class BayesianSparseLearner(Linear):
 
     def __init__(self, double gamma, str link, Py_ssize_t sweeps, Py_ssize_t memory):
         companions = (("theta", 0.0, True), ("curvature", 0.0, False)) if memory else (("theta", 0.0, True),)
-        Linear.__init__(self, companions=companions)
+        LinearLearner.__init__(self, companions=companions)
         self.gamma, self.probit, self.sweeps, self.memory = gamma, link == "probit", sweeps, memory
         self.weighted = True
         if memory:
@@ -324,7 +324,7 @@ cdef class BayesianSparseLearner(Linear):
             for k in range(i + 1):
                 psi[n] = self.psi[self.order[i] * self.capacity + self.order[k]]
                 n += 1
-        state = {**Linear.state(self), "psi": packed}
+        state = {**LinearLearner.state(self), "psi": packed}
         if self.memory:
             state["active"] = np.array([self.record_of[self.order[i]] for i in range(m)], dtype=np.int64)
         return state
@@ -334,7 +334,7 @@ cdef class BayesianSparseLearner(Linear):
         cdef const double[::1] psi = np.ascontiguousarray(state["psi"], dtype=np.float64)
         records = len(state["w"])
         self.grow(records)
-        Linear.restore(self, {**state, "scale": 1.0, "total": 0.0, "norm2": 0.0})
+        LinearLearner.restore(self, {**state, "scale": 1.0, "total": 0.0, "norm2": 0.0})
         if self.passing not in (0, 1):
             raise ModelError(f"passing is {self.passing}; it must be 0 or 1")
         if self.memory and not (state["curvature"] >= 0).all():    # a sum of squares

@@ -5,13 +5,13 @@ import numpy as np
 from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdlib cimport free
 
-from seriatim.core.learner cimport Learner, Linear
+from seriatim.core.learner cimport Learner, LinearLearner
 from seriatim.core.memory cimport resize
 from seriatim.core.random cimport random_below, random_uniform
 from seriatim.core.row cimport Row, dot, record, sum_of_squares, value
 from seriatim.sparse.strongest cimport Entry, Strongest
 
-from seriatim.core.recolumn import Chosen, Count
+from seriatim.core.recolumn import ChosenRecords, ColumnCount
 from seriatim.core.table import ascend
 from seriatim.errors import ModelError, ParameterError
 from seriatim.estimator import Classifier
@@ -22,7 +22,7 @@ cdef double LEAST = 1e-100    # no variance falls below it
 cdef double MOST = 1e100      # no step is longer: sane data stays far below, and no number overflows
 
 
-cdef class Selection(Linear):
+cdef class Selection(LinearLearner):
     """Only the k strongest features have weights; with several classes a feature is selected for all of them."""
 
     NUMBERS = Learner.NUMBERS
@@ -30,7 +30,7 @@ cdef class Selection(Linear):
     cdef Strongest selected
 
     def __init__(self, Py_ssize_t k, tuple companions=(), bint bounded=False):
-        Linear.__init__(self, False, companions, bounded)
+        LinearLearner.__init__(self, False, companions, bounded)
         self.selected = Strongest(k)
         self.weighted = True
         self.grow(1)
@@ -40,7 +40,7 @@ cdef class Selection(Linear):
         return 0
 
     cdef int grow(self, Py_ssize_t rows) except -1:
-        Linear.grow(self, rows)
+        LinearLearner.grow(self, rows)
         return self.selected.grow(rows)
 
     cdef inline Entry entry(self, Py_ssize_t j) noexcept nogil:
@@ -83,11 +83,11 @@ cdef class Selection(Linear):
         self.selected.order()
 
     def reclass(self, source, factor):
-        Linear.reclass(self, source, factor)
+        LinearLearner.reclass(self, source, factor)
         self.reorder()
 
     def column_arrays(self):
-        return {"records": Count(1), "kept": Chosen(("w",))}
+        return {"records": ColumnCount(1), "kept": ChosenRecords(("w",))}
 
     def state(self):
         """The selected features and their weights."""
@@ -301,7 +301,7 @@ cdef class PartialOFSLearner(OFSLearner):
             self.step(&seen, self.weight * self.eta, self.product(&seen, y, s), y, s)
 
     def column_arrays(self):
-        return {**OFSLearner.column_arrays(self), "met": Chosen()}
+        return {**OFSLearner.column_arrays(self), "met": ChosenRecords()}
 
     def state(self):
         met = np.array([i for i in range(self.known) if self.met[i]], dtype=np.int64)
@@ -473,7 +473,7 @@ cdef class SOFSLearner(Selection):
             self.step(x, out[y] - out[s], 1, y, s)
 
     def column_arrays(self):
-        return {**Selection.column_arrays(self), "index": Chosen(("sigma",))}
+        return {**Selection.column_arrays(self), "index": ChosenRecords(("sigma",))}
 
     def state(self):
         """The variances that differ from 1, with their records."""

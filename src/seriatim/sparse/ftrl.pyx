@@ -2,7 +2,7 @@
 
 from libc.math cimport sqrt
 
-from seriatim.core.learner cimport Linear
+from seriatim.core.learner cimport LinearLearner
 from seriatim.core.loss cimport Gradient
 from seriatim.core.row cimport Row, dot, record, value
 from seriatim.sparse.lazy cimport Lazy, soft, within_range
@@ -46,7 +46,7 @@ cdef class FTRLLearner(Lazy):
         out[0] = dot(x, self.table.data + column, self.table.width)
 
     cdef void raw_scores(self, const Row* x, double* out) noexcept nogil:
-        Linear.raw_scores(self, x, out)
+        LinearLearner.raw_scores(self, x, out)
 
     def fields(self):
         fields = Lazy.fields(self)

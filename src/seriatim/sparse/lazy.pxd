@@ -1,4 +1,4 @@
-from seriatim.core.learner cimport Linear
+from seriatim.core.learner cimport LinearLearner
 from seriatim.core.loss cimport Gradient
 from seriatim.core.row cimport Row
 
@@ -14,7 +14,7 @@ cdef inline double within_range(double sum) noexcept nogil:
     return sum if sum < 1e300 else 1e300
 
 
-cdef class Lazy(Linear):
+cdef class Lazy(LinearLearner):
     cdef Gradient gradient
     cdef bint regression
 

@@ -6,12 +6,12 @@ from seriatim.core.learner cimport Learner
 from seriatim.core.row cimport within
 from seriatim.core.table cimport Table
 
-from seriatim.core.recolumn import Chosen, Count
+from seriatim.core.recolumn import ChosenRecords, ColumnCount
 from seriatim.core.table import ascend
 from seriatim.errors import ModelError
 
 
-cdef class Lazy(Linear):
+cdef class Lazy(LinearLearner):
     """A gradient method in which each weight is a function of its own record and of the round.
 
     A round may change all weights, but reads and writes only the records of its row. Computing a weight does not change
@@ -106,7 +106,7 @@ cdef class Lazy(Linear):
         """Recompute what follows from the numbers and fields of a restored state."""
 
     def column_arrays(self):
-        return {"records": Count(1), "index": Chosen(tuple(self.fields()))}
+        return {"records": ColumnCount(1), "index": ChosenRecords(tuple(self.fields()))}
 
     def state(self):
         """The records that differ from a new record, and their numbers."""

@@ -16,7 +16,7 @@ from seriatim.core.memory cimport allocate, resize
 from seriatim.core.row cimport Row
 from seriatim.core.rows cimport Rows
 
-from seriatim.core.recolumn import Numbers
+from seriatim.core.recolumn import ColumnNumbers
 from seriatim.errors import DataError, LimitError, ModelError
 
 MAX_BYTES = 1 << 32
@@ -448,7 +448,7 @@ cdef class TopicLearner(Representation):
     # ---- state
 
     def column_arrays(self):
-        return {"words": Numbers()}
+        return {"words": ColumnNumbers()}
 
     def state(self):
         cdef Py_ssize_t m = self.work.n

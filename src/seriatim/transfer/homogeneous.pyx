@@ -4,7 +4,7 @@ from libc.math cimport exp, fmax, fmin
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from seriatim.core.learner cimport Linear
+from seriatim.core.learner cimport LinearLearner
 from seriatim.core.pa_step cimport ONE, pa_step
 from seriatim.core.memory cimport resize
 from seriatim.core.row cimport Row, dot, within
@@ -19,7 +19,7 @@ cdef inline double Pi(double z) noexcept nogil:
     return fmax(0, fmin(1, (z + 1) / 2))
 
 
-cdef class HomogeneousOTLLearner(Linear):
+cdef class HomogeneousOTLLearner(LinearLearner):
     """The source v, which does not change, and w, which PA-I learns, vote with the weights alpha_1 and alpha_2.
 
     The learner stores log(alpha_1 / alpha_2), which cannot underflow.
@@ -32,10 +32,10 @@ cdef class HomogeneousOTLLearner(Linear):
     cdef public double odds          # log(alpha_1 / alpha_2)
     cdef public double turned        # `odds` if the only label so far is the other class
 
-    NUMBERS = (*Linear.NUMBERS, "odds", "turned")
+    NUMBERS = (*LinearLearner.NUMBERS, "odds", "turned")
 
     def __init__(self, double C, double eta):
-        Linear.__init__(self)
+        LinearLearner.__init__(self)
         self.C, self.eta = C, eta
         self.weighted = True
         self.grow(1)
@@ -91,7 +91,7 @@ cdef class HomogeneousOTLLearner(Linear):
 
     def reclass(self, source, factor):
         """The only label so far is in fact the other class: w changes sign, and v was right where it seemed wrong."""
-        Linear.reclass(self, source, factor)
+        LinearLearner.reclass(self, source, factor)
         self.odds, self.turned = self.turned, self.odds
 
 

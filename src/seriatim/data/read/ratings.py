@@ -43,7 +43,7 @@ def label_of_cell(text: str) -> int | str:
     return int(text) if plain else text
 
 
-class Labels(dict[bytes, Any]):
+class LabelCells(dict[bytes, Any]):
     """The labels of cells, each made once."""
 
     def __missing__(self, cell: bytes) -> Any:
@@ -178,11 +178,11 @@ class Ratings:
             if not head:
                 return
             parse = Parser(name, head, self)
-            for chunk in Lines(data, name, head, self):
+            for chunk in RatingLines(data, name, head, self):
                 yield parse(chunk)
 
 
-class Lines:
+class RatingLines:
     """Whole lines of a file of which the head has been read, in chunks."""
 
     def __init__(self, file: Any, name: str, head: bytes, owner: Ratings) -> None:
@@ -217,7 +217,7 @@ class Parser:
         first = formats.first_line(head)
         self.delimiter = "::" if "::" in first else formats.delimiter(formats.by_name(name) or "csv", head)
         self.mark = self.delimiter.encode()
-        self.labels = Labels(), Labels()
+        self.labels = LabelCells(), LabelCells()
         cells = self.cells(first, 1)
         self.places, self.header = self.find(cells)
 
