@@ -186,7 +186,7 @@ def test_wrong_options_are_refused(options):
 
 
 def test_what_can_be_read_once_cannot_be_split():
-    with pytest.raises(DataError, match="once only"):
+    with pytest.raises(DataError, match="only once"):
         data.stream("-").split(10)
 
 
