@@ -669,7 +669,11 @@ DAMAGE = {
     "a feature twice in a row of a buffer": (lazily(seriatim.OAM), array("positive_index", at(0, 1)), "twice"),
     # numbers that sums, shares and counts never are
     "a sum of squares below 0": (lazily(seriatim.FTRL), array("n", at(-1.0, 0, 0)), "negative"),
-    "a weight that shrank further than all": (lazily(TruncatedGradient), array("before", at(9e9, 0, 0)), "shrinkage above"),
+    "a weight that shrank further than all": (
+        lazily(TruncatedGradient),
+        array("before", at(9e9, 0, 0)),
+        "shrinkage above",
+    ),
     "a variance that grew": (lazily(SOFS, k=4), array("sigma", at(2.0, 0, 0)), "variance"),
     "a sum of scales below 0": (binary, put("numbers", "total", -1.0), "scale"),
     "an entry without a grain": (lazily(seriatim.ALMA), put("numbers", "grain", -1.0), "grain"),

@@ -8,7 +8,15 @@ from typing import Any
 
 import click
 
-from seriatim.cli.options import feature_options, features_of, format_options, on_terminal, report_skipped
+from seriatim.cli.options import (
+    TableChoice,
+    feature_options,
+    features_of,
+    format_options,
+    formats,
+    on_terminal,
+    report_skipped,
+)
 from seriatim.cli.paths import Data, Writes
 from seriatim.cli.screen import say
 
@@ -18,7 +26,7 @@ from seriatim.cli.screen import say
 @click.argument("output", metavar="OUT", type=Writes(dash=True))
 @click.option(
     "--to",
-    type=click.Choice(["libsvm", "vw", "csv", "tsv", "jsonl", "parquet", "arrow"]),
+    type=TableChoice(lambda: (name for name in formats() if name != "text")),
     help="The format of OUT (default: from its name).",
 )
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Write only the first N records.")

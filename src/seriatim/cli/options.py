@@ -76,6 +76,28 @@ def data_argument(function: Any) -> Any:
     return click.argument("sources", metavar="DATA...", nargs=-1, required=True, type=Data())(function)
 
 
+class TableChoice(click.Choice[str]):
+    """The names in a table, which is imported when they are needed, because NumPy takes 0.1 seconds."""
+
+    def __init__(self, table: Callable[[], Iterable[str]]) -> None:
+        self.table = table
+        super().__init__([])
+
+    @property  # type: ignore[override]
+    def choices(self) -> tuple[str, ...]:
+        return tuple(self.table())
+
+    @choices.setter
+    def choices(self, value: tuple[str, ...]) -> None:
+        pass
+
+
+def formats() -> Iterable[str]:
+    from seriatim.data.read.formats import FORMATS
+
+    return FORMATS
+
+
 def format_options(function: Any) -> Any:
     """How the data are stored."""
     for option in (
@@ -91,7 +113,7 @@ def format_options(function: Any) -> Any:
         ),
         click.option(
             "--format",
-            type=click.Choice(["libsvm", "vw", "csv", "tsv", "jsonl", "parquet", "arrow", "text"]),
+            type=TableChoice(formats),
             help="Input format. Detected from the file name and content, except `text` (one document per line).",
         ),
     ):
@@ -142,22 +164,6 @@ def stream_options(function: Any) -> Any:
     ):
         function = option(function)
     return format_options(function)
-
-
-class TableChoice(click.Choice[str]):
-    """The names in a table, which is imported when they are needed, because NumPy takes 0.1 seconds."""
-
-    def __init__(self, table: Callable[[], Iterable[str]]) -> None:
-        self.table = table
-        super().__init__([])
-
-    @property  # type: ignore[override]
-    def choices(self) -> tuple[str, ...]:
-        return tuple(self.table())
-
-    @choices.setter
-    def choices(self, value: tuple[str, ...]) -> None:
-        pass
 
 
 def scales() -> dict[str, str]:

@@ -26,9 +26,9 @@ from seriatim.cli.options import (
 )
 from seriatim.cli.paths import Data, Reads, Writes, save_model
 from seriatim.cli.screen import say
+from seriatim.data.read.formats import COMPRESSED
 
 TEXTS = (".txt", ".text")
-PACKED = (".gz", ".zst", ".bz2", ".xz")
 FEWEST = 0.001  # topics of less weight are not shown
 
 
@@ -148,7 +148,7 @@ def is_text(path: str) -> bool:
     (True, False)
     """
     endings = [ending.lower() for ending in Path(path).suffixes]
-    while endings and endings[-1] in PACKED:
+    while endings and endings[-1] in COMPRESSED:
         endings.pop()
     return bool(endings) and endings[-1] in TEXTS
 

@@ -14,6 +14,13 @@ typedef struct {
     char kind[WINDOW + SPARE];      /* the character of each delimiter; only with WIDE_VECTORS */
 } Window;
 
+/* The two functions that depend on the instructions; `find_delimiters` and `plain_pairs` say what they do. */
+typedef struct {
+    void (*delimiters)(Window *window, Py_ssize_t n, char other);
+    int (*pairs)(const Window *window, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t room, int *index, double *value);
+} Instructions;
+static Instructions INSTRUCTIONS[3];            /* by NO_VECTORS, VECTORS, WIDE_VECTORS */
+
 /* Read a label of up to eight digits, with or without a sign, that ends at `end`. Returns 0 for others: 007 is a name.
    */
 static inline int plain_label(const char *p, const char *end, double *y) {
@@ -28,9 +35,6 @@ static inline int plain_label(const char *p, const char *end, double *y) {
 
 #if !defined(__x86_64__) || !defined(__GNUC__)
 static int have_vectors(void) { return NO_VECTORS; }
-static void find_delimiters(Window *window, Py_ssize_t n, char other) {}
-static inline int plain_pairs(const Window *window, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t room, int *index,
-                              double *value) { return 0; }
 #else
 #include <immintrin.h>
 #include "wide_pairs.h"
@@ -53,35 +57,11 @@ static uint64_t shuffle(int n, int from, int gap) {
     return places;
 }
 
-/* Fill the tables. Returns the instructions that the processor has. */
-static int have_vectors(void) {
-    const uint64_t everywhere = 0x0101010101010101u;
-    for (int n = 0; n <= 8; n++)
-        for (int after = 1; after < 16; after++)
-            INDEX_SHUFFLE[n + 1][after] =
-                n >= 1 && n + after <= 16 ? shuffle(n, 8 - after, 0) : everywhere * (uint64_t) (16 - after);
-    for (int length = 0; length <= LONGEST; length++) {
-        VALUE_SHUFFLE[length + 1][NO_POINT] =
-            length >= 1 && length <= 8 ? shuffle(length, 8, 0) : everywhere * (uint64_t) (15 - length);
-        for (int after = 0; after < NO_POINT; after++) {
-            int n = length - 1;                             /* nine, if the first is a zero */
-            VALUE_SHUFFLE[length + 1][after] = n >= 1 && n <= 8 + (after == 8) && after <= n
-                ? shuffle(n, 8, 8 - after) : everywhere * (uint64_t) (15 - after);
-        }
-    }
-    for (int i = 0; i <= NO_POINT; i++) {
-        POWERS[2 * i] = i == NO_POINT ? 1 : TENS[i];
-        POWERS[2 * i + 1] = -POWERS[2 * i];
-    }
-    int some = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2")
-        && __builtin_cpu_supports("popcnt");
-    return some && have_wide_vectors() ? WIDE_VECTORS : some ? VECTORS : NO_VECTORS;
-}
-
-/* Find all delimiters in n bytes: colons, blanks, control characters, and `other`. Returns how many. 63 more bytes must
-   be readable, and n + AT_ONCE positions writable: positions are written ten at a time, because a loop of unpredictable
-   length costs more. Sets *ascii to whether all these bytes, with the 63, are ASCII. */
-WITH_VECTORS static Py_ssize_t delimiters(const char *p, Py_ssize_t n, char other, uint32_t *place, int *ascii) {
+/* `find_delimiters` by registers of 32 bytes. Positions are written ten at a time, because a loop of unpredictable
+   length costs more. */
+WITH_VECTORS static void narrow_delimiters(Window *window, Py_ssize_t n, char other) {
+    const char *p = window->text;
+    uint32_t *place = window->place;
     const __m256i colon = _mm256_set1_epi8(':'), space = _mm256_set1_epi8(' '), bar = _mm256_set1_epi8(other);
     __m256i all = _mm256_setzero_si256();
     uint32_t *end = place;
@@ -101,8 +81,8 @@ WITH_VECTORS static Py_ssize_t delimiters(const char *p, Py_ssize_t n, char othe
                 end[j + k] = (uint32_t) i + (uint32_t) _tzcnt_u64(bits);
         end += count;
     }
-    *ascii = _mm256_movemask_epi8(all) == 0;
-    return end - place;
+    window->ascii = _mm256_movemask_epi8(all) == 0;
+    window->n = end - place;
 }
 
 /* The number of digits after the point of a value, or NO_POINT. x ends with the value; `after` is its length + 1. */
@@ -143,8 +123,10 @@ WITH_VECTORS static inline int convert_pairs(
 
 /* `plain_pairs` by registers of 32 bytes. Not inlined: it needs all registers. */
 WITH_VECTORS static __attribute__((noinline, unused)) int narrow_pairs(
-    const char *text, const uint32_t *place, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t room, int *index, double *value
+    const Window *window, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t room, int *index, double *value
 ) {
+    const char *text = window->text;
+    const uint32_t *place = window->place;
     const __m128i zeros = _mm_set1_epi8('0'), nines = _mm_set1_epi8(9);
     const __m128i tens = _mm_set1_epi16(0x010A), hundreds = _mm_set1_epi32(0x00010064);
     const __m128i myriads = _mm_set1_epi32(0x00012710);
@@ -184,23 +166,46 @@ WITH_VECTORS static __attribute__((noinline, unused)) int narrow_pairs(
     return !odd;
 }
 
+/* Fill the tables. Returns the instructions that the processor has. */
+static int have_vectors(void) {
+    const uint64_t everywhere = 0x0101010101010101u;
+    for (int n = 0; n <= 8; n++)
+        for (int after = 1; after < 16; after++)
+            INDEX_SHUFFLE[n + 1][after] =
+                n >= 1 && n + after <= 16 ? shuffle(n, 8 - after, 0) : everywhere * (uint64_t) (16 - after);
+    for (int length = 0; length <= LONGEST; length++) {
+        VALUE_SHUFFLE[length + 1][NO_POINT] =
+            length >= 1 && length <= 8 ? shuffle(length, 8, 0) : everywhere * (uint64_t) (15 - length);
+        for (int after = 0; after < NO_POINT; after++) {
+            int n = length - 1;                             /* nine, if the first is a zero */
+            VALUE_SHUFFLE[length + 1][after] = n >= 1 && n <= 8 + (after == 8) && after <= n
+                ? shuffle(n, 8, 8 - after) : everywhere * (uint64_t) (15 - after);
+        }
+    }
+    for (int i = 0; i <= NO_POINT; i++) {
+        POWERS[2 * i] = i == NO_POINT ? 1 : TENS[i];
+        POWERS[2 * i + 1] = -POWERS[2 * i];
+    }
+    int some = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2")
+        && __builtin_cpu_supports("popcnt");
+    if (some) INSTRUCTIONS[VECTORS] = (Instructions) {narrow_delimiters, narrow_pairs};
+    return some && use_wide_vectors(&INSTRUCTIONS[WIDE_VECTORS]) ? WIDE_VECTORS : some ? VECTORS : NO_VECTORS;
+}
+#endif
+
+/* Find all delimiters in the first n bytes of the window: colons, blanks, control characters, and `other`. 63 more bytes
+   must be readable. Sets window->ascii to whether all these bytes, with the 63, are ASCII. */
+static void find_delimiters(Window *window, Py_ssize_t n, char other) {
+    INSTRUCTIONS[window->vectors].delimiters(window, n, other);
+}
+
 /* Read pairs like 17:0.25, 17:-3 or 17:1, each after one space, into index and value from position *k on; delimiter *i
    precedes the first pair. Stops at a delimiter that is not a space. Returns 0 if a pair has another form or a column
    is out of order. */
 static inline int plain_pairs(const Window *window, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t room, int *index,
                               double *value) {
-    return window->vectors == WIDE_VECTORS
-        ? wide_pairs(window->text, window->place, window->kind, i, k, room, index, value)
-        : narrow_pairs(window->text, window->place, i, k, room, index, value);
+    return window->vectors ? INSTRUCTIONS[window->vectors].pairs(window, i, k, room, index, value) : 0;
 }
-
-/* Find the delimiters of the first n bytes of the window. */
-static void find_delimiters(Window *window, Py_ssize_t n, char other) {
-    window->n = window->vectors == WIDE_VECTORS
-        ? wide_delimiters(window->text, n, other, window->place, window->kind, &window->ascii)
-        : delimiters(window->text, n, other, window->place, &window->ascii);
-}
-#endif
 
 /* Set the window to the lines from p on that fit, at least one, and return their end. The text ends at `end`, with 63
    readable bytes behind. Without vectors, and for a line that does not fit, the window has no delimiters. */

@@ -13,6 +13,7 @@ import numpy as np
 
 from seriatim.core.rows import Rows, picked
 from seriatim.data import Stream, stream
+from seriatim.data.read.formats import COMPRESSED, ENDINGS
 from seriatim.data.stream import Generated, is_paths
 from seriatim.errors import DataError, LimitError, ParameterError
 from seriatim.estimator import Estimator
@@ -23,7 +24,7 @@ from seriatim.labels import Coded, label_order
 BLOCK = 1 << 18  # values that are put in order, and scores that are kept, at a time
 ROOM = 2 << 30  # bytes of examples
 VALUE = 12  # bytes of a value of sparse rows: itself, and its column
-ENDINGS = "gz|zst|bz2|xz|svm|libsvm|vw|csv|tsv|json|jsonl|parquet|arrow|feather|txt|dat|data"
+KNOWN_ENDINGS = "|".join(map(re.escape, (*COMPRESSED, *ENDINGS, ".txt", ".dat", ".data")))
 
 Blocks = Iterator[tuple[Rows, Any]]
 
@@ -212,5 +213,5 @@ def short_name(name: str) -> str:
     ('in-box', 'sea-noise-0.2-seed-1', 'standard-input')
     """
     first = name.partition(", ")[0].rstrip("/").rpartition("/")[2]
-    first = re.sub(rf"(\.({ENDINGS}))+$", "", first)
+    first = re.sub(rf"({KNOWN_ENDINGS})+$", "", first)
     return re.sub(r"[^\w.-]+", "-", first).strip("-.")[:80] or "data"
