@@ -225,7 +225,7 @@ def test_a_class_of_ones_own_is_told_what_it_lacks():
             def build(self):
                 return None
 
-    with pytest.raises(TypeError, match="__init__ is made from the parameters"):
+    with pytest.raises(TypeError, match="__init__ is generated from the parameters"):
 
         class Other(Classifier):
             def __init__(self, depth):

@@ -79,7 +79,7 @@ EXPECTED = {
 }
 
 # A method that does not say what a weight means refuses it, in whatever check it is given one.
-REFUSED = "its method does not define importance weights"
+REFUSED = "the method does not define sample weights; remove them"
 
 
 def checks_of(cls):

@@ -430,7 +430,7 @@ WRONG_INPUT = {
     "a model that has learned nothing": (("predict", "new.model", "rows.svm"), "has not seen an example"),
     "predicting from a missing file": (("predict", "old.model", "absent.svm"), "absent.svm: No such file"),
     "a regression compared with names": (("predict", "regression.model", "labels.svm"), "must be numbers"),
-    "names for a model without": (("predict", "regression.model", "spam"), "these examples have names"),
+    "names for a model without": (("predict", "regression.model", "spam"), "pass examples without names"),
     "an algorithm that is not there": (("algorithms", "nonsense"), "no algorithm is called 'nonsense'"),
 }
 WRONG_USAGE = {
@@ -682,7 +682,7 @@ def test_the_importance_of_an_example(seriatim_, tmp_path):
     assert seriatim.load(tmp_path / "m").coef_.tolist() == [[0.25, -3.0]]
     status, _, said = seriatim_("run", path, "-a", "voted-perceptron")
     assert (status, said.count("\n")) == (2, 1)
-    assert "its method does not define importance weights" in said
+    assert "the method does not define sample weights" in said
 
 
 def test_run_with_metrics_and_a_held_out_file(good, folder):

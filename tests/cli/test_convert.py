@@ -114,7 +114,7 @@ def test_a_bundled_set_has_its_names_and_a_generated_one_an_end():
     assert len(frame) == 12000
     np.testing.assert_allclose(frame.iloc[0, 1:], rows.arrays[0][0], rtol=1e-14)
     for ending in ("csv", "vw"):
-        with pytest.raises(DataError, match="sea has no end: say by --limit"):
+        with pytest.raises(DataError, match="sea has no end; give the number of examples by --limit"):
             called("sea", f"out.{ending}")
 
 
@@ -144,7 +144,7 @@ def test_standard_input_and_output(folder):
     for arguments, problem in (
         (["-", "-"], b"which format?"), (["-", "-", "--to", "parquet"], b"written to a file"),
         (["-", "no/out.csv"], b"there is no folder no"), (["none.csv", "out.vw"], b"none.csv: No such file"),
-        (["out.csv", "out.jsonl", "--drop", "a"], b"drop: of no use for jsonl"),
+        (["out.csv", "out.jsonl", "--drop", "a"], b"drop has no effect on jsonl"),
         (["out.csv", "out.vw", "--names", "n"], b"beside LIBSVM only"),
     ):  # fmt: skip
         done = run(*arguments, input=b"1 1:1\n")
@@ -157,7 +157,7 @@ def test_standard_input_and_output(folder):
 LONG = "".join(f'{{"a":{i},"n":{{"b":1}}}}\n' for i in range(10_000))
 OBJECTS = {
     ('{"a":1}\n{"a":[1,2]}\n', "csv"): "line 2, column 'a': expected a number, .* found a list",
-    ('{"a.b":1,"a":{"b":2}}\n', "csv"): "in.jsonl: line 1: key 'a.b' is there twice",
+    ('{"a.b":1,"a":{"b":2}}\n', "csv"): "in.jsonl: line 1: key 'a.b' occurs twice",
     ('{"a":' * 100 + "1" + "}" * 100, "csv"): "in.jsonl: line 1: .*more than 64 objects",
     ('{"a":' * 9999 + "1" + "}" * 9999, "csv"): "in.jsonl: line 1, column 1: expected an object",
     ('{"":1}\n', "csv"): "column 1 has no name",
@@ -168,11 +168,11 @@ OBJECTS = {
     ('{"a":1}\n{"a":"x"}\n', "parquet"): "line 2, column 'a': expected values of one type, found 'x'",
     ('{"a":1.5}\n{"a":true}\n', "arrow"): "line 2, column 'a': expected values of one type, found True",
     (LONG + '{"a":0.5}', "parquet"): "line 10,001, column 'a': expected int64, .* found 0.5",
-    (LONG + '{"z":1}', "parquet"): "line 10,001: key 'z', which the first 10,000 records do not have",
+    (LONG + '{"z":1}', "parquet"): "line 10,001: key 'z' does not occur in the first 10,000 records",
     (LONG + '{"n":{"c":1}}', "arrow"): "line 10,001, column 'n': expected struct<b: int64>",
     (LONG + f'{{"a":{2**63}}}', "arrow"): "line 10,001, column 'a': expected int64, .* found 9223372036854775808",
-    ('{"a":{}}\n', "parquet"): "parquet cannot hold it",
-    ("{}\n{}\n", "csv"): "in.jsonl: no records with anything in them",
+    ('{"a":{}}\n', "parquet"): "parquet cannot store these records",
+    ("{}\n{}\n", "csv"): "in.jsonl: no records with any columns",
     (json.dumps({str(i): i for i in range(10_001)}), "parquet"): "more than 10,000 columns",
 }
 TABLES = {
@@ -180,15 +180,15 @@ TABLES = {
     ('a,b\n1,"2\n3,4\n', "parquet"): "in.csv: line 2, column 3: .*expected a closing quote",
     (b"a,b\n1,\xff\n", "tsv"): "in.csv: line 2, column 3: expected UTF-8 text, found the byte 0xff",
     ("a,a\nx,1\n", "tsv"): "in.csv: line 1, column 3: .* found 'a' twice",
-    ("a,b\n1,inf\n", "jsonl"): "in.csv: record 1, column 'b': inf, for which JSON has no form",
+    ("a,b\n1,inf\n", "jsonl"): "in.csv: record 1, column 'b': JSON cannot store inf",
     ("", "jsonl"): "in.csv: no records",
-    ("city,label\nNew York,1\n", "vw"): "the feature names 'city=New York': .* no place for spaces",
-    ("x,label\n1,a b\n", "svm"): "the label 'a b' has no form in libsvm text",
-    ('x,label\n0,"a;b"\n', "svm"): "the label 'a;b' has no form in libsvm text",
-    ("x,label\n1,'a\n", "vw"): 'the label "\'a" has no form in vw text',
+    ("city,label\nNew York,1\n", "vw"): "the feature names 'city=New York': .* allows no spaces",
+    ("x,label\n1,a b\n", "svm"): "the label 'a b' cannot be written as libsvm text",
+    ('x,label\n0,"a;b"\n', "svm"): "the label 'a;b' cannot be written as libsvm text",
+    ("x,label\n1,'a\n", "vw"): 'the label "\'a" cannot be written as vw text',
     ("x,z\n1,2\n", "svm"): "which column is the label",
     ("a,b\n1,2\n", "xyz"): "which format",
-    ("a,b\n1,2\n", "parquet.gz"): "written to a file, and not packed",
+    ("a,b\n1,2\n", "parquet.gz"): "can be written only to an uncompressed file",
 }
 OTHERS = {
     ("svm", "# nothing\n", "vw"): "in.svm: no examples",
@@ -220,7 +220,7 @@ def test_what_is_there_is_kept_when_it_fails(folder):
             convert(given, wanted)
     with pytest.raises(DataError, match=r"a\.csv: it is one of the inputs"):
         convert("*.csv", "b.svm", names="a.csv")
-    with pytest.raises(ParameterError, match="drop: of no use for jsonl"):
+    with pytest.raises(ParameterError, match="drop has no effect on jsonl"):
         convert("a.csv", "b.jsonl", features={"drop": ["a"]})
     assert Path("a.csv").read_text() == "precious"
     assert len(list(folder.iterdir())) == 3

@@ -97,9 +97,9 @@ BAD = {
     "1\t2\t3\n4\t5\n": (2, 4, "expected the rating, found nothing"),
     "1\t2\t3\n4\t\t5\n": (2, 3, "expected the item, found nothing"),
     "1\t2\t3\n\n1\t2\tx\n": (3, 5, "expected a rating from 1 to 5, found 'x'"),
-    "1\t2\t3\n10\t2\t6\n": (2, 6, "expected a rating from 1 to 5, found '6'; low and high say the range"),
+    "1\t2\t3\n10\t2\t6\n": (2, 6, "expected a rating from 1 to 5, found '6'; set the range by low and high"),
     "1\t2\t3\n1\t2\tnan\n": (2, 5, "expected a rating from 1 to 5, found 'nan'"),
-    "1\t2\t3\n1\t\xff\t3\n": (2, 3, "expected text in UTF-8"),
+    "1\t2\t3\n1\t\xff\t3\n": (2, 3, "expected UTF-8 text"),
     "1\t2\n": (1, 1, "expected a user, an item and a rating in each line, found '1', '2'"),
 }
 
@@ -240,7 +240,7 @@ def test_mistakes_of_users(seriatim_, table, good, folder):  # noqa: F811
         ((table, "-p", "nonsense=1"), "parameter of SVDRecommender"),
         ((table, "-p", "high=4"), "expected a rating from 1 to 4"),
         ((table, "--item", "999"), "the item 999 has no rating"),
-        ((table, "--columns", "1,2"), "must be those of the user"),
+        ((table, "--columns", "1,2"), "must be three columns"),
         ((table, "--metric", "accuracy"), "metric of classification"),
         (("empty.csv",), "no examples"),
         (("nothing",), "no examples"),

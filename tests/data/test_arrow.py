@@ -271,7 +271,10 @@ REFUSED = {
     "a NaN label": ({"n": [1, 2], "label": [1.0, float("nan")]}, NO_LABEL.format(2)),
     "an empty label": ({"n": [1, 2], "label": ["a", ""]}, NO_LABEL.format(2)),
     "no labels": ({"n": [1, 2], "label": pa.nulls(2)}, NO_LABEL.format(1)),
-    "a large label": ({"n": [1], "label": [2**60 + 1]}, "rows 1 to 1: column 'label': no label: Integer value"),
+    "a large label": (
+        {"n": [1], "label": [2**60 + 1]},
+        "rows 1 to 1: column 'label': expected labels that fit a float64: Integer value",
+    ),
     "a list for a label": (
         {"n": [1], "label": [[1]]},
         NO_KIND.format("'label'", "list.*; labels are numbers or strings"),
@@ -464,7 +467,7 @@ def test_names_of_columns_that_are_not_utf8(tmp_path, format):
     for name, bad in ((b"name", b"n\xffme"), (b"inner", b"i\xffner")):
         path.write_bytes(whole.replace(name, bad))
         for read in (lambda path: list(data.stream(path)), lambda path: convert(path, tmp_path / "out.csv")):
-            with pytest.raises(DataError, match="a column's name is not UTF-8: it holds the byte 0xff"):
+            with pytest.raises(DataError, match="expected the name of a column in UTF-8, found the byte 0xff"):
                 read(str(path))
 
 

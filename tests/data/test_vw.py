@@ -163,7 +163,7 @@ def test_a_run_does_not_depend_on_how_it_is_read(folder, features):
 
 # ---- refusals
 
-IMPORTANCE = "expected an importance from 0 to 1e+50, a tag or |, found {!r}"
+IMPORTANCE = "expected an importance weight from 0 to 1e+50, a tag or |, found {!r}"
 WILD = "expected a finite number within +-1e+50, found {!r}"
 REFUSED = {
     b"1": (2, "expected | and features, found ''"),

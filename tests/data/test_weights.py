@@ -94,7 +94,7 @@ def test_they_reach_the_learner(file, features, delay):
 
 
 def test_who_does_not_define_weights_refuses_them_in_a_stream(file):
-    with pytest.raises(ParameterError, match=r"VotedPerceptron\(.*does not define importance weights"):
+    with pytest.raises(ParameterError, match=r"VotedPerceptron\(.*does not define sample weights"):
         evaluate.progressive(VotedPerceptron(), data.stream(file))
     run = evaluate.progressive(VotedPerceptron(), data.stream(file, limit=100))  # until then there are none
     assert run.examples == 100
@@ -130,6 +130,6 @@ def test_they_are_written_where_there_is_a_place_for_them(file, tmp_path):
     for ours, theirs in zip(kept, data.load(file, weights=True), strict=True):
         assert (ours != theirs).sum() == 0
     for ending in ("svm", "csv", "jsonl", "parquet"):
-        with pytest.raises(DataError, match=r"weighted\.vw: example 101 has the weight 0, for which .* has no place"):
+        with pytest.raises(DataError, match=r"weighted\.vw: example 101 has the weight 0, which .* cannot store"):
             convert(file, tmp_path / f"lost.{ending}")
         assert not (tmp_path / f"lost.{ending}").exists()

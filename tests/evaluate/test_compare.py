@@ -261,7 +261,7 @@ def test_weights_are_learned_with():
         rows = csr_matrix(X[order])
         expected = evaluate.progressive(competitor(run["label"]).fresh(), rows, y[order], sample_weight=weights[order])
         assert (run["mistakes"], run["updates"]) == (expected.mistakes, expected.updates)
-    with pytest.raises(ParameterError, match="importance weights"):
+    with pytest.raises(ParameterError, match="sample weights"):
         compare([(rows_with(weights, X), y)], ["romma"])
 
 

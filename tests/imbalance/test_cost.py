@@ -114,7 +114,7 @@ def test_an_importance_multiplies_C(variant, labels, step):
     model = CSPA(**case, C=0.1, classes=list(range(labels))).partial_fit(X, y, sample_weight=g)
     assert joint(model) == pytest.approx(np.atleast_2d(paper.w), abs=1e-9)
     hard = CSPA(variant=variant, step="hard")
-    with Unchanged(hard), pytest.raises(ParameterError, match="importance"):
+    with Unchanged(hard), pytest.raises(ParameterError, match="sample weights"):
         hard.partial_fit(X, y, sample_weight=g)
 
 

@@ -8,7 +8,7 @@ cimport cython
 @cython.final
 cdef class Names:
     cdef char* text                    # all names, one after another
-    cdef Py_ssize_t* end               # where each ends
+    cdef Py_ssize_t* end               # the end of each name in the text
     cdef uint32_t* hash
     cdef Py_ssize_t* last              # used by encoders: the index of each name's last value; at first -1
     cdef int* slot                     # a hash table of name numbers + 1; 0 is free

@@ -198,10 +198,10 @@ cdef class Vocabulary:
         return column
 
     cpdef Rows translate(self, Rows rows, bint learning):
-        """The same rows, with this vocabulary's columns for the names of theirs.
+        """The same rows, with their names mapped to the columns of this vocabulary.
 
-        Unknown names are added when learning; otherwise they count in the norms and nowhere else. Within a row the
-        columns stand as they stood: numbered in the order in which they come, and each once.
+        Unknown names are added when learning. Otherwise they count only in the norms. The order of the values in a row
+        does not change, and no column occurs twice.
         """
         cdef Py_ssize_t i, j, k = 0, begin, end, n = rows.features
         rows.expect_checked()
@@ -231,14 +231,14 @@ cdef class Vocabulary:
                         new_index[k], new_value[k] = to, rows.value[j]
                         k += 1
                 new_start[i + 1] = k
-        if self.twice(column, n):      # two ways to the same name, as in |a^b c and |a b^c
+        if self.twice(column, n):      # two spellings of one name, such as |a^b c and |a b^c
             merged = Rows.sparse(start, index[:k], value[:k], len(self.names))
             merged.weights = rows.weights
             return merged.check()
         return rows.replaced(start, index, value, len(self.names))
 
     cdef bint twice(self, int[::1] column, Py_ssize_t n) except -1:
-        """Whether two of n names have one column."""
+        """Whether two of n names have the same column."""
         cdef Py_ssize_t j
         if len(self.stamps) < len(self.names):
             self.stamps, self.stamp = np.zeros(2 * len(self.names) + 64, np.int64), 0

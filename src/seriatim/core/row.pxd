@@ -106,7 +106,7 @@ cdef inline void add(const Row* x, double a, double* w, Py_ssize_t width) noexce
 
 
 cdef inline double sum_of_squares(const double* v, Py_ssize_t n) noexcept nogil:
-    """|v|^2, or 0 where it is below 1e-150."""
+    """|v|^2; 0 if it is below 1e-150."""
     cdef double a = 0, b = 0, c = 0, d = 0
     cdef Py_ssize_t i = 0
     while i + 4 <= n:

@@ -14,7 +14,7 @@ MAX_BYTES = 1 << 32
 
 
 def ascend(index, n):
-    """Whether the numbers of an array ascend within 0..n-1. It subtracts none, because those of a file may overflow.
+    """Whether an array ascends within 0..n-1. Compares without differences, which numbers from a file could overflow.
 
     >>> ascend(np.array([0, 2, 3]), 4), ascend(np.array([0, 2**62, -2**63, 3]), 4)
     (True, False)
@@ -102,7 +102,7 @@ cdef class Table:
             for i in range(self.rows):
                 record, before = data + i * width + f * classes, old + i * old_width + f * old_classes
                 for k in range(classes):
-                    if places[k] >= 0:    # + 0.0: a zero has no sign, whenever it came
+                    if places[k] >= 0:    # + 0.0 turns -0.0 into 0.0
                         by = factors[k] if turns else 1
                         record[k] = by * before[places[k]] + 0.0
         free(old)

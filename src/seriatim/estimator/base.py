@@ -1,4 +1,4 @@
-"""The Python face of a learner: fit, predict, learn one, save. Labels, names and arrays end here."""
+"""`Estimator`, the base of models of rows. It converts labels, names and arrays for the compiled learner."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from seriatim.features.encoder import RowEncoder
 from seriatim.features.scaler import Scaler
 from seriatim.parameters import FeatureChoice, Flag
 
-# Values in a block from which on it pays to check on another core and to be ready to undo.
+# From this many values in a block, checking on another core pays for the copy that undo needs.
 LARGE = 1 << 20
 
 SIGNS = [-1, 1]
 
-# The weight of an example that has none; told by its identity, which costs `learn_one` less than a comparison.
+# The default sample weight, detected by identity: `learn_one` saves the conversion and check of a weight.
 ONE = 1.0
 
 
 class Absent:
-    """An attribute that a kind of model does not have, though its base does."""
+    """An attribute of the base class that a class does not have."""
 
     def __init__(self, what: str = "weights over features") -> None:
         self.what = what
@@ -45,10 +45,10 @@ class Absent:
 
 
 class Estimator(Model):
-    """A model of rows: what classifiers, regressors and those without labels share."""
+    """A model of rows: the base of classifiers, regressors and models without labels."""
 
-    labelled: ClassVar[bool] = True  # it learns from examples that have targets
-    nonnegative: ClassVar[bool] = False  # of values: they are counts
+    labelled: ClassVar[bool] = True  # whether the model learns from targets
+    nonnegative: ClassVar[bool] = False  # whether values must be at least 0, as counts are
     loss: Any
     epsilon: Any = 0.0
     fixed: ClassVar[tuple[str, ...]] = ("classes", "fit_intercept", "features")
@@ -61,28 +61,28 @@ class Estimator(Model):
     _columns: int = 0
     _labels: list[Any] = []  # noqa: RUF012
     _scaler: Scaler | None = None
-    _schema: dict[str, str] | None = None  # of tables: the kind of each column
-    _reader: RowEncoder | None = None  # of dicts, once there has been one
-    _made_by: Features | None = None  # of a stream: what made the rows, where `features` is None
-    _sparse: bool = False  # how weights are shown
+    _schema: dict[str, str] | None = None  # the kind of each column of a table
+    _reader: RowEncoder | None = None  # encodes dicts; made for the first dict
+    _made_by: Features | None = None  # the features of the stream, if `features` is None
+    _sparse: bool = False  # whether `coef_` is a sparse matrix
 
     # ---- state
 
     def _start(self, columns: int = 0, named: bool = False, classes: Any = None) -> None:
-        """Make the learner before the first example, with so many columns, or with named ones."""
+        """Build the learner, if there is none, for `columns` columns, or for named columns."""
         if self._learner is None:
             self.check()
             vars(self).update(self._untrained(columns, named, classes))  # one step: Ctrl-C comes before or after
 
     def _start_for(self, rows: Rows, classes: Any = None) -> None:
-        """Make the learner before the first example, for rows like these."""
+        """Build the learner, if there is none, for rows like these."""
         if self._learner is None and self.features is None:
             self._made_by = rows.made_by
         self._start(0 if rows.names is not None else rows.features, rows.names is not None, classes)
 
     @property
     def features_(self) -> Features:
-        """How the learned rows were made: as `features` says or, where that is None, as the stream had it."""
+        """How columns became features: the parameter `features` or, if it is None, the features of the stream."""
         return Features.of(self._made_by if self.features is None else self.features)
 
     @property
@@ -91,7 +91,7 @@ class Estimator(Model):
         return dict(self._schema or {})
 
     def _untrained(self, columns: int, named: bool, classes: Any = None) -> dict[str, Any]:
-        """A learner, and what a model has beside it before the first example."""
+        """The attributes of an untrained model: a learner, the scaler, the schema, the columns and their names."""
         learner = self.build()
         learner.constant = 1.0 if self.fit_intercept else 0.0
         learner.reserve(columns)
@@ -107,7 +107,7 @@ class Estimator(Model):
         return held
 
     def successor(self) -> Self:
-        """An untrained model with the same parameters that knows the names and labels which this one has seen."""
+        """An untrained model with the same parameters, names and labels."""
         with self._lock:
             fresh = self.fresh()
             fresh._schema, fresh._columns, fresh._made_by = self._schema, self._columns, self._made_by
@@ -115,16 +115,16 @@ class Estimator(Model):
                 fresh._vocabulary = Vocabulary(list(self._vocabulary.names))
             fresh._start(classes=self._labels if len(self._labels) > 1 else None)
             fresh._learner.reserve(self.n_columns)
-            if getattr(self._learner, "width", 0):  # of a kernel: it comes from the first rows of the stream
+            if getattr(self._learner, "width", 0):  # the width of a kernel, set by the first rows
                 fresh._learner.use_width(self._learner.width)
         return fresh
 
     def _first_names(self, learner: Any) -> Vocabulary:
-        """The names that an untrained learner has columns for."""
+        """The names for which an untrained learner has columns."""
         return Vocabulary()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything the model is: parameters, names, counters and the learner's arrays, and nothing else."""
+        """The whole state of the model: parameters, names, and the numbers and arrays of the learner."""
         with self._lock:
             return {
                 "parameters": self.get_params(),
@@ -159,12 +159,12 @@ class Estimator(Model):
 
     @property
     def updates_(self) -> int:
-        """Examples that changed the model."""
+        """The number of examples that changed the model."""
         return self._fitted().updates
 
     @property
     def n_features_in_(self) -> int:
-        """Columns seen so far."""
+        """The number of columns seen so far."""
         self._fitted()
         return self.n_columns
 
@@ -179,10 +179,10 @@ class Estimator(Model):
 
     @property
     def feature_names_in_(self) -> np.ndarray:
-        """Names of the columns, when the examples had names."""
+        """The names of the columns, if the examples had names."""
         self._fitted()
         if self._vocabulary is None:
-            raise AttributeError(f"this {type(self).__name__} was given columns without names")
+            raise AttributeError(f"this {type(self).__name__} has learned columns without names")
         return np.array(self._vocabulary.names, dtype=object)
 
     def _weights(self) -> np.ndarray:
@@ -193,35 +193,33 @@ class Estimator(Model):
 
     @property
     def n_nonzero_(self) -> int:
-        """Weights that are not zero, the intercept's left out."""
+        """The number of nonzero weights, without the intercept."""
         return int(np.count_nonzero(self._weights()[1:]))
 
     @property
     def sparsity_(self) -> float:
-        """The share of weights that are exactly zero, the intercept's left out."""
+        """The fraction of weights that are exactly zero, without the intercept."""
         weights = self._weights()[1:]
         return 1 - np.count_nonzero(weights) / weights.size if weights.size else 0.0
 
     def sparsify(self) -> Self:
-        """Show `coef_` as a SciPy CSR matrix, made anew whenever it is asked for, until `densify`.
+        """Return `coef_` as a SciPy CSR matrix from now on, until `densify`. Each access makes a new matrix.
 
-        As in scikit-learn that is a matter of looks: the model predicts and learns as before, and so do its copies. A
-        file does not hold it: a loaded model is dense at first. Nor does it make files shorter: they leave out what is
-        0 where most of it is, but a model that learns on from sums or variances, such as `FTRL`, `RDA` and `SOFS`,
-        keeps these for features of weight 0, too. Of a regressor the matrix has one row.
+        Only the type of `coef_` changes: the model learns and predicts as before. The matrix of a regressor has one
+        row. Model files do not store this setting and do not become shorter: see `save`.
         """
         self._weights()
         self._sparse = True
         return self
 
     def densify(self) -> Self:
-        """Show `coef_` as an array again."""
+        """Return `coef_` as an array again."""
         self._weights()
         self._sparse = False
         return self
 
     def _shown(self, coef: np.ndarray) -> Any:
-        """Weights over features as `coef_` shows them."""
+        """Convert weights over features to the type of `coef_`."""
         if not self._sparse:
             return coef
         from scipy.sparse import csr_matrix
@@ -231,7 +229,7 @@ class Estimator(Model):
     # ---- arrays
 
     def as_rows(self, X: Any) -> Rows:
-        """The rows of anything with two dimensions. Their columns fit this model; their values are not checked yet."""
+        """Convert an array, matrix or data frame to rows with columns for this model. Values are not checked yet."""
         if is_frame(X) and (self._vocabulary is not None or not self._columns):
             from seriatim.features.frames import frame_rows
 
@@ -245,7 +243,7 @@ class Estimator(Model):
         return rows
 
     def _expect_rows(self, rows: Rows) -> None:
-        """Refuse rows that are not for this method, before anything is changed."""
+        """Raise an error if the method cannot take these rows, before anything changes."""
         if self._learner.particular:
             try:
                 self._learner.expect_rows(rows)
@@ -254,12 +252,12 @@ class Estimator(Model):
                 raise
 
     def encoded(self, rows: Rows) -> Rows:
-        """Checked rows as the learner will see them: in this model's columns, which may be new ones, and scaled."""
+        """Translate checked rows to the columns of this model, and scale them. New names are added."""
         with self._lock:
             own = self._encode(rows)
             if self._scaler is not None:
                 self._scaler.settle()
-        own = own.slice(0, own.n)  # the rows given may be learned by others
+        own = own.slice(0, own.n)  # other models may learn the given rows
         own.encoded = True
         return own
 
@@ -272,7 +270,7 @@ class Estimator(Model):
         return own
 
     def _own(self, rows: Rows, learning: bool) -> Rows:
-        """Checked rows as the learner sees them."""
+        """Translate checked rows to the columns of this model, and scale them."""
         if rows.encoded:
             return rows
         schema = rows.schema
@@ -291,7 +289,7 @@ class Estimator(Model):
                 vars(self).update(_vocabulary=Vocabulary(vocabulary.names[:known]), _reader=None)
                 raise
         elif self._vocabulary is not None and rows.features > len(self._vocabulary):
-            raise DataError(f"{rows.features} columns for a model that knows {len(self._vocabulary)} by name")
+            raise DataError(f"expected at most {len(self._vocabulary)} named columns, found {rows.features}")
         if learning and schema:
             self._schema = {**(self._schema or {}), **schema}
         if self._scaler is not None:
@@ -300,8 +298,8 @@ class Estimator(Model):
         return rows
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget all and learn from these rows, in one pass; the weights are as for `partial_fit`."""
-        with self._lock:  # what another thread learns meanwhile comes after
+        """Restart untrained and learn these rows in one pass. `sample_weight` is as in `partial_fit`."""
+        with self._lock:  # another thread learns before or after
             return self._become(self.fresh()._learn_array(X, y, sample_weight))
 
     def _learn_array(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> Self:
@@ -319,8 +317,8 @@ class Estimator(Model):
         return self
 
     def _learn_ahead(self, rows: Rows, y: Any, **options: Any) -> Self:
-        """Learn rows that another core checks meanwhile, if nobody but the loop looks at them."""
-        with self._undoing(SeriatimError):  # Ctrl-C comes between two rows, of which the first are good
+        """Learn rows while another core checks them, if only the loop reads them."""
+        with self._undoing(SeriatimError):  # after Ctrl-C the rows before it stay learned
             self.begin(rows, **options)
             if type(self)._own is Estimator._own and self._scaler is None and not self._learner.particular:
                 with checked_ahead(rows):
@@ -330,11 +328,11 @@ class Estimator(Model):
         return self
 
     def _may_fail(self, y: Any) -> bool:
-        """Whether checked rows may be refused all the same: for what these targets bring, or when they are scaled."""
+        """Whether checked rows may still be refused: because of new labels, or after scaling."""
         return self._learner is not None and self._learner.particular and self._scaler is not None
 
     def begin(self, rows: Rows, classes: Any = None) -> None:
-        """Get ready for rows like these; `classes` are the labels, if they are told beforehand."""
+        """Prepare to learn rows like these. `classes` declares the labels in advance."""
         if rows.weighted:
             self.expect_weighted()
         self._start_for(rows, classes)
@@ -342,12 +340,12 @@ class Estimator(Model):
             self._expect_rows(rows)
 
     def learn_rows(self, rows: Rows, y: Any, sink: Sink | None = None, delay: int = 0) -> None:
-        """Learn checked rows with what `as_targets` gave for them. All that drives a model calls this.
+        """Learn checked rows with targets from `as_targets`. This is the only way to drive a model.
 
-        An error leaves the model as it was before these rows; Ctrl-C comes after the last whole row.
+        An error leaves the model as it was before these rows. Ctrl-C takes effect between two rows.
 
-        sink : receives what was predicted of each row before its target was revealed: a `Scores` or a `Judge`.
-        delay : predict row i + delay when row i is learned; there are so many rows more than targets.
+        sink : a `Scores` or a `Judge`, which receives the prediction of each row before its target is revealed.
+        delay : predict row i + delay just before row i is learned. There are `delay` more rows than targets.
         """
         with self._lock:
             self._admit(rows)
@@ -374,42 +372,42 @@ class Estimator(Model):
             self._learned()
 
     def _admit(self, rows: Rows) -> None:
-        """Refuse rows that this model cannot learn, before anything is changed."""
+        """Raise an error if this model cannot learn these rows, before anything changes."""
 
     def _learned(self) -> None:
-        """Some rows have been learned."""
+        """Called after rows have been learned."""
 
     def known_labels(self, fresh: bool = False) -> tuple[list[Any] | None, list[int], bool]:
-        """What a sink is told of a segment: labels, which of them can be predicted, whether the first one is new."""
+        """The arguments of `Sink.segment`: labels, positions of the predictable labels, whether the first is new."""
         return None, [], False
 
     def first_rows(self, y: Any) -> list[int]:
-        """The rows at which segments begin: 0, and the first row of each label that is not known yet."""
+        """The rows at which segments begin: 0, and the first row of each new label."""
         return [0]
 
     def _extend(self, columns: int) -> None:
-        """Make room for rows of so many columns."""
+        """Make room for rows of `columns` columns."""
         self._learner.extend(vars(self), columns)
 
     def prepared(self, blocks: Iterator[tuple[Rows, Any]]) -> Iterator[tuple[Rows, Any]]:
-        """The same blocks, when the model knows of the first ones what it must know before it learns them."""
+        """Look at the first blocks before learning, for parameters that come from the data. Yields all blocks."""
         return blocks
 
     def for_columns(self, names: list[str] | None) -> Estimator:
-        """The same for examples that have column numbers in place of these names."""
+        """This model for examples whose columns have numbers in place of these names."""
         return self
 
     def expect_weighted(self) -> None:
-        """Refuse weights where it is not said what they mean."""
+        """Raise ParameterError if the method does not define sample weights."""
         learner = self._learner
         if learner is None:
             self.check()
             learner = self.build()
         if not learner.weighted:
-            raise ParameterError(f"{self!r}: its method does not define importance weights")
+            raise ParameterError(f"{self!r}: the method does not define sample weights; remove them")
 
     def _weight(self, weight: Any) -> float:
-        """The weight of one example, checked."""
+        """The checked sample weight of one example."""
         weight = plain_weight(weight)
         if weight != 1:
             self.expect_weighted()
@@ -420,20 +418,20 @@ class Estimator(Model):
         raise NotImplementedError
 
     def _segments(self, y: Any) -> Iterator[tuple[int, np.ndarray, bool]]:
-        """The targets as the learner sees them, in segments: first row, targets, whether the first is a new label."""
+        """Yield the targets of each segment: first row, targets of the learner, whether the first label is new."""
         yield 0, y, False
 
     def _begun(self) -> Any:
-        """The learner, which has scores before it has seen an example: a successor, or one with late labels."""
+        """The learner, also if it has not seen an example: that of a successor, or one whose labels are delayed."""
         return self._fitted() if self._learner is None else self._learner
 
     def score_rows(self, rows: Rows) -> np.ndarray:
-        """The scores of checked rows, a column a class (or one)."""
+        """The scores of checked rows, with a column per class, or one column."""
         with self._lock:
             return loop.score(self._begun(), self._own(rows, learning=False))
 
     def decide(self, scores: np.ndarray) -> np.ndarray:
-        """The predictions that scores stand for."""
+        """Convert scores to predictions."""
         raise NotImplementedError
 
     def predict(self, X: Any) -> np.ndarray:
@@ -447,7 +445,7 @@ class Estimator(Model):
 
     def _nameless(self) -> DataError:
         return DataError(
-            f"this {type(self).__name__} has learned {self._columns} columns without names; these examples have names"
+            f"this {type(self).__name__} has learned {self._columns} columns without names; pass examples without names"
         )
 
     def _ready_for_names(self) -> Vocabulary:
@@ -455,16 +453,16 @@ class Estimator(Model):
         if vocabulary is None:
             if self._learner is not None and self._learner.t:
                 raise self._nameless()
-            if self._columns:  # rows without names were to come, and did not
+            if self._columns:  # rows without names were announced, but not learned
                 self._unstart()
             self._start(named=True)
             vocabulary = self._vocabulary
-            if vocabulary is None:  # there was a learner already
+            if vocabulary is None:  # there was an untrained learner
                 vocabulary = self._vocabulary = self._first_names(self._learner)
         return vocabulary
 
     def _new_reader(self) -> RowEncoder:
-        """What reads the dicts that this model learns. It makes the learner if there is none."""
+        """The encoder of dicts that this model learns. Builds the learner if there is none."""
         how = self.features_
         if how.bits is None:
             vocabulary = self._ready_for_names()
@@ -478,13 +476,13 @@ class Estimator(Model):
         return reader
 
     def _known_reader(self) -> RowEncoder:
-        """The same for dicts that a trained model predicts."""
+        """The encoder of dicts that a trained model predicts."""
         if self._reader is None and self._vocabulary is None and self.features_.bits is None:
             raise self._nameless()
         return self._reader or self._new_reader()
 
     def _score_one(self, x: dict[str, Any]) -> Any:
-        """The score of one example, or a list of them; 0 before the first. The caller holds the lock."""
+        """The score of one example, or a list of scores; 0 if untrained. The caller holds the lock."""
         reader = self._reader
         if reader is None:
             named = self._vocabulary is not None and self.features is self._made_by
@@ -494,7 +492,7 @@ class Estimator(Model):
         return self._learner.score_one(reader, x)
 
     def _learn_number(self, x: dict[str, Any], y: float, weight: float) -> Self:
-        """Learn a dict with a target that needs no label."""
+        """Learn a dict with a numeric target."""
         with self._lock:
             if weight is not ONE:
                 weight = self._weight(weight)
@@ -524,16 +522,16 @@ class Estimator(Model):
 
 
 def dense_coef(model: Any) -> np.ndarray:
-    """`coef_` as an array, however it is shown."""
+    """`coef_` as an array, also after `sparsify`."""
     coef = model.coef_
     return coef.toarray() if hasattr(coef, "toarray") else coef
 
 
 def mean(values: np.ndarray, weights: Any) -> float:
-    """The mean of some values, each as important as its weight says."""
+    """The mean of values, weighted by sample weights unless they are None."""
     if weights is None:
         return float(np.mean(values))
     weights = check_weights(weights, len(values))
     if not weights.any():
-        raise DataError("all weights are zero: there is no mean")
+        raise DataError("all sample weights are zero, so there is no mean; pass a positive weight")
     return float(np.average(values, weights=weights))

@@ -1,4 +1,4 @@
-"""Classifiers: labels of any type, which arrive with the stream."""
+"""Classifiers: labels of any type, which need not be declared."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from seriatim.parameters import Labels
 
 
 class Classifier(Estimator):
-    """A learner of labels: two, or more, of any type, known beforehand or not."""
+    """A binary or multiclass model. Labels have any type; new ones may appear at any time."""
 
     task = "classification"
-    binary: ClassVar[bool] = False  # the method is one for two labels
+    binary: ClassVar[bool] = False  # whether the method is limited to two labels
     classes: Any = Labels(None)
 
-    # Like the labels, ascending, replaced when a label is met and never changed in place: what the learner sees for
-    # each that has been seen.
+    # The numbers that stand for the seen labels in the learner. Like `_labels`, they are replaced when a label is
+    # added, and never changed in place.
     _codes = Codes()
 
-    # ---- labels that come with the stream
+    # ---- new labels
 
     def successor(self) -> Self:
         fresh = super().successor()
@@ -48,9 +48,9 @@ class Classifier(Estimator):
         return held
 
     def _declare(self, classes: Any, held: dict[str, Any]) -> None:
-        """Labels told beforehand: two make a binary model, more a multiclass one in which the unseen do not compete.
+        """Declare labels in advance: two for a binary model, more for a multiclass one. Unseen classes do not compete.
 
-        `held` is what an untrained model holds.
+        held : the attributes of the untrained model, which get the labels.
         """
         labels = sorted({plain_label(label) for label in classes}, key=label_order)
         if self.binary and len(labels) > 2:
@@ -62,11 +62,11 @@ class Classifier(Estimator):
         held["_learner"].change_classes(held, entries, source, factor, [], self._told(labels, codes))
 
     def _told(self, labels: list[Any], codes: Codes) -> Any:
-        """What the learner must know of labels that are about to replace `_labels`; None for nothing."""
+        """The data that the learner needs about labels that will replace `_labels`; None if it needs none."""
         return None
 
     def _expect_label(self, label: Any) -> None:
-        """Refuse a label that cannot be taken in."""
+        """Raise DataError if a label cannot be added."""
         known = self._labels
         if self.binary and len(known) == 2 and label not in known:
             raise DataError(
@@ -75,7 +75,7 @@ class Classifier(Estimator):
             )
 
     def _meet(self, label: Any) -> None:
-        """Take in a label that has not been seen before."""
+        """Add a label that has not been seen before."""
         self._expect_label(label)
         labels, source, factor = self._labels, None, None
         place = bisect_left(labels, label_order(label), key=label_order)
@@ -86,7 +86,7 @@ class Classifier(Estimator):
         if declared:
             codes = np.append(codes, place)
         elif len(known) == 1:
-            # Which of two labels this will be is not known yet; a positive number is taken for the higher one.
+            # Whether this will be the negative or the positive class is not known yet. Positive numbers are positive.
             codes = np.array([1.0 if not isinstance(label, str) and label > 0 else -1.0])
         elif len(known) == 2:
             turned = self._codes[labels[0]] != (1.0 if place == 0 else -1.0)
@@ -94,7 +94,7 @@ class Classifier(Estimator):
             if turned:
                 source, factor = np.zeros(1, np.intp), np.array([-1.0])
         else:
-            if len(labels) == 2:  # w becomes -w/2 for the lower and +w/2 for the higher of the two
+            if len(labels) == 2:  # w becomes -w/2 for the negative and +w/2 for the positive class
                 source = np.zeros(len(known), np.intp)
                 factor = np.array([0.5 * self._codes.get(one, 0.0) for one in known])
                 codes = np.array([known.index(one) for one in self._codes])
@@ -116,26 +116,26 @@ class Classifier(Estimator):
         return super()._may_fail(y) or not all(label in self._codes for label in y.labels)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from these rows, one after another, where the last call ended; all of them or, if one is bad, none.
+        """Learn these rows in order, continuing from the last call. If a row is bad, none of them is learned.
 
-        `classes`, in the first call, are all labels there will be, as in scikit-learn; nobody need tell them.
-        `sample_weight` is the importance of each row, at least 0: its loss counts so often, in one step. A row of
-        weight 0 takes no step but is a round. A method that does not define importance takes no weight but 1.
+        classes : in the first call, all labels of the stream, as in scikit-learn. They need not be given.
+        sample_weight : a factor of the loss of each row, at least 0. A row of weight 0 counts as a round, but causes no
+            update. Methods that do not define sample weights accept only 1.
         """
         return self._learn_array(X, y, sample_weight, classes=classes)
 
     def begin(self, rows: Rows, classes: Any = None) -> None:
-        """`classes` counts in the first call only, as in scikit-learn."""
+        """Prepare to learn rows like these. `classes` has an effect only in the first call, as in scikit-learn."""
         self.parameters["classes"].check(f"{type(self).__name__}: classes", classes)
         if classes is not None and self.classes is not None and {*classes} != {*self.classes}:
-            raise ParameterError(f"{type(self).__name__}: classes={self.classes!r}, but partial_fit says {classes!r}")
+            raise ParameterError(f"{type(self).__name__}: classes={self.classes!r}, but partial_fit got {classes!r}")
         super().begin(rows, classes=classes)
 
     def first_rows(self, y: Coded) -> list[int]:
         return [0, *(row for row in self._arrivals(y) if row)]
 
     def _arrivals(self, y: Coded) -> dict[int, Any]:
-        """The labels that are not known yet, by the row in which each comes first, ascending."""
+        """The unknown labels, by the row in which each occurs first, ascending."""
         if all(label in self._codes for label in y.labels):
             return {}
         numbers, places = np.unique(y.which, return_index=True)
@@ -143,7 +143,7 @@ class Classifier(Estimator):
         return dict(sorted((place, label) for place, label in met if label not in self._codes))
 
     def _segments(self, y: Coded) -> Iterator[tuple[int, np.ndarray, bool]]:
-        """Cut where a new label arrives, so that a run does not depend on how the stream is divided into calls."""
+        """Begin a segment at each new label, so that a run does not depend on the division of the stream into calls."""
         arrivals = self._arrivals(y)
         begins = [0, *(row for row in arrivals if row)]
         for begin, end in pairwise([*begins, len(y)]):
@@ -153,13 +153,13 @@ class Classifier(Estimator):
                 yield begin, self._coded(y.labels, y.which[begin:end]), begin in arrivals
 
     def known_labels(self, fresh: bool = False) -> tuple[list[Any] | None, list[int], bool]:
-        """Of the labels -1 and 1 the sign is the prediction from the first example on: none of them is ever new."""
+        """See `Estimator.known_labels`. The labels -1 and 1 are never new: the sign of the score predicts them."""
         if len(self._labels) <= 2 and {*self._labels} <= {*SIGNS}:
             return SIGNS, [0, 1], False
         return self._labels, self.seen() if len(self._labels) > 2 else [*range(len(self._labels))], fresh
 
     def _coded(self, labels: list[Any], which: np.ndarray) -> np.ndarray:
-        """The targets of rows as the learner sees them."""
+        """The targets of rows as codes of the learner."""
         codes = np.full(len(labels), math.nan)
         for k in range(len(labels)) if len(labels) <= len(which) else {*which.tolist()}:
             codes[k] = self._codes.get(labels[k], math.nan)
@@ -167,11 +167,11 @@ class Classifier(Estimator):
 
     @property
     def codes(self) -> dict[Any, float]:
-        """What each known label is to the learner, ascending: -1 or 1, or with more than two a class number."""
+        """The code of each seen label, ascending: -1 or 1 in a binary model, a class number in a multiclass one."""
         return {label: self._codes[label] for label in self._labels if label in self._codes}
 
     def seen(self) -> list[int]:
-        """The class numbers that compete, ascending."""
+        """The numbers of the seen classes, ascending. Only these compete."""
         return class_numbers(self._codes)
 
     # ---- predictions
@@ -184,7 +184,7 @@ class Classifier(Estimator):
 
     @property
     def coef_(self) -> Any:
-        """Weights, of shape (1, features) for two labels, else (classes, features); see also `sparsify`."""
+        """The weights, of shape (1, features) if binary, else (classes, features). See also `sparsify`."""
         return self._shown(self._weights()[1:].T)
 
     @property
@@ -192,20 +192,18 @@ class Classifier(Estimator):
         return self._weights()[0]
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """The score of each row: positive for the higher of two labels; with more labels, a column a label."""
+        """The score of each row: positive for the positive class; multiclass: a column per label."""
         self._fitted()
         scores = self.score_rows(self.as_rows(X).check())
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     @property
     def predict_proba(self) -> Callable[[Any], np.ndarray]:
-        """The probability of each of two labels, 1 / (1 + e^-score), of a model learned by the logistic loss."""
+        """The probabilities of the two labels, 1 / (1 + e^-score), for models with the logistic loss."""
         if self.loss != "logistic":
-            raise AttributeError(
-                f"{type(self).__name__} has no probabilities; CW, AROW, SCW and the logistic loss have"
-            )
+            raise AttributeError(f"{type(self).__name__} has no probabilities; use CW, AROW, SCW or the logistic loss")
         if self._learner is not None and self._learner.classes > 1:
-            raise AttributeError("with more than two labels the loss is that of the strongest rival: no probabilities")
+            raise AttributeError("a multiclass model has no probabilities: its loss uses only the strongest rival")
         return self._logistic
 
     def _logistic(self, X: Any) -> np.ndarray:
@@ -222,20 +220,21 @@ class Classifier(Estimator):
         return label_array(self._labels)[seen[np.argmax(scores[:, seen], axis=1)]]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows, or of their weight, whose label is predicted."""
+        """The accuracy, weighted by `sample_weight`."""
         predicted = self.predict(X)
         return mean(predicted == check_targets(y, len(predicted)), sample_weight)
 
     def learn_one(self, x: dict[str, Any], y: Any, weight: float = ONE) -> Self:
-        """Learn one example: a dict of features by name, its label, and its importance as in `partial_fit`.
+        """Learn one example: a dict of features by name, a label, and a sample weight as in `partial_fit`.
 
-        A number is a value, a string s under key k the feature "k=s", a list or set of strings a bag of such features.
+        A number is the value of a feature. A string s under key k is the feature "k=s". A list or set of strings is a
+        bag of such features.
         """
         with self._lock:
             if weight is not ONE:
                 weight = self._weight(weight)
             try:
-                if type(y) not in PLAIN:  # 1 == Decimal(1): what is no label could be found as one
+                if type(y) not in PLAIN:  # 1 == Decimal(1), which is not a label
                     y = plain_label(y)
                 reader = self._reader
                 if reader is None:
@@ -244,7 +243,7 @@ class Classifier(Estimator):
                 if code is None:
                     label = plain_label(y)
                     self._expect_label(label)
-                    self._learner.admit(reader, x)  # refuses a bad example before its label is taken in
+                    self._learner.admit(reader, x)  # refuses a bad example before its label is added
                     self._meet(label)
                     self._learner.learn_read(reader, self._codes[label], weight)
                 else:
@@ -257,7 +256,7 @@ class Classifier(Estimator):
     def progress_one(self, x: dict[str, Any], y: Any, weight: float = ONE) -> Any:
         """Predict one example, then learn it: `predict_one` and `learn_one` in one call. Returns the prediction.
 
-        A label that is known costs one look at the example.
+        If the label is known, the example is encoded only once.
         """
         with self._lock:
             if self._reader is None or y is None or (code := self._codes.get(plain_label(y))) is None:
@@ -267,20 +266,20 @@ class Classifier(Estimator):
             return self._decided(self._learner.progress_one(self._reader, x, code, weight))
 
     def predict_one(self, x: dict[str, Any]) -> Any:
-        """The label of one example; None as long as no label is known."""
+        """The predicted label of one example; None if no label is known."""
         with self._lock:
             scores = self._score_one(x)
             return self._decided(scores) if self._codes else None
 
     def _decided(self, scores: Any) -> Any:
-        """The label that the scores of one example stand for."""
+        """The label that the scores of one example predict."""
         labels = self._labels
         if type(scores) is float:
             return labels[-1] if scores >= 0 else labels[0]
         return labels[max(self.seen(), key=lambda k: (scores[k], -k))]
 
     def score_one(self, x: dict[str, Any]) -> Any:
-        """The score of one example; with more than two labels, a dict of them."""
+        """The score of one example; multiclass: a dict of scores by label."""
         with self._lock:
             scores = self._score_one(x)
             return scores if isinstance(scores, float) else dict(zip(self._labels, scores, strict=True))

@@ -1,4 +1,4 @@
-"""From what users have to what learners take: arrays, matrices and frames to rows, targets to numbers."""
+"""Converts user input for learners: arrays and matrices to rows, targets and sample weights to numbers."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ def numbers_of(array: np.ndarray) -> np.ndarray:
 
 
 def wordy(first: Any) -> str:
-    """What to do with a list of dicts, or of texts, in the place of rows."""
+    """The message for a list of dicts or texts where rows are expected."""
     if isinstance(first, str):
         return (
-            "a list of texts, where rows of numbers are expected; make it a frame with a column of texts, named by "
-            'features={"text": ["column"]}, or take learn_one({"words": text.split()}) for each'
+            "expected rows of numbers, found a list of texts; pass a data frame with a column of texts and "
+            'features={"text": ["column"]}, or call learn_one({"words": text.split()}) for each text'
         )
-    return "a list of dicts, where rows of numbers are expected; make it a frame, or take learn_one for each"
+    return "expected rows of numbers, found a list of dicts; pass a data frame, or call learn_one for each dict"
 
 
 def is_frame(X: Any) -> bool:
-    """Whether it is a table whose columns have names: of pandas, polars, Arrow or their like."""
+    """Whether X is a data frame with named columns: pandas, polars, Arrow or similar."""
     if not (hasattr(X, "__arrow_c_stream__") or hasattr(X, "__dataframe__")):
         return False
-    names = getattr(X, "columns", None)  # a series has none
+    names = getattr(X, "columns", None)  # a series has no columns
     return hasattr(X, "column_names") or (names is not None and all(isinstance(name, str) for name in names))
 
 
@@ -78,12 +78,12 @@ def plain_target(y: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         target = math.nan
     if not -LIMIT <= target <= LIMIT:
-        raise DataError(f"the target {shown(y)} is not a number, or beyond +-{LIMIT:g}")
+        raise DataError(f"expected a number within +-{LIMIT:g} as the target, found {shown(y)}")
     return target
 
 
 def no_number(y: np.ndarray) -> DataError:
-    """Which of the targets is no number."""
+    """The error for the first target that is not a number."""
     for row, target in enumerate(y.tolist()):
         try:
             plain_target(target)
@@ -99,7 +99,7 @@ def plain_weight(weight: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not 0 <= number <= LIMIT:
-        raise DataError(f"the weight {shown(weight)} is not a number from 0 to {LIMIT:g}")
+        raise DataError(f"expected a sample weight from 0 to {LIMIT:g}, found {shown(weight)}")
     return number
 
 
@@ -128,7 +128,7 @@ def mixed(y: Any) -> bool:
 
 
 def of_objects(values: Any) -> np.ndarray:
-    """The values of a list as they are."""
+    """An array of the Python objects of a list."""
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array

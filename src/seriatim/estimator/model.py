@@ -1,4 +1,4 @@
-"""What every algorithm is, whatever its examples are: parameters, a learner whose state is data, a file."""
+"""The base of all models: declared parameters, a compiled learner whose state is data, and model files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from seriatim.parameters import REQUIRED, Parameter
 
 
 def signature_of(parameters: dict[str, Parameter]) -> inspect.Signature:
-    """Of a class with these parameters: those without a default first, then those that need no name, then the rest."""
+    """The signature of a class: required parameters, then optional positional ones, then keyword-only ones."""
     by_place, by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     arguments = [inspect.Parameter("self", by_place)]
     arguments += [inspect.Parameter(name, by_place) for name, p in parameters.items() if p.default is REQUIRED]
@@ -44,27 +44,27 @@ def locked(get: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 class Model:
-    """A learner and its parameters. A subclass declares these and builds that."""
+    """A learner and its parameters. A subclass declares the parameters and builds the learner."""
 
     family: ClassVar[str]
     paper: ClassVar[str]
     task: ClassVar[str]
     parameters: ClassVar[dict[str, Parameter]] = {}
-    # What says how the state is to be read, and so cannot change once there is one.
+    # Parameters on which the meaning of the state depends. They cannot change after the first example.
     fixed: ClassVar[tuple[str, ...]] = ()
-    # What a model holds beside its parameters.
+    # The attributes that a model has in addition to its parameters.
     held: ClassVar[tuple[str, ...]] = ("_learner", "_lists")
 
-    # Learners work without the interpreter lock, so calls from several threads must wait for one another here.
+    # Learners release the GIL, so each model has a lock for calls from several threads.
     __slots__ = ("__dict__", "__weakref__", "_lock")
     _lock: Any
 
     _learner: Any = None
-    _lists: dict[str, list[Any]] = {}  # noqa: RUF012, names that its numbers stand for; replaced, never changed in place
+    _lists: dict[str, list[Any]] = {}  # noqa: RUF012, names for numbers of the state; replaced, never changed in place
 
     def __init_subclass__(cls) -> None:
         if "__init__" in vars(cls):
-            raise TypeError(f"{cls.__name__}: __init__ is made from the parameters; `build` makes the learner")
+            raise TypeError(f"{cls.__name__}: __init__ is generated from the parameters; remove it and define `build`")
         for name, attribute in [*vars(cls).items()]:
             if isinstance(attribute, property) and attribute.fget is not None:
                 setattr(cls, name, property(locked(attribute.fget), attribute.fset, None, attribute.__doc__))
@@ -107,14 +107,14 @@ class Model:
         return {name: getattr(self, name) for name in self.parameters}
 
     def set_params(self, **params: Any) -> Self:
-        """Change parameters; a model that has learned goes on with the new ones."""
+        """Change parameters. A trained model keeps its state and continues with the new parameters."""
         for name in params:
             if name not in self.parameters:
                 known = ", ".join(self.parameters)
                 raise ParameterError(f"{type(self).__name__} has no parameter {name!r}; it has {known}")
-        with self._lock:  # what another thread learns comes before, or goes on with the new parameters
+        with self._lock:  # another thread learns before the change or after it
             state = self.__getstate__()
-            fixed = f"{type(self).__name__}: {{}} cannot be changed once the model has learned"
+            fixed = f"{type(self).__name__}: {{}} cannot be changed once the model has learned; make a new model"
             for name in self.fixed if state["state"] is not None else ():
                 now: Any = getattr(self, name, None)
                 if name in params and params[name] is not now and not np.array_equal(params[name], now):
@@ -122,7 +122,7 @@ class Model:
             state["parameters"].update(params)
             try:
                 return self._become(self.restored(state))
-            except (KeyError, ModelError):  # the state is not one that a model with these parameters has
+            except (KeyError, ModelError):  # the state does not fit the new parameters
                 raise ParameterError(fixed.format(", ".join(params))) from None
 
     def __repr__(self) -> str:
@@ -141,13 +141,13 @@ class Model:
     # ---- state
 
     def _start(self) -> None:
-        """Make the learner before the first example."""
+        """Build the learner, if there is none."""
         if self._learner is None:
             self.check()
             self._learner = self.build()
 
     def _unstart(self) -> None:
-        """Forget a learner that has not learned an example."""
+        """Remove a learner that has not learned an example."""
         if self._learner is not None and self._learner.t == 0:
             self._become(self.fresh())
 
@@ -156,13 +156,13 @@ class Model:
         return type(self)(**self.get_params())
 
     def restored(self, state: dict[str, Any]) -> Self:
-        """Another model of this class, in the state of a snapshot."""
+        """A new model of this class with the state of a snapshot."""
         other = type(self).__new__(type(self))
         other.__setstate__(state)
         return other
 
     def snapshot(self) -> dict[str, Any]:
-        """Everything the model is now, for `restored` and `rewind`."""
+        """The whole state of the model, for `restored` and `rewind`."""
         return self.__getstate__()
 
     def template(self, numbers: dict[str, Any]) -> dict[str, Any]:
@@ -172,7 +172,7 @@ class Model:
         return fresh._learner.state()
 
     def rewind(self, state: dict[str, Any]) -> None:
-        """Go back to a snapshot."""
+        """Return to the state of a snapshot."""
         self._become(self.restored(state))
 
     @property
@@ -183,9 +183,9 @@ class Model:
         )
 
     def _become(self, other: Self) -> Self:
-        """Take over all that another model of this class is; what others have hung on this one stays.
+        """Take over the parameters and state of another model of this class. Attributes set by users stay.
 
-        It is one assignment, so that nothing comes between: neither Ctrl-C nor a thread sees half of it.
+        This is one assignment, so that Ctrl-C and other threads come before or after the change, never within it.
         """
         with self._lock:
             stays = {name: value for name, value in vars(self).items() if name not in self.held}
@@ -194,7 +194,7 @@ class Model:
 
     @contextmanager
     def _undoing(self, errors: type[BaseException]) -> Iterator[None]:
-        """Errors of this kind leave the model as it was."""
+        """Restore the model after errors of these classes."""
         before = self.__getstate__()
         try:
             yield
@@ -203,7 +203,7 @@ class Model:
             raise
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything the model is: parameters, the learner's numbers and arrays, and nothing else."""
+        """The whole state of the model: parameters, and the numbers and arrays of the learner."""
         with self._lock:
             return {
                 "parameters": self.get_params(),
@@ -220,12 +220,11 @@ class Model:
             self._learner.restore(state["state"])
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model to a file, whole or not at all.
+        """Write the model to a file. After an error, a former file is unchanged.
 
-        The file holds what it takes to go on learning to the bit. Zeros take no room in it: of an array that is mostly
-        zeros, such as the weights of a sparse model, the others are stored with their places. RDA, FTRL and what is
-        like them go on from sums of gradients, not from weights; these have been summed for all features seen, and the
-        file holds them, also where the weight is zero.
+        A loaded model continues bit for bit like the saved one. If most numbers of an array are zeros, the file stores
+        only the nonzeros and their indices. RDA, FTRL and similar methods learn from sums of gradients, not from
+        weights. Their files store these sums for all features seen, also for features of weight 0.
         """
         from seriatim import modelfile
 
@@ -238,7 +237,7 @@ class Model:
 
     @property
     def t_(self) -> int:
-        """Examples seen."""
+        """The number of examples seen."""
         with self._lock:
             return self._fitted().t
 

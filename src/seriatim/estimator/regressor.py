@@ -19,13 +19,13 @@ from seriatim.estimator.inputs import (
 
 
 class Regressor(Estimator):
-    """A learner of numbers."""
+    """A model that predicts numbers."""
 
     task = "regression"
 
     @property
     def coef_(self) -> Any:
-        """Weights, one a feature; see also `sparsify`."""
+        """The weights, one per feature. See also `sparsify`."""
         return self._shown(self._weights()[1:, 0])
 
     @property
@@ -41,14 +41,14 @@ class Regressor(Estimator):
             raise no_number(y) from None
         bad = np.flatnonzero(~(np.abs(y) <= LIMIT))
         if len(bad):
-            raise DataError(f"row {bad[0]}: the target {y[bad[0]]} is NaN, inf, or beyond +-{LIMIT:g}")
+            raise DataError(f"row {bad[0]}: expected a finite target within +-{LIMIT:g}, found {y[bad[0]]}")
         return y
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from these rows, one after another, where the last call ended; all of them or, if one is bad, none.
+        """Learn these rows in order, continuing from the last call. If a row is bad, none of them is learned.
 
-        `sample_weight` is the importance of each row, at least 0: its loss counts so often, in one step. A row of
-        weight 0 takes no step but is a round. A method that does not define importance takes no weight but 1.
+        sample_weight : a factor of the loss of each row, at least 0. A row of weight 0 counts as a round, but causes no
+            update. Methods that do not define sample weights accept only 1.
         """
         return self._learn_array(X, y, sample_weight)
 
@@ -56,7 +56,7 @@ class Regressor(Estimator):
         return scores[:, 0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R^2: 1 less the squared error over that of the mean; for equal targets 1 or, with any error, 0."""
+        """R^2 = 1 - (squared error) / (squared error of the mean). For equal targets: 1 without error, else 0."""
         predicted = self.predict(X)
         y = self.as_targets(y, len(predicted))
         error = mean((y - predicted) ** 2, sample_weight)
@@ -64,7 +64,7 @@ class Regressor(Estimator):
         return 1 - error / spread if spread else float(error == 0)
 
     def learn_one(self, x: dict[str, Any], y: float, weight: float = ONE) -> Self:
-        """Learn one example: a dict of features by name, its target, and its importance as in `partial_fit`."""
+        """Learn one example: a dict of features by name, a target, and a sample weight as in `partial_fit`."""
         return self._learn_number(x, plain_target(y), weight)
 
     def predict_one(self, x: dict[str, Any]) -> float:

@@ -1,4 +1,4 @@
-"""What scikit-learn's tools ask of an estimator: tags, and errors and warnings of its classes."""
+"""Compatibility with scikit-learn: tags, and its classes of errors and warnings."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def tags_of(model: Any) -> Any:
 
 
 def not_fitted(message: str) -> Exception:
-    """Ours; and scikit-learn's too where it is in use, so that its tools recognise it."""
+    """A NotFittedError. If scikit-learn is loaded, it is also a NotFittedError of scikit-learn."""
     theirs = sys.modules.get("sklearn.exceptions")
     kind = NotFittedError if theirs is None else type("NotFittedError", (NotFittedError, theirs.NotFittedError), {})
     return kind(message)
 
 
 def warn_of_column() -> None:
-    """By scikit-learn's class where it is in use, so that its users can silence it as they do."""
+    """Warn about a column vector y. If scikit-learn is loaded, with its class of warning, which users may filter."""
     theirs = sys.modules.get("sklearn.exceptions")
     kind = UserWarning if theirs is None else theirs.DataConversionWarning
     warnings.warn("A column-vector y was passed when a 1d array was expected.", kind, stacklevel=5)

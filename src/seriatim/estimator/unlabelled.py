@@ -15,16 +15,16 @@ from seriatim.estimator.inputs import (
 
 
 class Unlabelled(Estimator):
-    """A learner from examples alone; targets, if there are any, are not looked at."""
+    """A model that learns without targets. Targets are accepted and ignored."""
 
     labelled = False
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Forget all and learn from these rows, in one pass."""
+        """Restart untrained and learn these rows in one pass."""
         return super().fit(X, y, sample_weight)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from these rows, one after another, where the last call ended; all of them or, if one is bad, none."""
+        """Learn these rows in order, continuing from the last call. If a row is bad, none of them is learned."""
         return self._learn_array(X, y, sample_weight)
 
     def as_targets(self, y: Any, n: int) -> np.ndarray:
@@ -42,14 +42,14 @@ class Unlabelled(Estimator):
 
 
 class NoveltyDetector(Unlabelled):
-    """A learner of what is usual. Scores are positive for what is."""
+    """A model of normal examples. Scores are positive for normal examples and negative for novel ones."""
 
     task = "novelty"
     radius_: float
 
     @property
     def coef_(self) -> Any:
-        """The centre, one number a feature; see also `sparsify`."""
+        """The coordinates of the centre, one per feature. See also `sparsify`."""
         return self._shown(self._weights()[1:, 0])
 
     @property
@@ -59,11 +59,11 @@ class NoveltyDetector(Unlabelled):
 
     @property
     def offset_(self) -> float:
-        """decision_function is score_samples less this."""
+        """The offset: decision_function = score_samples - offset_."""
         return -self.radius_
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """The score of each row: how far it is inside, negative outside."""
+        """The score of each row: the distance inside the boundary, negative outside."""
         self._fitted()
         return self.score_rows(self.as_rows(X).check())[:, 0]
 
@@ -75,24 +75,24 @@ class NoveltyDetector(Unlabelled):
         return np.where(scores[:, 0] >= 0, 1, -1)
 
     def predict_one(self, x: dict[str, Any]) -> int:
-        """1 for what is usual, else -1."""
+        """Return 1 for a normal example, -1 for a novel one."""
         return 1 if self.score_one(x) >= 0 else -1
 
 
 class Transformer(Unlabelled):
-    """A learner of a shorter form of its rows. The score of a row is its loss, at least 0."""
+    """A model that learns a representation and transforms rows. The score of a row is its loss, at least 0."""
 
     task = "representation"
-    loss = "absolute"  # of a score beside 0: the score
+    loss = "absolute"  # |score - 0|, which is the score
     fit_intercept = False  # there is no constant feature
     sparsify = densify = n_nonzero_ = sparsity_ = Absent()  # type: ignore[assignment]
-    predict = Absent("predictions; `transform` gives what rows become")  # type: ignore[assignment]
+    predict = Absent("predictions; call `transform` for transformed rows")  # type: ignore[assignment]
 
     def decide(self, scores: np.ndarray) -> np.ndarray:
         return scores[:, 0]
 
     def _seen(self, rows: int = 0) -> Any:
-        """The learner as users see it: what has come of all rows so far; `rows` are about to be looked at."""
+        """The learner after all rows so far, including rows that wait in a batch. `rows` rows will be transformed."""
         return self._fitted().settled(rows)
 
     def score_rows(self, rows: Rows) -> np.ndarray:
@@ -102,24 +102,24 @@ class Transformer(Unlabelled):
             return loop.score(learner, self._own(rows, learning=False))
 
     def transform(self, X: Any) -> np.ndarray:
-        """What each row becomes: its coordinates by `components_`."""
+        """Transform rows to coordinates with respect to `components_`."""
         self._fitted()
         return self.transform_rows(self.as_rows(X).check())
 
     def transform_rows(self, rows: Rows) -> np.ndarray:
-        """What checked rows become."""
+        """Transform checked rows."""
         with self._lock:
             self._fitted()
             return loop.transform(self._seen(rows.n), self._own(rows, learning=False))
 
     def transform_one(self, x: dict[str, Any]) -> np.ndarray:
-        """What one example becomes."""
+        """Transform one example."""
         with self._lock:
             self._fitted()
             return self._seen().code_one(self._known_reader(), x)
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """Forget all, learn from these rows, and transform them by what was learned from all of them."""
+        """Restart untrained, learn these rows in one pass, then transform them."""
         return self.fit(X, y, sample_weight).transform(X)
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -128,17 +128,17 @@ class Transformer(Unlabelled):
         return -self.score_rows(self.as_rows(X).check())[:, 0]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The mean of the negative losses: the larger, the better."""
+        """The mean of the negative losses. Larger is better."""
         return mean(self.score_samples(X), sample_weight)
 
     def score_one(self, x: dict[str, Any]) -> float:
-        """The loss of one example; 0 before the first."""
+        """The loss of one example; 0 for an untrained model."""
         with self._lock:
             if self._learner is None or self._learner.t == 0:
                 return 0.0
             return self._seen().score_one(self._known_reader(), x)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """A name for each number that a row becomes."""
+        """The names of the columns of transformed rows."""
         count = loop.transform(self._seen(), Rows.dense(np.zeros((1, max(self.n_columns, 1)))).check()).shape[1]
         return np.array([f"{type(self).__name__.lower()}{k}" for k in range(count)], dtype=object)

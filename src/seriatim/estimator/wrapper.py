@@ -1,4 +1,4 @@
-"""A model around models: what `Restart`, `Blend` and `Threshold` share."""
+"""The base of wrappers: models that contain other models, such as `Restart`, `Blend` and `Threshold`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from seriatim.estimator.model import Model
 from seriatim.estimator.sklearn import not_fitted
 from seriatim.parameters import Parameter
 
-# The modules of our wrappers. A model file names the class, and only these and classes of the user are loaded.
+# The modules of the built-in wrappers. A model file names a class; only these and registered classes are loaded.
 MODULES = {
     "Restart": "evaluate.drift.restart",
     "Blend": "evaluate.drift.restart",
@@ -30,7 +30,7 @@ _registered: dict[str, type[Wrapper]] = {}
 
 
 def wrapper_named(name: Any) -> type[Wrapper] | None:
-    """The wrapper of this class name, or None."""
+    """The wrapper class of this name; None if there is none."""
     if name in MODULES and name not in _registered:
         importlib.import_module(f"seriatim.{MODULES[name]}")
     return _registered.get(name)
@@ -108,7 +108,7 @@ class Wrapper(Model):
 
     @property
     def wrapped(self) -> Any:
-        """The model."""
+        """The wrapped model."""
         return getattr(self, self.around)
 
     def models(self) -> list[Any]:
@@ -123,7 +123,7 @@ class Wrapper(Model):
         return given
 
     def set_params(self, **params: Any) -> Self:
-        """Change parameters, those of the model as `model__C`; another model starts without what was learned."""
+        """Change parameters; `model__C` is parameter C of the model. A new model starts untrained."""
         start = f"{self.around}__"
         inner = {name.removeprefix(start): value for name, value in params.items() if name.startswith(start)}
         own = {name: value for name, value in params.items() if not name.startswith(start)}
@@ -132,7 +132,7 @@ class Wrapper(Model):
                 known = ", ".join(self.parameters)
                 raise ParameterError(f"{type(self).__name__} has no parameter {name!r}; it has {known} and {start}...")
         with self._lock:
-            type(self)(**{**self.get_params(deep=False), **own})  # which checks them
+            type(self)(**{**self.get_params(deep=False), **own})  # checks the parameters
             for model in [own[self.around]] if self.around in own else self.models():
                 model.set_params(**inner)
             vars(self).update(own)
@@ -143,7 +143,7 @@ class Wrapper(Model):
         return self
 
     def _changed(self, own: dict[str, Any]) -> None:
-        """Follow a change of these parameters."""
+        """Adapt the state to changed parameters."""
 
     def __repr__(self) -> str:
         shown = {name: value for name, value in self.get_params(deep=False).items() if value is not None}
@@ -160,7 +160,7 @@ class Wrapper(Model):
         return {}
 
     def template(self, numbers: dict[str, Any]) -> dict[str, Any]:
-        """Numbers and arrays with the names, types and dimensions that these should have. The wrapper is new."""
+        """Numbers and arrays of the expected names, types and dimensions. Called on a new wrapper."""
         return self.numbers()
 
     def lists(self) -> dict[str, list[Any]]:
@@ -168,7 +168,7 @@ class Wrapper(Model):
         return {}
 
     def restore(self, models: list[Any], numbers: dict[str, Any], lists: dict[str, list[Any]]) -> None:
-        """Set the state of a new wrapper; a ModelError for numbers that no wrapper has."""
+        """Set the state of a new wrapper. Raises ModelError for impossible numbers."""
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
@@ -214,7 +214,7 @@ class Wrapper(Model):
     classes_: Any = Delegated("The labels, ascending: declared or seen.")
     n_columns: Any = Delegated("The number of columns.")
     n_features_in_: Any = Delegated("The number of columns seen so far.")
-    feature_names_in_: Any = Delegated("Names of the columns, when the examples had names.")
+    feature_names_in_: Any = Delegated("The names of the columns, if the examples had names.")
     coef_: Any = Delegated("The weights of the model.")
     intercept_: Any = Delegated("The constant of the model.")
     t_: Any = Delegated("The number of examples seen.")
@@ -223,7 +223,7 @@ class Wrapper(Model):
     __sklearn_tags__: Any = Delegated("The tags of the model.")
 
     def begin(self, rows: Rows, **options: Any) -> None:
-        """Get ready for rows like these; `classes` are the labels, if they are known beforehand."""
+        """Prepare to learn rows like these. `classes` declares the labels in advance."""
         for model in self.models():
             model.begin(rows, **options)
 
@@ -234,17 +234,17 @@ class Wrapper(Model):
         return blocks
 
     def encoded(self, rows: Rows) -> Rows:
-        raise ModelError(f"{type(self).__name__} needs each label before the next example: no delay")
+        raise ModelError(f"{type(self).__name__} needs each label before the next example; remove the delay")
 
     # ---- learning
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Forget everything and learn from these rows, in one pass."""
+        """Restart untrained and learn these rows in one pass."""
         with self._lock:
             return self._become(self.fresh().partial_fit(X, y, sample_weight=sample_weight))
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from these rows, one after another, where the last call ended; the arguments are as for the model."""
+        """Learn these rows in order, continuing from the last call. The arguments are those of the model."""
         if classes is not None and self.task != "classification":
             raise ParameterError(f"{type(self).__name__}: classes have no effect on {self.wrapped!r}; remove them")
         with self._lock:
@@ -263,7 +263,7 @@ class Wrapper(Model):
     # ---- predictions
 
     def score_rows(self, rows: Rows) -> np.ndarray:
-        """The scores of checked rows, a column a class (or one)."""
+        """The scores of checked rows, with a column per class, or one column."""
         return self.wrapped.score_rows(rows)
 
     def predict(self, X: Any) -> np.ndarray:
@@ -273,16 +273,16 @@ class Wrapper(Model):
             return self.decide(self.score_rows(self.as_rows(X).check()))
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """The score of each row, as of the model."""
+        """The score of each row, as from the model."""
         if self.task == "regression":
-            raise AttributeError(f"{type(self).__name__} of a regressor has no decision_function; predict is its score")
+            raise AttributeError(f"{type(self).__name__} of a regressor has no decision_function; call predict")
         with self._lock:
             self._fitted()
             scores = self.score_rows(self.as_rows(X).check())
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The fraction of right predictions, or R^2."""
+        """The accuracy of a classifier, or R^2 of a regressor."""
         return type(self.wrapped).score(self, X, y, sample_weight)
 
     def predict_one(self, x: dict[str, Any]) -> Any:
@@ -318,11 +318,11 @@ class Members:
             one._expect_label(label)
 
     def told(self, labels: list[Any], codes: Any) -> list[tuple[dict[str, Any], dict[str, Any], Any]]:
-        """For each member: its attributes, their entries for new labels, and what its learner must know of them."""
+        """For each member: its attributes, the new entries for new labels, and what `_told` returns for its learner."""
         return [(vars(one), {"_labels": labels, "_codes": codes}, one._told(labels, codes)) for one in self.models]
 
     def trained(self, state: dict[str, Any]) -> list[Any]:
-        """A copy of each member as a model of its own. `state` is what they share; each adds its parameters."""
+        """A separate copy of each member. `state` is the shared state; each member adds its parameters."""
         return [
             one.restored(
                 {**state, "parameters": {**one.get_params(), **state["parameters"]}, "state": one._learner.state()}
@@ -332,10 +332,10 @@ class Members:
 
 
 def reads_columns(cls: type[Estimator]) -> bool:
-    """Whether a class has hooks of its own around the rows that it learns."""
+    """Whether a class overrides the hooks before or after learning rows."""
     return cls._admit is not Estimator._admit or cls._learned is not Estimator._learned
 
 
 def asks_python(model: Any) -> bool:
-    """Whether a model calls a function of the user, which may raise an error at any time."""
+    """Whether a model calls a user-defined function, which may raise any error."""
     return getattr(model, "_asks_python", bool)()

@@ -318,7 +318,7 @@ class Experts(Classifier):
             with self._lock, self._careful():
                 return self._kind().learn_one(self, x, y, weight)
         if weight is not ONE and plain_weight(weight) != 1:
-            raise ParameterError(f"{self!r}: its method does not define importance weights")
+            raise ParameterError(f"{self!r}: the method does not define sample weights; remove them")
         if y is not MISSING:
             advice = advice_of(x)
             return self._without_trace(lambda: self._learn_advice(advice, y))

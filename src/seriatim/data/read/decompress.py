@@ -1,4 +1,4 @@
-"""Packed data, told by their first bytes and unpacked as they are read: gzip, zstd, bzip2 and xz."""
+"""Decompression while reading: gzip, zstd, bzip2 and xz, detected from the first bytes."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 from seriatim.errors import DataError
 
-EXPANSION = 1100  # times its size that a file may unpack to: gzip cannot do more than 1,032
-FREE = 1 << 26  # unpacked bytes that are not held against a file
-MEMORY = 1 << 27  # for the window that a file says it needs; `zstd --long` and `xz -9` need no more
-CHUNK = 1 << 16  # packed bytes read at once
-PIECE = 1 << 17  # unpacked bytes made at once; for more malloc takes new pages each time, and it is a third slower
-FIRST = 1 << 12  # packed bytes given to a new member: short ones leave the most of it, which is copied for the next
-ZSTD = 1 << 10  # packed bytes given to zstd at once: it unpacks all of them, and 4 can stand for 128 KiB
+EXPANSION = 1100  # the highest expansion ratio of a file; gzip reaches at most 1,032
+FREE = 1 << 26  # up to this many decompressed bytes, the ratio is not checked
+MEMORY = 1 << 27  # limit for the window that a file requests; `zstd --long` and `xz -9` need no more
+CHUNK = 1 << 16  # compressed bytes per read
+PIECE = 1 << 17  # decompressed bytes per step. Above this, malloc maps new pages each time: a third slower
+FIRST = 1 << 12  # compressed bytes for a new member; few, because the rest is copied after a short member
+ZSTD = 1 << 10  # compressed bytes per call of zstd, which has no limit for its output: 4 bytes can become 128 KiB
 
-# What each of the first bytes may be. A text may begin with "BZh" or with a letter of a frame to be skipped.
+# The allowed values of each of the first bytes. A text may also begin with "BZh", or like a skippable frame.
 MAGIC: tuple[tuple[str, tuple[bytes, ...]], ...] = (
     ("gzip", (b"\x1f", b"\x8b")),
     ("zstd", (b"\x28", b"\xb5", b"\x2f", b"\xfd")),
-    ("zstd", (b"PQRSTUVWXYZ[\\]^_", b"\x2a", b"\x4d", b"\x18")),  # a frame to be skipped
+    ("zstd", (b"PQRSTUVWXYZ[\\]^_", b"\x2a", b"\x4d", b"\x18")),  # a skippable frame
     ("bzip2", (b"B", b"Z", b"h", b"123456789", b"\x31", b"\x41", b"\x59", b"\x26", b"\x53", b"\x59")),
-    ("bzip2", (b"B", b"Z", b"h", b"123456789", b"\x17", b"\x72", b"\x45", b"\x38", b"\x50", b"\x90")),  # of nothing
+    ("bzip2", (b"B", b"Z", b"h", b"123456789", b"\x17", b"\x72", b"\x45", b"\x38", b"\x50", b"\x90")),  # empty
     ("xz", (b"\xfd", b"7", b"z", b"X", b"Z", b"\0")),
 )
 HEAD = max(len(magic) for _, magic in MAGIC)
@@ -32,10 +32,10 @@ ZEROS = re.compile(rb"\0*")
 
 
 def packing(head: bytes) -> str | None:
-    """How data that begin so are packed: "gzip", "zstd", "bzip2", "xz", or None for anything else.
+    """The compression of data that begin with these bytes: "gzip", "zstd", "bzip2", "xz", or None.
 
-    gzip shows in 2 bytes, zstd in 4, xz in 6 and bzip2 in 10. If fewer are there, `undecided` tells whether to wait for
-    more; for most texts one is enough.
+    gzip needs 2 bytes, zstd 4, xz 6 and bzip2 10. With fewer bytes, `undecided` says whether more are needed. For most
+    texts one byte is enough.
 
     >>> packing(bytes.fromhex("1f8b")), packing(b"BZh 1:1")
     ('gzip', None)
@@ -44,7 +44,7 @@ def packing(head: bytes) -> str | None:
 
 
 def undecided(head: bytes) -> bool:
-    """Whether these are the first bytes of packed data, but too few of them to be sure.
+    """Whether these could be the first bytes of compressed data, but are too few to be sure.
 
     >>> undecided(b"BZh"), undecided(b"BZh 1"), undecided(b"1")
     (True, False, False)
@@ -79,7 +79,7 @@ class Inflater:
 
 
 class Frame:
-    """A frame of a zstd file, with the same methods."""
+    """A frame of a zstd file, with the methods of `bz2.BZ2Decompressor`."""
 
     needs_input = True
 
@@ -87,7 +87,7 @@ class Frame:
         self.frame, self.rest = frame, memoryview(b"")
 
     def decompress(self, data: memoryview, max_length: int) -> bytes:
-        """One piece, of no more than 32 MB: the library has no such limit."""
+        """Decompress one piece of at most 32 MB. The library itself has no limit."""
         rest, piece = self.rest or data, b""
         while rest and not piece and not self.frame.eof:
             piece, rest = self.frame.decompress(rest[:ZSTD]), rest[ZSTD:]
@@ -104,7 +104,7 @@ class Frame:
 
 
 def whole(file: Any, kind: str, start: int) -> Any:
-    """A reader of all members of a gzip file on disk, in 0.8 of the time, or None; of errors it does not say where."""
+    """A reader of a whole gzip file on disk, or None. It takes 0.8 of the time, but does not say where an error is."""
     if kind != "gzip" or not isinstance(file, io.FileIO) or not file.seekable():
         return None
     try:
@@ -116,10 +116,10 @@ def whole(file: Any, kind: str, start: int) -> Any:
 
 
 def members(kind: str, name: str) -> Callable[[], Any]:
-    """What makes a decompressor for the next member, frame or stream of such a file."""
+    """A function that returns a decompressor for the next member, frame or stream of a file."""
     if kind == "gzip":
         try:
-            from isal.isal_zlib import decompressobj  # twice as fast
+            from isal.isal_zlib import decompressobj  # twice as fast as zlib
         except ImportError:
             from zlib import decompressobj  # type: ignore[assignment]
         return lambda: Inflater(decompressobj(31))
@@ -141,12 +141,12 @@ def members(kind: str, name: str) -> Callable[[], Any]:
 
 
 class Unpacked(io.RawIOBase):
-    """The unpacked bytes of a file: of all its members (gzip), frames (zstd) or streams (bzip2, xz) in turn.
+    """The decompressed bytes of a file with one or more members (gzip), frames (zstd) or streams (bzip2, xz).
 
-    Of data that end too early all that can be unpacked is given before the error. Of damaged data wrong bytes may be
-    given before it, as the checksum stands behind them. Whatever the file says, the memory taken is some MB, the
-    window of zstd or xz (at most MEMORY), and 32 MB for what zstd can make of ZSTD bytes. The GIL is free while it
-    unpacks. To close it leaves the file open.
+    If the data end too early, all bytes before the end are returned before the error is raised. If the data are
+    damaged, wrong bytes may be returned first, because the checksum comes last. The memory is bounded for any file:
+    some MB, the window of zstd or xz (at most MEMORY), and 32 MB for the output of ZSTD bytes. The GIL is released
+    during decompression. Closing this object leaves the file open.
 
     >>> import gzip
     >>> Unpacked(io.BytesIO(gzip.compress(b"1 1:1") + gzip.compress(b" 2:1")), "gzip", "two").readall()
@@ -154,21 +154,21 @@ class Unpacked(io.RawIOBase):
     """
 
     def __init__(self, file: io.RawIOBase | io.BufferedIOBase, kind: str, name: str, head: bytes = b"") -> None:
-        """The file is read from where it is.
+        """Decompress the file from its current position.
 
-        kind : what `packing` says of it.
-        name : of the file, for errors.
-        head : what has been read of it already.
+        kind : the compression, from `packing`.
+        name : the name of the file in messages.
+        head : the bytes that have been read already.
         """
         self.kind, self.name = kind, name
         self.begin = members(kind, name)
         self.file = file
-        self.read_some = getattr(file, "read1", file.read)  # what a pipe holds, without waiting for all
+        self.read_some = getattr(file, "read1", file.read)  # of a pipe: the bytes that are there, without waiting
         self.start = file.tell() - len(head) if file.seekable() else 0
         self.whole = whole(file, kind, self.start)
         self.member: Any = None
-        self.step = 0  # packed bytes that the member gets next
-        self.chunk, self.at, self.offset = head, 0, 0  # packed bytes, how many are used, and where these begin
+        self.step = 0  # compressed bytes in the next call of the member
+        self.chunk, self.at, self.offset = head, 0, 0  # compressed bytes, the number used, and their position
         self.piece = memoryview(b"")
         self.unpacked = 0
         self.error: DataError | None = None
@@ -177,7 +177,7 @@ class Unpacked(io.RawIOBase):
         return True
 
     def readinto(self, room: Any) -> int:
-        """Put what comes next into the room, as much as is there and fits; returns its length, 0 at the end."""
+        """Copy the next decompressed bytes into a buffer. Returns how many; 0 at the end."""
         if self.closed:
             raise ValueError("I/O operation on closed file")
         if self.whole is not None:
@@ -187,19 +187,19 @@ class Unpacked(io.RawIOBase):
                 return length
             except MemoryError:
                 raise
-            except Exception:  # it has several of its own
+            except Exception:  # isal raises several classes of its own
                 self.begin_again()
         return self.next_into(room)
 
     def begin_again(self) -> None:
-        """Unpack member by member what has been given already, to find what is wrong with the rest."""
+        """Decompress the returned bytes again, member by member, so that the error can say where it is."""
         length, self.unpacked, self.whole, self.chunk = self.unpacked, 0, None, b""
         self.file.seek(self.start)
         while length and (got := self.next_into(bytearray(min(length, PIECE)))):
             length -= got
 
     def next_into(self, room: Any) -> int:
-        """The same, member by member."""
+        """Copy the next decompressed bytes into a buffer, member by member."""
         while not self.piece:
             if self.error is not None:  # a decompressor must not be used after an error
                 raise self.error
@@ -212,9 +212,9 @@ class Unpacked(io.RawIOBase):
         return length
 
     def next_member(self) -> bool:
-        """Begin the next member, if there is one."""
+        """Begin the next member. Returns False at the end of the data."""
         while True:
-            if self.kind in ("gzip", "xz"):  # may be padded with zeros
+            if self.kind in ("gzip", "xz"):  # zeros may follow a member
                 self.at = ZEROS.match(self.chunk, self.at).end()  # type: ignore[union-attr]
             head = self.chunk[self.at : self.at + HEAD]
             if len(head) == HEAD or not self.more():
@@ -228,7 +228,7 @@ class Unpacked(io.RawIOBase):
         return bool(head)
 
     def next_piece(self) -> bytes:
-        """Unpack a little more; what comes of it may be nothing."""
+        """Decompress the next piece, which may be empty."""
         begin = self.at
         if self.member.needs_input:
             if self.at == len(self.chunk) and not self.more():
@@ -239,7 +239,7 @@ class Unpacked(io.RawIOBase):
             piece: bytes = self.member.decompress(memoryview(self.chunk)[begin : self.at], PIECE)
         except MemoryError:
             raise
-        except Exception as error:  # each library has its own
+        except Exception as error:  # each library raises its own classes
             if "memory" in str(error).lower():
                 raise self.refused(f"need more than {MEMORY >> 20} MB of memory") from None
             raise self.failed(f"damaged {self.kind} data before byte {self.place}: {error}") from None
@@ -248,20 +248,20 @@ class Unpacked(io.RawIOBase):
             self.member = None
         self.unpacked += len(piece)
         if self.unpacked > max(FREE, EXPANSION * self.place):
-            raise self.refused(f"unpack to more than {EXPANSION:,} times their size")
+            raise self.refused(f"expand to more than {EXPANSION:,} times their size")
         return piece
 
     def more(self) -> bool:
-        """Read more packed bytes, if there are any, behind those that have not been used."""
+        """Read more compressed bytes and append them to the unused ones. Returns False at the end of the file."""
         data = self.read_some(CHUNK)
         if data is None:
-            raise DataError(f"{self.name}: nothing to read yet, and it is set not to wait")
+            raise DataError(f"{self.name}: nothing to read yet, and the file is non-blocking; make it blocking")
         self.chunk, self.at, self.offset = self.chunk[self.at :] + data, 0, self.place
         return bool(data)
 
     @property
     def place(self) -> int:
-        """How many packed bytes have been used."""
+        """The number of compressed bytes used so far."""
         return self.offset + self.at
 
     def failed(self, problem: str) -> DataError:
@@ -273,4 +273,4 @@ class Unpacked(io.RawIOBase):
 
     def refused(self, problem: str) -> DataError:
         command = f"{COMMAND[self.kind]} FILE | seriatim run -"
-        return self.failed(f"{self.kind} data that {problem}; if that is meant, unpack them first: {command}")
+        return self.failed(f"{self.kind} data that {problem}; if you trust the file, run {command}")

@@ -1,7 +1,7 @@
-"""Tables as text: cells between commas, tabs or another character, a record a line, quoted by `"` where need be.
+"""CSV, TSV and similar tables: one record per line, with cells between delimiters. Cells may be quoted by `"`.
 
-Within quotes `""` is a quote, and newlines and delimiters are text. Blank lines are passed over. An empty cell is
-missing; in a column of numbers so are NA, N/A, NaN, null, None and ?.
+Within quotes, `""` is a quote, and newlines and delimiters are text. Blank lines are ignored. An empty cell is a
+missing value. In a column of numbers NA, N/A, NaN, null, None and ? are missing values, too.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -23,19 +23,19 @@ cdef enum:
     WIDE_CROSS
     WILD_CROSS
 
-cdef Py_ssize_t DESCRIBED = 10    # bad records of a block that are described
+cdef Py_ssize_t DESCRIBED = 10    # the first bad records of a block get a message
 
 
 cdef struct Cell:
     const char* begin
     const char* end
-    const char* after                  # the delimiter or the newline behind it
+    const char* after                  # the delimiter or newline after the cell
     bint quoted
-    bint escaped                       # it has "" in it
+    bint escaped                       # contains ""
 
 
 cdef int next_cell(const char* p, const char* end, char delimiter, Cell* cell) noexcept nogil:
-    """The cell at p; `end` is that of the text, just behind a newline."""
+    """Find the cell at p. The text ends at `end`, after a newline."""
     cell.quoted = p[0] == 34
     cell.escaped = False
     if cell.quoted:
@@ -65,7 +65,7 @@ cdef int next_cell(const char* p, const char* end, char delimiter, Cell* cell) n
 
 
 cdef int unescape(Encoder encoder, Cell* cell) noexcept nogil:
-    """Take the doubled quotes out of a cell, into memory of its own."""
+    """Copy a cell to memory of the encoder, with " in place of ""."""
     cdef const char* p = cell.begin
     cdef Py_ssize_t n = 0
     if encoder.reserve_cell(cell.end - cell.begin):
@@ -74,14 +74,14 @@ cdef int unescape(Encoder encoder, Cell* cell) noexcept nogil:
         encoder.cell[n] = p[0]
         n += 1
         p += 2 if p[0] == 34 else 1
-    encoder.cell[n] = 10               # where a number ends
+    encoder.cell[n] = 10               # parsing a number stops here
     cell.begin = encoder.cell
     cell.end = encoder.cell + n
     return NONE
 
 
 cdef inline bint is_missing(const char* p, Py_ssize_t n) noexcept nogil:
-    """Whether a cell of a column of numbers says that there is none."""
+    """Whether a cell of a column of numbers stands for a missing value."""
     return (
         n == 0 or (n == 1 and p[0] == 63) or (n == 2 and memcmp(p, b"NA", 2) == 0)
         or (n == 3 and (memcmp(p, b"NaN", 3) == 0 or memcmp(p, b"nan", 3) == 0 or memcmp(p, b"N/A", 3) == 0))
@@ -101,7 +101,7 @@ cdef inline int flag(const char* p, Py_ssize_t n) noexcept nogil:
 cdef int take_cell(
     Encoder encoder, Py_ssize_t column, Cell* cell, bint labelled, list labels, dict numbers
 ) noexcept nogil:
-    """Make of a cell what becomes of its column."""
+    """Convert a cell by the kind of its column."""
     cdef int kind = encoder.plan.columns[column].kind, trouble, truth
     cdef double x = 0
     cdef const char* p
@@ -154,7 +154,7 @@ cdef int record(
     const char* p, const char* end, char delimiter, Encoder encoder, bint labelled, list labels, dict numbers,
     Py_ssize_t* column
 ) noexcept nogil:
-    """Read one record up to the newline that ends it; `column` is where a problem is, or how many cells there are."""
+    """Read one record with its newline. Sets `column` to the column of a problem, or to the number of cells."""
     cdef int problem
     cdef Py_ssize_t n = encoder.plan.n
     cdef const char* after
@@ -169,7 +169,7 @@ cdef int record(
         return NO_MEMORY
     while True:
         if column[0] < n and encoder.plan.columns[column[0]].kind == NUMBER:
-            after = number(p, &x)      # the usual cell, without a look at where it ends
+            after = number(p, &x)      # fast path: a plain number, whose end need not be searched
             if after != NULL and (after[0] == delimiter or after[0] == 10) and -HIGHEST <= x <= HIGHEST:
                 if encoder.number(column[0], x):
                     return NO_MEMORY
@@ -199,12 +199,12 @@ cdef int record(
 
 
 cdef const char* record_end(const char* p, const char* end, char delimiter) noexcept nogil:
-    """The newline that ends a record, whatever is in it."""
+    """The newline that ends a record, which may be a bad record."""
     cdef Cell cell
     cdef int problem
     while True:
         problem = next_cell(p, end, delimiter, &cell)
-        if problem == STRAY_QUOTE:     # the rest of the line is no cell
+        if problem == STRAY_QUOTE:     # skip the rest of the line
             return <const char*> memchr(cell.after, 10, end - cell.after)
         if cell.after[0] == 10 or problem == OPEN_QUOTE:
             return cell.after
@@ -212,7 +212,7 @@ cdef const char* record_end(const char* p, const char* end, char delimiter) noex
 
 
 cdef describe(int problem, Plan plan, Py_ssize_t column, bytes text):
-    """What was found and what would be right."""
+    """The message for a problem: what was expected and what was found."""
     found = text.decode(errors="replace")
     found = repr(found if len(found) <= 40 else found[:40] + "...")
     name = f"column {plan.names[column]!r}: " if column < plan.n else ""
@@ -226,7 +226,7 @@ cdef describe(int problem, Plan plan, Py_ssize_t column, bytes text):
         WILD_VALUE: f"{name}expected a finite number within +-{LIMIT:g}, found {found}",
         NO_LABEL: f"{name}expected a label, found {found}",
         BAD_UTF8: f"expected UTF-8 text, found the byte 0x{text[:1].hex()}",
-        WIDE_CROSS: "crossed columns with too many products",
+        WIDE_CROSS: "the crossed columns have too many products; cross fewer columns",
         WILD_CROSS: f"a product of crossed columns is beyond +-{LIMIT:g}",
     }[problem]
 
@@ -245,7 +245,7 @@ cdef int note(list bad, int problem, Plan plan, Py_ssize_t column, Py_ssize_t li
 
 
 cdef Py_ssize_t newlines(const char* p, const char* end) noexcept nogil:
-    """How many newlines there are before `end`."""
+    """The number of newlines before `end`."""
     cdef Py_ssize_t n = 0
     while True:
         p = <const char*> memchr(p, 10, end - p)
@@ -263,9 +263,9 @@ cdef const unsigned char[::1] text_of(buffer, Py_ssize_t begin, Py_ssize_t end):
 
 
 def parse(buffer, Py_ssize_t begin, Py_ssize_t end_, Plan plan, str delimiter, bint skip_bad=False, bint labelled=True):
-    """Parse bytes begin..end of a buffer: whole records, the last ended by a newline, with PADDING bytes behind them.
+    """Parse bytes begin..end of a buffer: whole records that end with a newline, followed by PADDING bytes.
 
-    Stops at the first bad record, or skips bad records. Without `labelled` a label may be missing, and is NaN then.
+    Stops at the first bad record, or skips bad records. If `labelled` is False, missing labels become NaN.
     """
     cdef const unsigned char[::1] view = text_of(buffer, begin, end_)
     cdef const char* p = <const char*> &view[begin]
@@ -309,20 +309,20 @@ cdef const char* line_start(const char* begin, const char* where) noexcept nogil
 
 
 class Record(list):
-    """The cells of a record as strings, None for a missing one.
+    """The cells of a record as strings; None for a missing cell.
 
-    `places` are the line and the column of each, where it is the first of a text.
+    The first record of a text has `places`: the line and column of each cell.
     """
 
 
 def cells(buffer, Py_ssize_t begin, Py_ssize_t end_, str delimiter, Py_ssize_t most):
-    """The first records of a text; blank lines are left out. Bytes that are no UTF-8 are lone surrogates."""
+    """The first records of a text, without blank lines. Bytes that are not UTF-8 become lone surrogates."""
     cdef const unsigned char[::1] view = text_of(buffer, begin, end_)
     cdef const char* start = <const char*> &view[begin]
     cdef const char* p = start
     cdef const char* end = p + (end_ - begin)
-    cdef const char* line = start      # where the line begins in which the cell stands
-    cdef const char* counted = start   # up to where lines have been counted
+    cdef const char* line = start      # the beginning of the line of the cell
+    cdef const char* counted = start   # lines are counted up to here
     cdef Py_ssize_t lines = 1
     cdef char mark = ord(delimiter)
     cdef Cell cell
@@ -332,7 +332,7 @@ def cells(buffer, Py_ssize_t begin, Py_ssize_t end_, str delimiter, Py_ssize_t m
             p = <const char*> memchr(p, 10, end - p) + 1
             continue
         if next_cell(p, end, mark, &cell):
-            break                      # parsing will say what is wrong
+            break                      # the parser will raise the error
         text = PyBytes_FromStringAndSize(cell.begin, cell.end - cell.begin).decode(errors="surrogateescape")
         row.append(text.replace('""', '"') if cell.escaped else text if text or cell.quoted else None)
         if not records:
@@ -350,7 +350,7 @@ def cells(buffer, Py_ssize_t begin, Py_ssize_t end_, str delimiter, Py_ssize_t m
 
 
 def cut(buffer, Py_ssize_t begin, Py_ssize_t end_, str delimiter):
-    """Just behind the last newline of a text that ends a record; `begin` if there is none."""
+    """The end of the last whole record of a text, after its newline; `begin` if there is no whole record."""
     cdef const unsigned char[::1] view = buffer
     cdef const char* start = <const char*> &view[0]
     cdef const char* first = start + begin + (3 if bytes(view[begin:min(begin + 3, end_)]) == b"\xef\xbb\xbf" else 0)
@@ -358,7 +358,7 @@ def cut(buffer, Py_ssize_t begin, Py_ssize_t end_, str delimiter):
     cdef const char* end = start + end_
     cdef const char* quote
     cdef char mark = ord(delimiter)
-    cdef const char* line = p          # where the last record begins
+    cdef const char* line = p          # the beginning of the last record
     cdef const char* last
     with nogil:
         while p < end:
@@ -372,7 +372,7 @@ def cut(buffer, Py_ssize_t begin, Py_ssize_t end_, str delimiter):
                 break
             p = quote + 1
             if quote == first or quote[-1] == mark or quote[-1] == 10:
-                while True:            # to the quote that closes it
+                while True:            # find the closing quote
                     quote = <const char*> memchr(p, 34, end - p) if p < end else NULL
                     if quote == NULL:
                         p = end
@@ -382,17 +382,17 @@ def cut(buffer, Py_ssize_t begin, Py_ssize_t end_, str delimiter):
                         break
                     p += 1
                 if p + 1 < end and p[0] != mark and p[0] != 10 and not (p[0] == 13 and p[1] == 10):
-                    p = <const char*> memchr(p, 10, end - p)    # the rest of the line is no cell, as in `record_end`
+                    p = <const char*> memchr(p, 10, end - p)    # skip the rest of the line, as `record_end` does
                     if p == NULL:
                         break
         p = first
         while p < line and (p[0] == 10 or (p[0] == 13 and p[1] == 10)):
             p = <const char*> memchr(p, 10, line - p) + 1
-    return begin if p == line else line - start    # blank lines alone are no record
+    return begin if p == line else line - start    # only blank lines: no record
 
 
 def record_length(buffer, Py_ssize_t begin, Py_ssize_t end_, str delimiter):
-    """How many bytes of a text its first record takes, blank lines before it included; and how many lines."""
+    """The number of bytes and of lines of the first record, including blank lines before it."""
     cdef const unsigned char[::1] view = text_of(buffer, begin, end_)
     cdef const char* start = <const char*> &view[begin]
     cdef const char* end = start + (end_ - begin)
@@ -405,7 +405,7 @@ def record_length(buffer, Py_ssize_t begin, Py_ssize_t end_, str delimiter):
 
 
 def is_number(str cell):
-    """Whether a cell reads as a number."""
+    """Whether a cell is a number."""
     cdef double x = 0
     cdef bytes text = cell.strip(" \t").encode(errors="surrogateescape")
     cdef Py_ssize_t n = len(text)
@@ -415,7 +415,7 @@ def is_number(str cell):
 
 
 def means_missing(str cell):
-    """Whether a cell of a column of numbers says that there is none."""
+    """Whether a cell of a column of numbers stands for a missing value."""
     cdef bytes text = cell.strip(" \t").encode(errors="surrogateescape")
     return is_missing(text, len(text))
 

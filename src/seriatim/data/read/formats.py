@@ -71,7 +71,7 @@ def guess(name: str, head: bytes, table: bool = False) -> str:
         return "arrow"
     known = by_name(name)
     if known in ("parquet", "arrow"):
-        raise DataError(f"{name}: the name says {known}, but the file does not begin like one")
+        raise DataError(f"{name}: the name says {known}, but the first bytes do not; rename the file")
     if known is not None:
         return known
     line = first_line(head)

@@ -44,10 +44,10 @@ def parse(
             y.append(target)
         except msgspec.MsgspecError as error:
             problem, column = json_problem(str(error), text)
-        except UnicodeDecodeError:  # its place is that within a string
+        except UnicodeDecodeError:  # its position is that within a string, not that in the line
             problem, column = utf8_problem(text)
         except RecursionError:
-            problem, column = "expected an object, found too many objects or lists within one another", 1
+            problem, column = "expected an object, found too many nested objects or lists", 1
         except (DataError, LimitError) as error:
             problem, column = str(error), 1
         else:
@@ -61,7 +61,7 @@ def parse(
 
 
 def parse_text(buffer: mmap, begin: int, end: int, plan: Plan, skip_bad: bool = False) -> Block:
-    """Parse lines of plain text. Blank lines are no examples."""
+    """Parse lines of plain text. Blank lines are ignored."""
     encoder = Encoder(plan, end - begin)
     bad: list[tuple[int, int, str]] = []
     lines = rows = bad_count = 0
@@ -88,7 +88,7 @@ def label_key(head: bytes) -> str | None:
     for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
         try:
             one = msgspec.json.decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # parsing will say what is wrong
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # the parser will raise the error
             continue
         for usual in LABELS:
             if isinstance(one, dict) and usual in one:
@@ -109,7 +109,7 @@ def popped(one: dict[str, Any], name: str) -> Any:
 def target_of(value: Any, name: str | None, labelled: bool, one: dict[str, Any]) -> float | str:
     """Convert a label: a number, true or false, or a name."""
     if isinstance(value, str) and value.strip(" \t"):
-        encoded(value, "the label")  # which may be half of a letter by an escape
+        encoded(value, "the label")  # refuses lone surrogates, which come from escapes
         value = label_of(value)
         if isinstance(value, str):
             return value
@@ -127,7 +127,7 @@ def target_of(value: Any, name: str | None, labelled: bool, one: dict[str, Any])
 def json_problem(message: str, text: bytes) -> tuple[str, int]:
     """The problem of a line that is not JSON, and its column."""
     what, _, place = message.partition(" (byte ")
-    column = int(place.rstrip(")")) + ("trailing characters" not in what) if place else len(text) + 1  # behind these
+    column = int(place.rstrip(")")) + ("trailing characters" not in what) if place else len(text) + 1
     return f"expected a JSON object: {what}", column
 
 

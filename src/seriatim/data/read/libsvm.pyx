@@ -1,8 +1,8 @@
-"""LIBSVM text: a label, then index:value pairs with indices from 1. Read in blocks of whole lines.
+"""LIBSVM text: a label, then index:value pairs with indices from 1. The reader parses blocks of whole lines.
 
-Also read: comments from a `#` that begins a word to the end of the line, blank lines, CRLF, `qid:n` (ignored), labels
-that are names. Indices in any order are accepted and sorted; the values of an index that occurs twice are summed. A
-line without pairs whose label has a comma or a semicolon is that of a table, and bad.
+A `#` at the beginning of a word begins a comment. Blank lines, comments and `qid:n` are ignored. Labels may be names,
+and lines may end with CRLF. Indices may come in any order. If an index occurs twice, its values are summed. A line
+without pairs whose label contains a comma or a semicolon is an error, because it comes from a table.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -39,9 +39,9 @@ cdef int vectors = have_vectors()
 
 
 def use_vectors(int most):
-    """Read plain lines by the vectors that the processor has: of 64 bytes at most (2), of 32 (1), none (0).
+    """Set the widest vectors for plain lines: 64 bytes (2), 32 bytes (1) or none (0), if the processor has them.
 
-    Returns what was used. What is read does not depend on it.
+    Returns the former setting. The examples do not depend on it.
     """
     global vectors
     before, vectors = vectors, min(most, have_vectors())
@@ -49,16 +49,28 @@ def use_vectors(int most):
 
 
 def vectors_used():
-    """By which vectors plain lines are read, those of other formats, too."""
+    """The vectors that the parsers of all formats use for plain lines: 64 bytes (2), 32 bytes (1) or none (0)."""
     return vectors
 
 
+cdef int more_digits(const char* p, int n, uint64_t* index) noexcept nogil:
+    """Read the digits of an index after the first n, up to its colon. Returns their number, or -problem."""
+    cdef uint64_t more = 0
+    cdef int rest
+    if n < 8:
+        return -NO_COLON if n else -BAD_INDEX
+    rest = digit_run(p, &more)
+    index[0] = index[0] * WHOLE_TENS[rest] + more
+    if p[rest] != 58:
+        return -LARGE_INDEX if digit(p[rest]) else -NO_COLON
+    return rest
+
+
 cdef int line(const char* p, Workspace work, Position* at, list labels, dict numbers) noexcept nogil:
-    """Read one line, whatever is in it, up to the newline that ends it."""
-    cdef uint64_t index = 0, more = 0
+    """Read one line of any form, up to the newline that ends it. Returns a problem, or NONE."""
+    cdef uint64_t index = 0
     cdef Py_ssize_t k = at.values
     cdef int n, features = at.features
-    cdef const char* begin
     cdef const char* first
     cdef bint table
     cdef double x = 0
@@ -69,36 +81,29 @@ cdef int line(const char* p, Workspace work, Position* at, list labels, dict num
         return NONE
     if at.rows == work.rows_room and work.reserve_rows(2 * at.rows) < 0:
         return NO_MEMORY
-    begin = p
+    first = p
     p = label(p, work, at, labels, numbers)
     if p == NULL:
         return NO_LABEL
-    table = work.name[at.rows] >= 0 and (memchr(begin, 44, p - begin) or memchr(begin, 59, p - begin))
-    first = begin
+    table = work.name[at.rows] >= 0 and (memchr(first, 44, p - first) or memchr(first, 59, p - first))
     while True:
         while blank(p[0]):
             p += 1
-        begin = p
+        at.where = p
         n = digit_run(p, &index)
         p += n
         if p[0] != 58 or n == 0:
-            at.where = begin
             if n == 0 and (p[0] == 10 or p[0] == 35 or (p[0] == 13 and p[1] == 10)):
                 break
             if n == 0 and memcmp(p, b"qid:", 4) == 0:
                 while not token_end(p[0]):
                     p += 1
                 continue
-            if n == 0:
-                return BAD_INDEX
-            if n < 8:
-                return NO_COLON
-            p += digit_run(p, &more)
-            index = index * WHOLE_TENS[p - begin - 8] + more
-            if p[0] != 58:
-                return LARGE_INDEX if digit(p[0]) else NO_COLON
+            n = more_digits(p, n, &index)
+            if n < 0:
+                return -n
+            p += n
         if index == 0 or index > 2147483646:
-            at.where = begin
             return ZERO_INDEX if index == 0 else LARGE_INDEX
         at.where = p + 1
         p = number(p + 1, &x)
@@ -112,8 +117,7 @@ cdef int line(const char* p, Workspace work, Position* at, list labels, dict num
             at.unsorted = True
         work.index[k] = <int> index - 1
         work.value[k] = x
-        if <int> index > features:
-            features = <int> index
+        features = max(features, <int> index)
         k += 1
     if table and k == at.values:       # a line of a table, with commas or semicolons
         at.where = first
@@ -124,9 +128,9 @@ cdef int line(const char* p, Workspace work, Position* at, list labels, dict num
 
 
 cdef bint plain_line(Window* window, Workspace work, Position* at) noexcept nogil:
-    """Read the line at `at.where` if nothing about it is unusual: a whole label, pairs in order, a space before each.
+    """Read the line at `at.where` if it is plain: an integer label, and pairs in order, each after one space.
 
-    Says whether it did; if not, nothing has changed.
+    Returns False for other lines, without a change.
     """
     cdef Py_ssize_t i = window.at, k = at.values
     cdef const char* text = window.text
@@ -149,7 +153,7 @@ cdef bint plain_line(Window* window, Workspace work, Position* at) noexcept nogi
 
 
 def parse(buffer, Py_ssize_t begin, Py_ssize_t end_, bint skip_bad=False):
-    """Parse bytes begin..end of a buffer: whole lines, each ended by a newline, with PADDING bytes more behind them.
+    """Parse bytes begin..end of a buffer: whole lines that end with a newline, followed by PADDING bytes.
 
     Stops at the first bad line, or skips bad lines.
     """
@@ -159,7 +163,7 @@ def parse(buffer, Py_ssize_t begin, Py_ssize_t end_, bint skip_bad=False):
     cdef Py_ssize_t length = end_ - begin
     cdef const char* p = <const char*> &view[begin]
     cdef const char* end = p + length
-    cdef const char* safe = <const char*> &view[0] + 16    # a plain line looks at 16 bytes before the end of a pair
+    cdef const char* safe = <const char*> &view[0] + 16    # plain lines: the 16 bytes before the end of a pair are read
     cdef const char* stop = p
     cdef Py_ssize_t lines = 0, bad_count = 0
     cdef int problem = NONE
@@ -172,7 +176,7 @@ def parse(buffer, Py_ssize_t begin, Py_ssize_t end_, bint skip_bad=False):
     with nogil:
         while p < end:
             if p == stop:
-                stop = look_through(&window, p, end, 58, vectors)    # a colon is one anyway
+                stop = look_through(&window, p, end, 58, vectors)    # colons are delimiters anyway
             lines += 1
             at.where = p
             if window.n == 0 or p < safe or not plain_line(&window, work, &at):
@@ -190,9 +194,9 @@ def parse(buffer, Py_ssize_t begin, Py_ssize_t end_, bint skip_bad=False):
 
 
 def format_rows(Rows rows, list labels, bytes before=b"", int digits=17):
-    """The text of rows with these labels, as bytes: `label before index:value ...`; 17 digits lose nothing."""
+    """Format rows as lines `label before index:value ...`, in bytes. With 17 digits, no precision is lost."""
     if not 1 <= digits <= 17:
-        raise ValueError(f"{digits} digits; a number has 1 to 17")
+        raise ValueError(f"{digits} digits; give a number from 1 to 17")
     cdef Py_ssize_t i, j, column, begin, end, used = 0
     cdef Py_ssize_t room = 40 * rows.nonzeros + sum(len(label) + len(before) + 3 for label in labels) + 64
     cdef char* text = <char*> malloc(room)

@@ -1,4 +1,4 @@
-"""Blocks of whole lines from a file, in buffers that a parser may look beyond the end of."""
+"""Blocks of whole lines from a file, in buffers with padding, so that parsers may read past the end."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from seriatim.data.read.text import PADDING
 from seriatim.errors import DataError
 
 MAX_LINE = 1 << 28
-FRONT = 16 * PAGESIZE  # room for the beginning of a line
+FRONT = 16 * PAGESIZE  # space for the beginning of a line
 
-Text = tuple[mmap, int, int]  # a buffer, and where in it the lines begin and end
+Text = tuple[mmap, int, int]  # a buffer, and the begin and end of the lines in it
 
 
 class Lines:
-    """What both ways of reading share: iterating gives items in order, and `text` reads one, on any thread.
+    """The base of `Ranges` and `InOrder`. Iterating yields items in order; `text` reads an item, on any thread.
 
-    Files are read to the start of a page: copying to an address just after it takes five times as long on some
-    processors.
+    Files are read to the start of a memory page. On some processors, copying to an address just after it takes five
+    times as long.
     """
 
     def __init__(self, file: BinaryIO, name: str, block: int) -> None:
@@ -33,7 +33,7 @@ class Lines:
         self.free: list[mmap] = []
 
     def buffer(self, size: int) -> mmap:
-        """A buffer with room for so many bytes, a newline and the padding."""
+        """A buffer for `size` bytes, a newline and the padding."""
         try:
             buffer = self.free.pop()
         except IndexError:
@@ -41,23 +41,23 @@ class Lines:
         return buffer if len(buffer) > size + PADDING else mmap(-1, size + 1 + PADDING)
 
     def give_back(self, buffer: mmap) -> None:
-        """The text in this buffer has been used."""
+        """Reuse this buffer, whose text has been parsed."""
         self.free.append(buffer)
 
     def more(self, length: int, wanted: int) -> int:
-        """How much more to read of a line that is so long already."""
+        """How many more bytes to read of a line that has `length` bytes so far; at most MAX_LINE in all."""
         if length > MAX_LINE:
-            raise DataError(f"{self.name}: a line of more than {MAX_LINE >> 20} MB")
+            raise DataError(f"{self.name}: a line of more than {MAX_LINE >> 20} MB; divide it into lines")
         return min(wanted, MAX_LINE + 1 - length) if length else wanted
 
 
 def mark(buffer: mmap, begin: int, end: int) -> int:
-    """Where a text begins: after its byte order mark, if it has one."""
+    """The beginning of a text, after a byte order mark."""
     return begin + 3 if buffer[begin : min(begin + 3, end)] == b"\xef\xbb\xbf" else begin
 
 
 def padded(buffer: mmap, begin: int, end: int) -> Text:
-    """The text buffer[begin:end], with a newline at its end and the padding behind it."""
+    """The text buffer[begin:end], completed by a newline and the padding."""
     if end > begin and buffer[end - 1] != 10:
         buffer[end] = 10
         end += 1
@@ -66,30 +66,30 @@ def padded(buffer: mmap, begin: int, end: int) -> Text:
 
 
 class Ranges(Lines):
-    """A file that can be read at any place. Each thread reads what it parses: it is then in its cache."""
+    """A seekable file. Each thread reads the range that it parses, so that the text is in its cache."""
 
     file: SteadyFile
 
     def __iter__(self) -> Iterator[int]:
-        """Where the ranges begin. A line belongs to the one in which it begins."""
+        """Yield the beginnings of the ranges. A line belongs to the range in which it begins."""
         self.start = offset = self.file.tell()
         self.size = self.file.length or 0
         while offset < self.size:
             yield offset
             offset += self.block
-            self.file.seek(offset)  # for whoever asks how far it is
+            self.file.seek(offset)  # so that `share_read` knows the position
 
     def text(self, item: int) -> Text:
-        front = 0 if item == self.start else min(PAGESIZE, item)  # shows whether a line begins with the range
+        front = 0 if item == self.start else min(PAGESIZE, item)  # its last byte tells whether a line begins here
         stop = front + self.block
         buffer = self.buffer(stop + PAGESIZE)
         end = self.fill(buffer, 0, stop, item - front)
         begin = buffer.find(b"\n", front - 1, end) + 1 if front else 0
-        if not front <= begin < end:  # no line begins in it
+        if not front <= begin < end:  # no line begins in this range
             return buffer, 0, 0
         look = stop - 1
         last = max(begin, buffer.rfind(b"\n", begin, look) + 1)
-        while look < end:  # the last line ends with the first newline from here on, or with the file
+        while look < end:  # the last line ends with the next newline, or with the file
             newline = buffer.find(b"\n", look, end)
             if newline >= 0:
                 end = newline + 1
@@ -102,7 +102,7 @@ class Ranges(Lines):
         return padded(buffer, begin if front else mark(buffer, begin, end), end)
 
     def fill(self, buffer: mmap, begin: int, end: int, offset: int) -> int:
-        """Read from a place of the file to buffer[begin:end]; returns where that ended."""
+        """Read the file from `offset` to buffer[begin:end]. Returns the end of the bytes in the buffer."""
         end = min(end, begin + self.size - offset)
         while begin < end:
             got = os.preadv(self.file.fileno(), [memoryview(buffer)[begin:end]], offset)
@@ -114,20 +114,20 @@ class Ranges(Lines):
 
 
 class InOrder(Lines):
-    """What can be read in order only, a pipe or packed data: the items are the texts.
+    """A pipe or compressed data, which can only be read in order. The items are the texts.
 
-    From a pipe they are taken as they come: when no more is there, what is there is a text, and None follows it.
+    When a pipe is empty for the moment, the lines so far become a text, and the item None follows it.
     """
 
-    waiting = False  # for a pipe to bring more
-    head = b""  # what has been read of it already
+    waiting = False  # whether a thread waits for more data from a pipe
+    head = b""  # the bytes that have been read already
 
     def cut(self, buffer: mmap, begin: int, end: int) -> int:
-        """Just behind the last newline at which a text may be cut; `begin` if there is none."""
+        """The end of the last whole line, after its newline; `begin` if there is no whole line."""
         return buffer.rfind(b"\n", begin, end) + 1 or begin
 
     def __iter__(self) -> Iterator[Text | None]:
-        """Blocks of about equal size; what follows the last newline of one begins the next."""
+        """Yield blocks of about equal size. An incomplete last line begins the next block."""
         pipe = self.pipe
         rest = self.head
         ended, first = False, True
@@ -145,7 +145,7 @@ class InOrder(Lines):
                     break
                 try:
                     got = self.fill(memoryview(buffer)[end : front + room])
-                except DataError as error:  # raised when the whole lines before it have been read
+                except DataError as error:  # raised later, after the whole lines before it
                     damage, got = error, 0
                 end += got
                 ended = not got
@@ -171,7 +171,7 @@ class InOrder(Lines):
 
 
 class RecordLines(InOrder):
-    """Text whose lines may have newlines within quotes, cut between two records."""
+    """Blocks of whole records of a table, whose cells may contain newlines within quotes."""
 
     delimiter = ","
 

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files, batch by batch, by pyarrow."""
+"""Parquet and Arrow files, read in batches with pyarrow."""
 
 from __future__ import annotations
 
@@ -29,44 +29,46 @@ from seriatim.features.frames import (
 )
 from seriatim.labels import label_of
 
-BATCH = 1 << 16  # rows of a batch, at most
-CELLS = 1 << 20  # of a batch, about
-BUFFER = 1 << 15  # bytes read at once of a column, where its pages are not larger
-EXACT = 1 << 53  # up to which all whole numbers are numbers of 64 bits
-DICTIONARY = 1 << 18  # bytes, up to which that of a column is small
+BATCH = 1 << 16  # the most rows of a batch
+CELLS = 1 << 20  # the approximate number of cells of a batch
+BUFFER = 1 << 15  # bytes per read of a column, unless its pages are larger
+EXACT = 1 << 53  # all integers up to here are exact as float64
+DICTIONARY = 1 << 18  # bytes of a small dictionary of strings
 
 
 def batches(file: Any, format: str, name: str, coded: bool = False) -> Iterator[Any]:
-    """The record batches of a file that can be read at any place; `coded`, strings that recur may be dictionaries."""
+    """The record batches of a seekable file. If `coded`, columns of recurring strings may come as dictionaries."""
     try:
         import pyarrow as pa
     except ImportError:
-        raise DataError(f"{name}: {format} files are read by pyarrow: pip install 'seriatim[arrow]'") from None
+        raise DataError(f"{name}: {format} files need the package pyarrow: pip install 'seriatim[arrow]'") from None
 
     try:
         with pa.OSFile(file) if isinstance(file, str) else nullcontext(file) as opened:
             for batch in parquet_batches(opened, coded) if format == "parquet" else arrow_batches(opened):
                 check_names(batch.schema)
-                batch.validate(full=True)  # as text that is no UTF-8, which pyarrow takes as it is
+                batch.validate(full=True)  # pyarrow itself does not check that strings are UTF-8
                 yield batch
-    except UnicodeDecodeError as error:  # from the name of a column
+    except UnicodeDecodeError as error:  # raised by `check_names`
         raise DataError(
-            f"{name}: a column's name is not UTF-8: it holds the byte 0x{error.object[error.start]:02x}"
+            f"{name}: expected the name of a column in UTF-8, found the byte 0x{error.object[error.start]:02x}"
         ) from None
-    except (pa.ArrowException, OSError, EOFError) as error:  # pyarrow's messages may be long
+    except (pa.ArrowException, OSError, EOFError) as error:  # only the first line: pyarrow's messages may be long
         raise DataError(f"{name}: damaged {format} data: {str(error).partition(chr(10))[0]}") from None
 
 
 def check_names(fields: Any) -> None:
-    """Decode the names of all columns, and of those within them: pyarrow does it only where one is asked for."""
+    """Decode the names of all columns and nested columns. pyarrow decodes a name only when it is accessed."""
     for field in fields:
         _ = field.name
         check_names([field.type.field(i) for i in range(field.type.num_fields)])
 
 
 def parquet_batches(file: Any, coded: bool) -> Iterator[Any]:
-    """Page by page, one column after another: a row group may be as large as the file, and there is work for the other
-    cores as soon as the first pages are there."""
+    """Read a Parquet file page by page, one column after another.
+
+    A row group may be as large as the file. With pages, other cores can begin as soon as the first pages are read.
+    """
     import pyarrow.parquet as pq
 
     how: dict[str, Any] = {"buffer_size": BUFFER, "pre_buffer": False}
@@ -78,9 +80,9 @@ def parquet_batches(file: Any, coded: bool) -> Iterator[Any]:
 
 
 def recurring_strings(opened: Any) -> list[str]:
-    """The columns of strings that have a small dictionary, in the first row group at least.
+    """The columns of strings that have a small dictionary in the first row group.
 
-    pyarrow ends the process where the metadata of a column are damaged. To read a row of it raises an error instead.
+    pyarrow aborts the process if the metadata of a column are damaged. Reading one row first raises an error instead.
     """
     import pyarrow as pa
 
@@ -98,7 +100,7 @@ def recurring_strings(opened: Any) -> list[str]:
 
 
 def arrow_batches(file: Any) -> Iterator[Any]:
-    """Of a file, or of a stream, which has no table of its batches."""
+    """The record batches of an Arrow file, or of an Arrow stream, which has no index of its batches."""
     import pyarrow as pa
 
     begin = file.read(6)
@@ -118,7 +120,7 @@ def blocks(
     labelled: bool,
     crowd: Crowd | None = None,
 ) -> Iterator[tuple[Rows, np.ndarray]]:
-    """(rows, y) of each batch, of which the columns are read ahead on a thread. The schema is filled on the way."""
+    """Yield (rows, y) of each batch. A thread reads the next columns ahead. The first batch fills the schema."""
     seen, names = 0, None
     for n, label, told, kinds, columns in prefetched(tables(file, format, name, features, schema, labelled)):
         with placed(name, seen, n):
@@ -130,7 +132,7 @@ def blocks(
         rows.schema = schema
         seen += n
         yield rows.check(), y
-        # A model that has learned the names of this batch need not look those up again that the next has in common.
+        # If a model has learned these names, the next batch reuses them, and the model need not look them up again.
         names = rows.names if rows.names is not None and rows.names.all_learned else None
         recycle(rows)
 
@@ -138,8 +140,14 @@ def blocks(
 def tables(
     file: Any, format: str, name: str, features: Features, schema: dict[str, str], labelled: bool
 ) -> Iterator[tuple[int, str, Any, dict[str, str], Any]]:
-    """How many rows each batch has, the name of the label, its values or as yet its column, the kind of each other
-    column, and these as `table_rows` takes them; or as they are, if there are objects in them."""
+    """Yield (n, label, labels, kinds, columns) of each batch.
+
+    n : the number of rows.
+    label : the name of the label column.
+    labels : the labels, or the label column if it is not converted yet.
+    kinds : the kind of each other column.
+    columns : the columns for `table_rows`; if there are nested objects, the Arrow table.
+    """
     import narwhals.stable.v1 as nw
     import pyarrow as pa
 
@@ -148,7 +156,7 @@ def tables(
     dictionaries: list[Dictionary] = []
     for batch in typed(batches(file, format, name, coded=True), schema):
         n, names = batch.num_rows, batch.schema.names
-        if not seen:  # it is the same for all batches
+        if not seen:  # all batches have the same columns
             label = known_label(names, label_column(name, names, features.label, labelled), schema)
             check_columns(name, names, features, schema)
         with placed(name, seen, n):
@@ -160,7 +168,7 @@ def tables(
                 dictionaries = [Dictionary() for _ in kinds]
                 schema |= {**kinds, **({} if label is None else {label: "label"})}
             told = np.full(n, np.nan) if label is None else batch.column(label)
-            # Rows of numbers are made in less time than the next are read, others take longer.
+            # Rows of numbers take less time than reading the next batch. Other rows take longer: convert labels here.
             if label is not None and not {*kinds.values()} <= {"number", "flag"}:
                 told = labels(told, label, labelled)
             columns = plain_table(batch.select(list(kinds)), features)
@@ -172,7 +180,7 @@ def tables(
 
 @contextmanager
 def placed(name: str, seen: int, n: int) -> Iterator[None]:
-    """What is wrong within this, with a batch of n rows that comes after so many, gets the row's number in the file."""
+    """Add the row of the file to errors about a batch of n rows that comes after `seen` rows."""
     try:
         yield
     except DataError as error:
@@ -183,8 +191,10 @@ def placed(name: str, seen: int, n: int) -> Iterator[None]:
 
 
 def typed(found: Iterator[Any], schema: dict[str, str]) -> Iterator[Any]:
-    """Batches of one schema. A column of nothing but nulls may have no type: it gets the one it is known by, or that of
-    categories."""
+    """Give all batches the types of the first one.
+
+    A column of nulls may have no type. It becomes a column of numbers if the schema says so, else of strings.
+    """
     import pyarrow as pa
 
     types: dict[int, Any] | None = None
@@ -199,15 +209,15 @@ def typed(found: Iterator[Any], schema: dict[str, str]) -> Iterator[Any]:
 
 
 def as_float(label: Any) -> Any:
-    """A label as blocks have it: a float or a name."""
+    """Convert a label to a float, unless it is a name."""
     return label if isinstance(label, str) else float(label)
 
 
 def dicts(columns: Any) -> list[dict[str, Any]]:
-    """The rows of a batch as Python has them."""
+    """The rows of a batch as Python dicts."""
     try:
         found: list[dict[str, Any]] = columns.to_pylist()
-    except (ValueError, OverflowError, TypeError, NotImplementedError) as error:  # as for a date beyond the year 9999
+    except (ValueError, OverflowError, TypeError, NotImplementedError) as error:  # such as a date after the year 9999
         raise DataError(f"values that Python cannot hold: {' '.join(str(error).split())}") from None
     return found
 
@@ -222,14 +232,14 @@ def labels(column: Any, name: str, labelled: bool) -> np.ndarray:
     kind, is_a = column.type, pa.types
     if is_a.is_integer(kind) and not column.null_count:
         whole = column.to_numpy()
-        if whole.min(initial=0) >= -EXACT and whole.max(initial=0) <= EXACT:  # pyarrow's own way takes twice as long
+        if whole.min(initial=0) >= -EXACT and whole.max(initial=0) <= EXACT:  # the cast of pyarrow takes twice as long
             return whole.astype(np.float64)
     if is_a.is_integer(kind) or is_a.is_floating(kind) or is_a.is_decimal(kind) or is_a.is_boolean(kind):
         try:
             y = (column.cast(pa.string()) if is_a.is_decimal(kind) else column).cast(pa.float64())
             y = y.to_numpy(zero_copy_only=False)
-        except pa.ArrowInvalid as error:  # a whole number that is none of those of 64 bits
-            raise DataError(f"column {name!r}: no label: {error}") from None
+        except pa.ArrowInvalid as error:  # an integer that float64 cannot represent
+            raise DataError(f"column {name!r}: expected labels that fit a float64: {error}") from None
         there = y == y
     else:
         if not is_string(kind):

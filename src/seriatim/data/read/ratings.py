@@ -1,4 +1,4 @@
-"""Files of ratings: a user, an item and a rating in each line, in columns that are named or in this order."""
+"""Files of ratings. Each line has a user, an item and a rating, in named columns or in this order."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from seriatim.data.read.decompress import Unpacked, packing
 from seriatim.data.read.source import expanded, look, opened
 from seriatim.errors import DataError, ParameterError, ParseError
 
-CHUNK = 1 << 20  # bytes of lines read at once
-LONGEST = 1 << 20  # bytes of a line
-STEP = 1 << 15  # shuffled ratings in a block
+CHUNK = 1 << 20  # bytes per read
+LONGEST = 1 << 20  # the most bytes of a line
+STEP = 1 << 15  # ratings per block when shuffling
 KINDS = ("user", "item", "rating")
-# What the columns are called in the files that are about, without marks and in lower case.
+# Names of the columns in published data sets, in lower case, without spaces and underscores.
 USUAL = {
     "user": ("user", "userid", "uid", "reviewerid", "customer", "customerid"),
     "item": ("item", "itemid", "iid", "movie", "movieid", "product", "productid", "book", "bookid", "asin", "isbn"),
@@ -33,7 +33,7 @@ Block = tuple[Any, Any, np.ndarray]
 
 
 def label_of_cell(text: str) -> int | str:
-    """A user or an item as it is written: a whole number if it reads so and in no other way, else a name.
+    """Convert a user or an item: an int if the text is its usual notation, else a name.
 
     >>> label_of_cell("196"), label_of_cell("007"), label_of_cell("ann")
     (196, '007', 'ann')
@@ -44,7 +44,7 @@ def label_of_cell(text: str) -> int | str:
 
 
 class LabelCells(dict[bytes, Any]):
-    """The labels of cells, each made once."""
+    """A cache of the labels of cells."""
 
     def __missing__(self, cell: bytes) -> Any:
         text = cell.decode().strip()
@@ -55,10 +55,10 @@ class LabelCells(dict[bytes, Any]):
 
 
 class Ratings:
-    """The (users, items, ratings) of some files, block after block. Iterating again reads them again.
+    """Blocks (users, items, ratings) from files. Iterating again reads the files again.
 
-    CSV and TSV, the tab-separated `u.data` of MovieLens and its files with `::` between the columns; plain or packed by
-    gzip, zstd, bzip2 or xz; - for standard input.
+    Formats are CSV, TSV, and MovieLens files with tabs or `::` between the columns. The files may be compressed by
+    gzip, zstd, bzip2 or xz. The path - is standard input.
     """
 
     def __init__(
@@ -75,24 +75,24 @@ class Ratings:
         shuffle: int | None = None,
     ) -> None:
         """
-        columns : those of the user, the item and the rating, by name or by number from 1 on. If not said, by the usual
-            names, or the first three.
-        header : whether the first line names the columns; told from whether its rating is a number.
-        low, high : a rating beyond is an error of its line.
-        skip_bad : pass over lines that cannot be read, and count them in `skipped_count`.
-        limit : read no more than so many.
-        passes : so often.
-        shuffle : in a random order by this seed, another in each pass; the ratings are kept on disk.
+        columns : the columns of the user, the item and the rating, by name or by number from 1. By default the columns
+            with usual names, or the first three.
+        header : whether the first line names the columns. By default it does if its rating is not a number.
+        low, high : the range of ratings; a rating outside is an error.
+        skip_bad : skip lines that cannot be read, and count them in `skipped_count`.
+        limit : stop after N ratings.
+        passes : number of passes.
+        shuffle : random order with this seed, a new order in each pass. The ratings are stored on disk.
         """
         given = [paths] if isinstance(paths, str | os.PathLike) else [*paths]
         if columns is not None and len(columns) != 3:
-            raise ParameterError(f"columns={columns!r}: must be those of the user, the item and the rating")
+            raise ParameterError(f"columns={columns!r}: must be three columns: of the user, the item and the rating")
         self.files = [one for path in given for one in expanded(path)]
         self.name = "standard input" if self.files == ["-"] else ", ".join(map(str, given))
         self.columns, self.header, self.low, self.high = columns, header, low, high
         self.skip_bad, self.limit, self.passes, self.shuffle = skip_bad, limit, passes, shuffle
         self.raw: io.FileIO | None = None
-        self.waits = self.keeping = False  # for a pipe; until all are there that are put in order
+        self.waits = self.keeping = False  # waiting for a pipe; storing ratings before they can be shuffled
         self.reset()
 
     def reset(self) -> None:
@@ -101,11 +101,11 @@ class Ratings:
 
     @property
     def waiting(self) -> bool:
-        """Whether nobody can have a rating yet, or the next one: who stops it now loses nothing."""
+        """Whether the reader is waiting for a pipe or storing ratings, so that an interrupt loses nothing."""
         return self.waits or self.keeping
 
     def share_read(self) -> float | None:
-        """How much has been read, from 0 to 1, if that can be told."""
+        """The fraction of the files that has been read; None if it is unknown."""
         try:
             whole = sum(Path(path).stat().st_size for path in self.files if path != "-")
         except OSError:
@@ -120,7 +120,7 @@ class Ratings:
             yield from self.shuffled(np.random.default_rng(self.shuffle))
             return
         if self.passes > 1 and any(path == "-" or not Path(path).is_file() for path in self.files):
-            raise DataError(f"{self.name} can be read once only, and not in {self.passes} passes; save it to a file")
+            raise DataError(f"{self.name} can be read only once, not in {self.passes} passes; save it to a file first")
         for _ in range(self.passes):
             yield from self.read()
 
@@ -183,7 +183,7 @@ class Ratings:
 
 
 class RatingLines:
-    """Whole lines of a file of which the head has been read, in chunks."""
+    """Whole lines of a file in chunks, beginning with the head, which has been read already."""
 
     def __init__(self, file: Any, name: str, head: bytes, owner: Ratings) -> None:
         self.file, self.name, self.head, self.owner = file, name, head, owner
@@ -199,7 +199,7 @@ class RatingLines:
             else:
                 rest += more
             if len(rest) > LONGEST:
-                raise DataError(f"{self.name}: a line of more than {LONGEST >> 10} kB is none of ratings")
+                raise DataError(f"{self.name}: a line of more than {LONGEST >> 10} kB; ratings need one line each")
             try:
                 self.owner.waits = self.pipe
                 more = self.file.read(CHUNK)
@@ -210,7 +210,7 @@ class RatingLines:
 
 
 class Parser:
-    """What makes blocks of the lines of one file."""
+    """Converts the lines of one file to blocks."""
 
     def __init__(self, name: str, head: bytes, owner: Ratings) -> None:
         self.name, self.owner, self.line = name, owner, 0
@@ -230,7 +230,7 @@ class Parser:
             raise ParseError(self.name, number, 1, f"expected cells: {error}") from None
 
     def find(self, cells: list[str]) -> tuple[list[int], bool]:
-        """Where the user, the item and the rating stand, and whether the first line says so."""
+        """The positions of the user, the item and the rating, and whether the first line is a header."""
         owner = self.owner
         plain = [cell.strip().lower().replace("_", "").replace(" ", "") for cell in cells]
         header = owner.header
@@ -259,7 +259,7 @@ class Parser:
         first = self.line
         self.line += len(lines)
         if self.header:
-            while lines and self.header:  # behind blank lines and comments
+            while lines and self.header:  # blank lines and comments may precede the header
                 self.header = not lines[0].strip() or lines[0].startswith(b"#")
                 lines, first = lines[1:], first + 1
         try:
@@ -268,7 +268,7 @@ class Parser:
             return self.carefully(lines, first)
 
     def quickly(self, lines: list[bytes]) -> Block:
-        """All of some lines, if nothing is wrong with one of them."""
+        """Convert lines at full speed. Raises ValueError or IndexError if a line is unusual or bad."""
         user, item, rating = self.places
         users, items = self.labels
         rows = [line.split(self.mark) for line in lines]
@@ -280,7 +280,7 @@ class Parser:
         return [users[row[user]] for row in rows], [items[row[item]] for row in rows], told
 
     def carefully(self, lines: list[bytes], first: int) -> Block:
-        """The same line by line; what is wrong is said, or passed over."""
+        """Convert lines one by one. Bad lines raise an error or are skipped."""
         users, items, told = [], [], []
         for number, line in enumerate(lines, first + 1):
             if not line.strip() or line.startswith(b"#"):
@@ -303,7 +303,7 @@ class Parser:
         try:
             text = line.decode()
         except UnicodeDecodeError as error:
-            raise ParseError(self.name, number, error.start + 1, "expected text in UTF-8") from None
+            raise ParseError(self.name, number, error.start + 1, "expected UTF-8 text") from None
         cells = self.cells(text, number)
         found = []
         for kind, place in zip(KINDS, self.places, strict=True):
@@ -316,7 +316,7 @@ class Parser:
         value = float(rating) if is_number(rating) else np.nan
         if not self.owner.low <= value <= self.owner.high:
             between = f" from {self.owner.low:g} to {self.owner.high:g}" if np.isfinite(self.owner.low) else ""
-            hint = "; low and high say the range" if np.isfinite(value) else ""
+            hint = "; set the range by low and high" if np.isfinite(value) else ""
             raise ParseError(self.name, number, column, f"expected a rating{between}, found {shown(rating)}{hint}")
         return label_of_cell(user), label_of_cell(item), value
 
@@ -329,7 +329,7 @@ def is_number(text: str) -> bool:
 
 
 def label_array(labels: list[Any]) -> np.ndarray:
-    """Labels as an array to pick from."""
+    """Labels as an array that can be indexed."""
     if all(type(label) is int for label in labels):
         return np.array(labels, dtype=np.int64)
     array = np.empty(len(labels), dtype=object)
@@ -338,7 +338,7 @@ def label_array(labels: list[Any]) -> np.ndarray:
 
 
 def titles(path: str | os.PathLike[str]) -> dict[Any, str]:
-    """What items are called: the first two columns of a file, such as MovieLens has in `u.item` and `movies.csv`."""
+    """The titles of items from the first two columns of a file, such as `u.item` or `movies.csv` of MovieLens."""
     with opened(str(path), str(path), sets=False) as file:
         data = file.readall()
     if packed := packing(data):

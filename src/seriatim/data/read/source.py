@@ -1,4 +1,4 @@
-"""One pass over files: opened, unpacked, their format told, and parsed ahead of their turn on other cores."""
+"""One pass over files: opens and decompresses them, detects their format, and parses ahead on other cores."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ BLOCK = 1 << 20  # bytes of text
 
 Blocks = Iterator[tuple[Rows, np.ndarray]]
 Parse = Callable[..., Block]
-Bad = tuple[int, int, str]  # a line of a block, a column, and what is wrong there
+Bad = tuple[int, int, str]  # line of a block, column, problem
 
 
 class Source:
-    """The examples of some files, of a bundled set, or of standard input, in order. Iterating again reads it again."""
+    """The examples of files, a bundled set, or standard input, in order. Iterating again reads them again."""
 
     def __init__(
         self,
@@ -60,9 +60,9 @@ class Source:
         given = paths if isinstance(paths, list | tuple) else [paths]
         self.features = Features.of(features)
         self.schema: dict[str, str] = {} if schema is None else schema
-        self.known = dict(self.schema)  # what a model expects of tables
+        self.known = dict(self.schema)  # the kinds of columns that the model has learned
         if format is not None and format not in formats.FORMATS:
-            raise DataError(f"format {format!r}; there are {', '.join(formats.FORMATS)}")
+            raise DataError(f"unknown format {format!r}; there are {', '.join(formats.FORMATS)}")
         if format == "text":
             self.features = replace(self.features, text=(jsonl.TEXT,))
         self.format, self.header, self.labelled, self.skip_bad = format, header, labelled, skip_bad
@@ -70,7 +70,7 @@ class Source:
         self.files = [one for path in given for one in expanded(path)]
         self.name = "standard input" if self.files == ["-"] else ", ".join(map(str, given))
         self.plan: Plan | None = None
-        self.numbers = False  # whether a label that is a name is bad, as for a regression
+        self.numbers = False  # whether a label that is a name is an error: in a regression
         self.reset()
 
     def reset(self) -> None:
@@ -90,11 +90,11 @@ class Source:
 
     @property
     def once_only(self) -> bool:
-        """Whether it cannot be read again."""
+        """Whether the source cannot be read again."""
         return any(path == "-" or (Path(path).exists() and not Path(path).is_file()) for path in self.files)
 
     def share_read(self) -> float | None:
-        """How much has been read, from 0 to 1, if that can be told."""
+        """The fraction of the files that has been read; None if it is unknown."""
         try:
             whole = sum(Path(path).stat().st_size for path in self.files if path != "-")
         except OSError:
@@ -106,7 +106,7 @@ class Source:
 
     @property
     def waiting(self) -> bool:
-        """Whether it waits for a pipe."""
+        """Whether the reader waits for a pipe."""
         return isinstance(self.lines, InOrder) and self.lines.waiting
 
     # ---- one file
@@ -132,10 +132,10 @@ class Source:
                 file.seek(start)
             if format in ("parquet", "arrow"):
                 if packed or not seekable:
-                    raise DataError(f"{name}: {format} data must be a file, not packed and not from a pipe")
+                    raise DataError(f"{name}: {format} data must be an uncompressed file; save them to one")
                 from seriatim.data.read import parquet
 
-                place = file if path == "-" else path  # pyarrow reads a file faster that it has opened itself
+                place = file if path == "-" else path  # pyarrow reads faster if it opens the file itself
                 crowd = self.plan_of([]).crowd
                 yield from parquet.blocks(place, format, name, self.features, self.schema, self.labelled, crowd)
                 return
@@ -149,7 +149,7 @@ class Source:
                 yield rows, y
 
     def texts(self, format: str, head: bytes, name: str) -> Blocks:
-        """The blocks of a text."""
+        """The blocks of a file in a text format."""
         lines: Any = self.lines
         line = 0
         items: Any = lines
@@ -190,7 +190,10 @@ class Source:
             line += block.lines
 
     def without_names(self, parse: Parse, text: bytes) -> tuple[Block, list[Bad]]:
-        """The block of a text without the lines whose label is a name, and these; or up to the first of them."""
+        """Parse a text without the lines whose label is a name. Returns the block and an error for each such line.
+
+        Without `skip_bad` the block ends before the first such line.
+        """
         delimiter = getattr(self.lines, "delimiter", None)
         text += bytes(PADDING)
         end, at, line = len(text) - PADDING, 0, 0
@@ -216,13 +219,13 @@ class Source:
         return parse(text + bytes(PADDING), 0, len(text)), bad
 
     def parser(self, format: str, head: bytes) -> Parse:
-        """What makes a block of lines: a function of a buffer and where in it they begin and end."""
+        """A function (buffer, begin, end) that parses lines into a block."""
         if format in ("libsvm", "vw"):
             allowed = {"normalize"} if format == "libsvm" else {"normalize", "bits"}
-            allowed |= set() if self.labelled else {"label"}  # of the data that a model was learned from
+            allowed |= set() if self.labelled else {"label"}  # it may have been set for the training data
             for option in self.features.as_dict().keys() - allowed:
                 there = "only numbers" if format == "libsvm" else "no columns"
-                raise DataError(f"{self.name}: {option} is of no use for {format} data, where features have {there}")
+                raise DataError(f"{self.name}: {option} has no effect on {format} data, where features have {there}")
         if format == "libsvm":
             return lambda *text: parse_libsvm(*text, self.skip_bad)
         plan = self.plan_of([])
@@ -230,20 +233,20 @@ class Source:
             return lambda *text: parse_vw(*text, plan, self.skip_bad, self.labelled)
         if format == "text":
             if self.labelled:
-                raise DataError(f"{self.name}: the lines of a text have no labels")
+                raise DataError(f"{self.name}: plain text has no labels, but this method needs them; try jsonl")
             return lambda text, begin, end: jsonl.parse_text(text, begin, end, plan, self.skip_bad)
         label = self.features.label or jsonl.label_key(head)
         skip_bad, labelled = self.skip_bad, self.labelled
         return lambda text, begin, end: jsonl.parse(text, begin, end, plan, label, skip_bad, labelled)
 
     def plan_of(self, columns: list[tuple[str, str]]) -> Plan:
-        """The plan for such columns; what names fall on hashed ones is counted over all files."""
+        """The plan for these columns. All files share one count of hash collisions."""
         if self.plan is None or self.plan.columns_given != columns:
             self.plan = Plan(self.features, columns, None if self.plan is None else self.plan.crowd)
         return self.plan
 
     def table(self, head: bytes, delimiter: str, name: str) -> tuple[Parse, bool]:
-        """What the beginning of a table tells: how its blocks are parsed, and whether its first record holds names."""
+        """Detect the columns of a table from its beginning. Returns the parser, and whether there is a header."""
         records = first_records(head, delimiter)
         names, header = column_names(name, records, self.header)
         records = records[header:]
@@ -256,7 +259,7 @@ class Source:
 
 
 def as_targets(y: np.ndarray) -> np.ndarray:
-    """Labels as the targets of a regression, if all are: to a number zeros before it do not matter."""
+    """Convert labels to the targets of a regression if all are numbers. The label "007" becomes 7."""
     if y.dtype != object:
         return y
     targets = [target_of(label) if isinstance(label, str) else label for label in y.tolist()]
@@ -264,7 +267,7 @@ def as_targets(y: np.ndarray) -> np.ndarray:
 
 
 def first_records(head: bytes, delimiter: str) -> list[Record]:
-    """The whole records at the beginning of a table."""
+    """The complete records at the beginning of a table."""
     text = head.removeprefix(b"\xef\xbb\xbf")
     end = len(text) if len(head) < formats.HEAD else delimited.cut(text, 0, len(text), delimiter) or len(text)
     text = text[:end] + b"\n" * (text[end - 1 : end] != b"\n")
@@ -272,7 +275,7 @@ def first_records(head: bytes, delimiter: str) -> list[Record]:
 
 
 def without_header(items: Iterator[Text | None], delimiter: str) -> tuple[list[Text], int]:
-    """The first text without its first record, as a list of one or none; and how many lines that has taken."""
+    """Drop the header from the first text. Returns [text], or [] if there is none, and the lines of the header."""
     for item in items:
         if item is not None:
             buffer, begin, end = item
@@ -282,21 +285,24 @@ def without_header(items: Iterator[Text | None], delimiter: str) -> tuple[list[T
 
 
 def expanded(path: str | os.PathLike[str]) -> list[str]:
-    """The files that a path stands for: itself, or all that its pattern matches, in the order of their names."""
+    """The files of a path: the path itself, or all files that match its pattern, sorted by name."""
     text = os.fspath(path)
     if not any(mark in text for mark in "*?[") or Path(text).exists():
         return [text]
     found = sorted(glob.glob(text, recursive=True))  # noqa: PTH207, a Path has no pattern with a root
     if not found:
-        raise DataError(f"{text}: no file matches")
+        raise DataError(f"{text}: no file matches this pattern")
     return found
 
 
 @contextmanager
 def opened(path: str | Path, name: str, sets: bool = True) -> Iterator[SteadyFile]:
-    """A file, or standard input for -. `sets`: a bundled set could be meant. Reading to its end is reading it all."""
+    """Open a file, or standard input for -. Raises DataError at the end if the file has been cut short.
+
+    sets : whether the user may have meant a bundled set; the message for a missing file then lists them.
+    """
     if str(path) == "-" and sys.stdin is None:
-        raise DataError("standard input is closed")
+        raise DataError("standard input is closed; give a file, or pipe the data in")
     try:
         file = SteadyFile(sys.stdin.fileno(), name, closefd=False) if str(path) == "-" else SteadyFile(path, name)
     except OSError as error:
@@ -308,9 +314,9 @@ def opened(path: str | Path, name: str, sets: bool = True) -> Iterator[SteadyFil
 
 
 def look(file: Any) -> bytes:
-    """The first bytes of a file or of packed data, HEAD of them if there are so many.
+    """Read the first bytes of a file or of decompressed data, up to HEAD.
 
-    Of a pipe what it holds, but a line at least, and enough to tell whether it is packed.
+    From a pipe: the bytes that are there, but at least one line, and enough to detect compression.
     """
     head = b""
     pipe = isinstance(file, io.FileIO) and not file.seekable()
@@ -320,7 +326,7 @@ def look(file: Any) -> bytes:
             break
         try:
             more = file.read(formats.HEAD - len(head))
-        except DataError:  # raised again when all before it has been read
+        except DataError:  # raised again later, after the data before it
             if head:
                 break
             raise
@@ -336,9 +342,9 @@ def has_two_records(head: bytes, delimiter: str) -> bool:
 
 
 def look_further(file: Any, head: bytes, delimiter: str | None = None) -> bytes:
-    """What has been looked at of a table and, as long as it does not hold two records, more: the first may be names.
+    """Extend the head of a table until it contains two records, because the first one may be a header.
 
-    Without a delimiter more of lines, as long as no whole one is there.
+    Without a delimiter, extend it until it contains a whole line.
     """
     size = max(formats.HEAD, len(head))
     while len(head) < MAX_LINE:
@@ -350,7 +356,7 @@ def look_further(file: Any, head: bytes, delimiter: str | None = None) -> bytes:
         size = 2 * size if len(head) == size else size
         try:
             more = file.read(size - len(head))
-        except DataError:  # raised again when all before it has been read
+        except DataError:  # raised again later, after the data before it
             break
         if not more:
             break

@@ -11,15 +11,15 @@ from seriatim.errors import DataError
 
 
 class SteadyFile(io.FileIO):
-    """A data file with the length that it has when it is opened: what is added later is left for another time.
+    """A data file up to the length that it had when it was opened. Later additions are ignored.
 
-    A file that is cut short while it is read is an error. What is no file, such as a pipe, is read to its end.
+    If the file is cut short while it is read, that is an error. A pipe is read to its end.
     """
 
     def __init__(self, file: Any, name: str, closefd: bool = True) -> None:
         super().__init__(file, closefd=closefd)
         about = os.fstat(self.fileno())
-        # The files of /proc say that they are empty, and are not.
+        # Files in /proc report the length 0, but are not empty.
         self.length = about.st_size if stat.S_ISREG(about.st_mode) and about.st_size else None
         self.called = name
 
@@ -48,9 +48,10 @@ class SteadyFile(io.FileIO):
         return b"".join(pieces)
 
     def expect_whole(self) -> None:
-        """An error if the file is shorter now. For those who read it by another descriptor."""
+        """Raise an error if the file is shorter now. For a library that opens the file itself."""
         if self.length is not None and (now := os.fstat(self.fileno()).st_size) < self.length:
             raise self.cut_short(now)
 
     def cut_short(self, place: int) -> DataError:
-        return DataError(f"{self.called}: cut short while it was read: {self.length:,} bytes at first, now {place:,}")
+        sizes = f"{self.length:,} bytes at first, now {place:,}"
+        return DataError(f"{self.called}: cut short while it was read: {sizes}; read it again when it is complete")

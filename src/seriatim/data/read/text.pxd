@@ -1,4 +1,4 @@
-"""What parsers of text share: numbers, labels, and what may be wrong."""
+"""Numbers, labels and errors in text, for the parsers of LIBSVM, Vowpal Wabbit and tables."""
 
 from seriatim.features.block cimport Position, Workspace
 

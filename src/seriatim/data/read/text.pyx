@@ -1,4 +1,4 @@
-"""What parsers of text share: numbers, labels, and what may be wrong."""
+"""Numbers, labels and errors in text, for the parsers of LIBSVM, Vowpal Wabbit and tables."""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uint64_t
@@ -11,15 +11,16 @@ cdef extern from "digits.h":
     const uint64_t* WHOLE_TENS
     int digit_run(const char* p, uint64_t* number) noexcept nogil
 
-PADDING = 64    # zero bytes behind each text that is parsed
+PADDING = 64    # zero bytes after each text that is parsed
 HIGHEST = LIMIT
-cdef Py_ssize_t DESCRIBED = 10    # bad lines of a block that are described
+cdef Py_ssize_t DESCRIBED = 10    # the first bad lines of a block get a message
 
 
 cdef const char* number(const char* p, double* result) noexcept nogil:
-    """Read a decimal number; returns its end, or NULL if there is none. Correctly rounded.
+    """Read a decimal number, correctly rounded. Returns its end, or NULL if there is no number.
 
-    A mantissa below 2^53 and a power of ten up to 22 are exact, so that one rounding remains; the rest is Python's.
+    A mantissa below 2^53 and a power of ten up to 10^22 are exact, so only the division or product rounds. Python's
+    `float` reads all other numbers.
     """
     cdef const char* begin = p
     cdef bint negative = p[0] == 45
@@ -70,12 +71,12 @@ cdef const char* number(const char* p, double* result) noexcept nogil:
 
 
 cdef inline bint in_number(char c) noexcept nogil:
-    """Whether it may stand in a number, or in inf and nan."""
+    """Whether a character may occur in a number, in inf or in nan."""
     return digit(c) or 97 <= c <= 122 or 65 <= c <= 90 or c == 43 or c == 45 or c == 46 or c == 95
 
 
 cdef const char* slow_number(const char* p, double* result) noexcept nogil:
-    """What the fast way does not cover: many digits, large exponents, inf and nan, and what is no number at all."""
+    """Read a number with many digits or a large exponent, inf, or nan. Returns NULL if there is no number."""
     cdef const char* end = p
     while in_number(end[0]) and end - p < 10000:
         end += 1
@@ -91,13 +92,13 @@ cdef const char* slow_number(const char* p, double* result) noexcept nogil:
 
 
 cdef inline bint has_zeros(const char* p) noexcept nogil:
-    """Whether digits stand behind a zero: as a label 007 is a name, as `labels.label_of` has it."""
+    """Whether a number has leading zeros. The label 007 is a name, as in `labels.label_of`."""
     p += p[0] == 43 or p[0] == 45
     return p[0] == 48 and digit(p[1])
 
 
 cdef const char* label(const char* p, Workspace work, Position* at, list labels, dict numbers) noexcept nogil:
-    """Read a label: a number, or any other word as a name."""
+    """Read a label: a number or a name. Returns its end, or NULL if there is no label."""
     cdef const char* end = p
     cdef double y = 0
     cdef const char* after = number(p, &y)
@@ -115,10 +116,7 @@ cdef const char* label(const char* p, Workspace work, Position* at, list labels,
 cdef bint label_between(
     const char* p, const char* end, Workspace work, Position* at, list labels, dict numbers
 ) noexcept nogil:
-    """Take the whole of p..end for a label: a number with or without blanks around it, or any other text as a name.
-
-    Says whether it is one.
-    """
+    """Read p..end as a label: a number, with or without blanks around it, or a name. Returns whether it is valid."""
     cdef const char* first = p
     cdef const char* last = end
     cdef double y = 0
@@ -151,7 +149,7 @@ cdef bint named_label(
 
 
 cdef int note(list bad, int problem, Py_ssize_t line, const char* begin, const char* where) except -1:
-    """Describe a problem of a line that begins at `begin`."""
+    """Add the message for a problem of the line that begins at `begin`."""
     cdef const char* after = where
     if problem == NO_MEMORY:
         raise MemoryError
@@ -163,7 +161,7 @@ cdef int note(list bad, int problem, Py_ssize_t line, const char* begin, const c
 
 
 def describe(int problem, bytes text):
-    """What was found and what would be right."""
+    """The message for a problem: what was expected and what was found."""
     found = text.decode(errors="replace")
     found = repr(found if len(found) <= 40 else found[:40] + "...")
     return {
@@ -176,14 +174,14 @@ def describe(int problem, bytes text):
         WILD_VALUE: f"expected a finite number within +-{LIMIT:g}, found {found}",
         NO_PAIRS: f"expected a label and index:value pairs, found {found}",
         NO_BAR: f"expected | and features, found {found}",
-        BAD_IMPORTANCE: f"expected an importance from 0 to {LIMIT:g}, a tag or |, found {found}",
+        BAD_IMPORTANCE: f"expected an importance weight from 0 to {LIMIT:g}, a tag or |, found {found}",
         BAD_NAME: f"expected a feature name, found {found}",
         BAD_UTF8: f"expected UTF-8 text, found the byte 0x{text[:1].hex()}",
     }[problem]
 
 
 cdef const char* is_utf8(const char* text, Py_ssize_t n) noexcept nogil:
-    """NULL if bytes are UTF-8, else where not: no stray or missing continuation, nothing overlong or too high."""
+    """NULL if a text is valid UTF-8, else the first invalid byte. Overlong forms and surrogates are invalid."""
     cdef const char* p = text
     cdef const char* end = text + n
     cdef const char* begin
@@ -191,7 +189,7 @@ cdef const char* is_utf8(const char* text, Py_ssize_t n) noexcept nogil:
     cdef unsigned int c, lowest
     cdef uint64_t eight
     while p < end:
-        memcpy(&eight, p, 8)           # the padding is readable, too
+        memcpy(&eight, p, 8)           # may read the padding
         if not eight & 0x8080808080808080u:
             p += 8
             continue

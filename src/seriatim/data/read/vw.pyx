@@ -1,10 +1,10 @@
 """Vowpal Wabbit text: `label importance 'tag |namespace:weight feature:value feature ... |namespace ...`.
 
-A label is a number, or a name without a colon. The importance, 1 if there is none, is the weight of the row; a tag is
-passed over, as is an initial prediction. A feature without a value has 1; one that occurs twice has the sum. Its name
-here is `namespace^feature`, or the feature alone where the namespace has no name.
+A label is a number, or a name without a colon. The importance is the sample weight; the default is 1. Tags and initial
+predictions are ignored. A feature without a value has the value 1. If a feature occurs twice, its values are summed.
+The name of a feature is `namespace^feature`, or `feature` if the namespace has no name.
 
-With `bits` there are no names: column = hash mod 2^bits, the hash being that of Vowpal Wabbit.
+With `bits` features have no names: column = hash mod 2^bits, with the hash function of Vowpal Wabbit.
 """
 
 from libc.stdint cimport uint32_t
@@ -52,9 +52,9 @@ cdef inline bint feature_end(char c) noexcept nogil:
 
 
 cdef inline uint32_t feature_hash(const char* name, Py_ssize_t n, uint32_t seed) noexcept nogil:
-    """As Vowpal Wabbit: a name that is a whole number stands for itself, plus the hash of its namespace.
+    """The hash of a name as in Vowpal Wabbit; `seed` is the hash of the namespace, 0 for a namespace without a name.
 
-    That of a namespace is the same without one; it is 0 for the one that has no name.
+    The hash of an integer is the integer plus the seed.
     """
     cdef uint32_t whole = 0
     cdef Py_ssize_t i
@@ -68,7 +68,7 @@ cdef inline uint32_t feature_hash(const char* name, Py_ssize_t n, uint32_t seed)
 cdef const char* before_bar(
     const char* p, Encoder encoder, bint labelled, list labels, dict numbers, int* problem
 ) noexcept nogil:
-    """Read what stands before the first bar: a label, an importance, an initial prediction, a tag."""
+    """Read the part before the first bar: label, importance, initial prediction, tag."""
     cdef const char* begin
     cdef double importance = 1
     cdef int word = 0
@@ -146,7 +146,7 @@ cdef int line(const char* p, Encoder encoder, bint labelled, list labels, dict n
         while not feature_end(p[0]):
             p += 1
         end = p
-        if end == begin:               # a value, or a lone carriage return
+        if end == begin:               # a value without a name, or a lone carriage return
             return BAD_NAME
         x = 1
         if p[0] == 58:
@@ -165,9 +165,9 @@ cdef int line(const char* p, Encoder encoder, bint labelled, list labels, dict n
 cdef Py_ssize_t plain_space(
     const char* text, const uint32_t* place, Py_ssize_t* i, Py_ssize_t k, uint32_t seed, Workspace work
 ) noexcept nogil:
-    """Read features of a namespace from value number k on; returns the number of the next, k if there is none.
+    """Read features of a namespace as values k, k + 1, ...; their columns are hashes for now. Returns the next number.
 
-    Their columns are hashes still. It is k as well where a value is none, and for want of room.
+    Returns k if there is no feature, if a value is bad, or if there is no room.
     """
     cdef Unusual[FEATURES] unusual
     cdef const Unusual* u
@@ -187,11 +187,11 @@ cdef Py_ssize_t plain_space(
 
 
 cdef bint hashed_row(Encoder encoder, Workspace work, Plan plan, Py_ssize_t end) noexcept nogil:
-    """The values up to number `end`, whose columns are hashes still, are a row; False if there is no memory."""
+    """Turn the hashes of the values up to number `end` into columns, and add the row. Returns False without memory."""
     cdef Py_ssize_t i, n, first = encoder.at.values
     cdef uint32_t hash, known
     cdef bint news = False
-    for i in range(first, end):        # without branches: their outcomes would have to wait for the memory
+    for i in range(first, end):        # branch-free: a branch would wait for the memory access
         hash = <uint32_t> work.index[i]
         known = plan.crowd.owner[hash & plan.mask]
         news |= (known != (hash >> plan.bits) + 1) & (known != <uint32_t> SEVERAL)
@@ -209,9 +209,9 @@ cdef bint hashed_row(Encoder encoder, Workspace work, Plan plan, Py_ssize_t end)
 
 
 cdef bint plain_line(Window* window, Encoder encoder, Workspace work) noexcept nogil:
-    """Read the line at `at.where` if nothing about it is unusual; says whether it did. If not, nothing has changed.
+    """Read the line at `at.where` if it is plain. Returns False for other lines, without a change.
 
-    That is a whole label, and namespaces without weights, with one space before each of them and before each feature.
+    A plain line has an integer label, namespaces without weights, and one space before each namespace and feature.
     """
     cdef const char* text = window.text
     cdef const uint32_t* place = window.place
@@ -241,16 +241,16 @@ cdef bint plain_line(Window* window, Encoder encoder, Workspace work) noexcept n
 
 
 def parse(buffer, Py_ssize_t begin, Py_ssize_t end_, Plan plan, bint skip_bad=False, bint labelled=True):
-    """Parse bytes begin..end of a buffer: whole lines, each ended by a newline, with PADDING bytes more behind them.
+    """Parse bytes begin..end of a buffer: whole lines that end with a newline, followed by PADDING bytes.
 
-    Stops at the first bad line, or skips bad lines. Without `labelled` a label may be missing, and is NaN then.
+    Stops at the first bad line, or skips bad lines. If `labelled` is False, missing labels become NaN.
     """
     cdef const unsigned char[::1] view = buffer
     if not 0 <= begin <= end_ <= view.shape[0] - PADDING or (begin < end_ and view[end_ - 1] != 10):
         raise ValueError("a block must end with a newline and its padding")
     cdef const char* p = <const char*> &view[begin]
     cdef const char* end = p + (end_ - begin)
-    cdef const char* safe = <const char*> &view[0] + 16    # a plain line looks at 16 bytes before the end of a value
+    cdef const char* safe = <const char*> &view[0] + 16    # plain lines: reads the 16 bytes before the end of a value
     cdef const char* stop = p
     cdef const char* newline
     cdef const char* wrong

@@ -112,7 +112,7 @@ WITH_WIDE_VECTORS static inline __attribute__((always_inline)) void four_pairs(
     _mm256_storeu_pd(value, _mm256_xor_pd(quotient, negative));
 }
 
-/* `plain_pairs` by registers of 64 bytes. */
+/* `plain_pairs` with registers of 64 bytes. */
 WITH_WIDE_VECTORS static __attribute__((noinline, unused)) int wide_pairs(
     const Window *window, Py_ssize_t *i, Py_ssize_t *k, Py_ssize_t room, int *index, double *value
 ) {

@@ -1,10 +1,10 @@
-/* Many features like word:0.25 or word at once, by vector instructions: their names hashed, their values converted. */
+/* Hash the names and convert the values of features like word:0.25 or word, by vector instructions. */
 #include "pairs.h"
 
-enum { FEATURES = 128 };            /* at a time */
+enum { FEATURES = 128 };            /* the most features per call */
 
-/* A feature whose name or value is unusual, and where it is: its name, the colon after it, the end of its value; the
-   latter two are the end of the name if it has no value. */
+/* A feature that must be read again, because its name or value is unusual: its number, and the positions of its name,
+   of the colon, and of the end of the value. Without a value both `colon` and `end` are the end of the name. */
 typedef struct {
     uint32_t feature, name, colon, end;
 } Unusual;
@@ -14,17 +14,17 @@ static int plain_words(const char *text, const uint32_t *place, Py_ssize_t *i, P
                        uint32_t *hash, double *value, Unusual *unusual, int *unusuals) { return 0; }
 #else
 enum { LONGEST_NAME = 16, NUMBER = -1 };
-static const uint64_t ONE = (uint64_t) 1 << 56;         /* its eight digits */
-static const unsigned char KEEP[2 * LONGEST_NAME] =     /* from 16 - n on: keeps n of sixteen bytes */
+static const uint64_t ONE = (uint64_t) 1 << 56;         /* the eight digits 00000001 */
+static const unsigned char KEEP[2 * LONGEST_NAME] =     /* from byte 16 - n on: a mask that keeps n of sixteen bytes */
     {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
 
 WITH_VECTORS static inline __m256i rotated(__m256i x, int bits) {
     return _mm256_or_si256(_mm256_slli_epi32(x, bits), _mm256_srli_epi32(x, 32 - bits));
 }
 
-/* MurmurHash3 of eight names of up to sixteen bytes, with zeros behind them. All have four steps, whatever their
-   lengths, for those cannot be predicted: a word that is not whole takes the first half of a step, and one of zeros
-   changes nothing. The hash of a NUMBER is its value, plus the seed. */
+/* MurmurHash3 of eight names of up to sixteen bytes, filled up with zeros. All names take four steps, because a loop of
+   unpredictable length costs more. An incomplete word takes the first half of a step; a word of zeros changes nothing.
+   The hash of a NUMBER is its value plus the seed. */
 WITH_VECTORS static inline __m256i eight_hashes(const __m128i *name, const int *length, __m256i seed) {
     const __m256i n = _mm256_loadu_si256((const __m256i *) length);
     __m256i row[4], h = seed;
@@ -56,7 +56,8 @@ WITH_VECTORS static inline __m128i four_numbers(const uint64_t *digits) {
     return _mm256_castsi256_si128(_mm256_permute4x64_epi64(x, 0x08));
 }
 
-/* The name of n bytes at p, or its value and NUMBER for its length if it is one. Not 0 if it must be read again. */
+/* Load the name of n bytes at p. If it is an integer, *name is its value and *length is NUMBER. Returns 1 if the name
+   must be read again. */
 WITH_VECTORS static inline int plain_name(const char *p, uint32_t n, __m128i *name, int *length) {
     uint32_t kept = n <= LONGEST_NAME ? n : 0;
     *name = _mm_and_si128(_mm_loadu_si128((const __m128i *) p),
@@ -72,8 +73,8 @@ WITH_VECTORS static inline int plain_name(const char *p, uint32_t n, __m128i *na
     return 0;
 }
 
-/* The digits of the value between a colon and its end, and the place in POWERS of what to divide them by. Not 0 if it
-   must be read again: all that plain_pairs would not take. */
+/* Load the digits of the value between a colon and `end`, and the index of its divisor in POWERS. Returns not 0 if the
+   value must be read again: if it has a form that plain_pairs refuses. */
 WITH_VECTORS static inline int plain_value(
     const char *text, uint32_t colon, uint32_t end, uint64_t *value, int *power
 ) {
@@ -88,13 +89,13 @@ WITH_VECTORS static inline int plain_value(
     x = _mm_shuffle_epi8(x, _mm_loadl_epi64((const __m128i *) &VALUE_SHUFFLE[length][decimals]));
     _mm_storel_epi64((__m128i *) value, x);
     *power = (int) (2 * decimals + minus);
-    return (_mm_movemask_epi8(_mm_adds_epu8(x, _mm_set1_epi8(127 - 9))) & 0xFF)                 /* one is above 9 */
+    return (_mm_movemask_epi8(_mm_adds_epu8(x, _mm_set1_epi8(127 - 9))) & 0xFF)                 /* a digit above 9 */
         | ((length == LONGEST + 1) & (text[colon + 1 + minus] != '0'));
 }
 
-/* Read features, each after one space; the delimiter at place[*i] stands before the first. Ends where no such feature
-   follows, or after FEATURES of them, or before there is no room for eight more. Returns how many there are; those that
-   are named in `unusual` are to be read again. */
+/* Read features, each after one space; the delimiter at place[*i] precedes the first. Stops before anything else, after
+   FEATURES features, and when the room left is below eight. Returns the number of features. The caller must read those
+   in `unusual` again. */
 WITH_VECTORS static __attribute__((noinline)) int plain_words(
     const char *text, const uint32_t *place, Py_ssize_t *i, Py_ssize_t room, uint32_t seed,
     uint32_t *hash, double *value, Unusual *unusual, int *unusuals

@@ -1,1 +1,1 @@
-"""Writes examples and tables: the work of `seriatim convert`."""
+"""Writes examples and tables, for `seriatim convert`."""

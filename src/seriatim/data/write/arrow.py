@@ -12,18 +12,18 @@ from seriatim.data.read.header import shown
 from seriatim.data.write.records import Batch, Record, TypedRecords, check_width
 from seriatim.errors import DataError
 
-FIRST = 10_000  # records from which the types of a Parquet or Arrow file are told
-BATCHES = 32  # and no more batches than these, should they be long
+FIRST = 10_000  # records from which the types of a Parquet or Arrow file are detected
+BATCHES = 32  # the most batches from which they are detected
 GROUP = 1 << 26  # bytes of a row group
 
 
 def write_arrow(batches: Iterator[Batch], path: Path | None, format: str, source: TypedRecords) -> list[str]:
-    """Write all batches; returns the columns."""
+    """Write all batches. Returns the names of the columns."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        raise DataError(f"{format} files are written by pyarrow: pip install 'seriatim[arrow]'") from None
+        raise DataError(f"{format} files need the package pyarrow: pip install 'seriatim[arrow]'") from None
 
     first: list[Batch] = []
     for batch in batches:
@@ -46,18 +46,19 @@ def write_arrow(batches: Iterator[Batch], path: Path | None, format: str, source
             if waiting:
                 writer.write_table(pa.Table.from_batches(waiting, schema))
     except pa.ArrowException as error:
-        raise DataError(f"{source.name}: {format} cannot hold it: {str(error).partition(chr(10))[0]}") from None
+        problem = str(error).partition("\n")[0]
+        raise DataError(f"{source.name}: {format} cannot store these records: {problem}") from None
     return schema.names
 
 
 def schema_of(first: list[Batch], source: TypedRecords) -> Any:
-    """The types of the columns: those that an Arrow table has, or the survey has found, or these records have."""
+    """The types of the columns: from the Arrow table, from the survey, or from the first records."""
     import pyarrow as pa
 
     if first[0].table is not None:
         schema = first[0].table.schema
         for i, one in enumerate(schema):
-            if pa.types.is_dictionary(one.type):  # Parquet has one for each row group, an Arrow file one for all
+            if pa.types.is_dictionary(one.type):  # dictionaries of row groups may differ
                 schema = schema.set(i, one.with_type(one.type.value_type))
         return schema
     if first[0].format != "jsonl":
@@ -72,7 +73,7 @@ def schema_of(first: list[Batch], source: TypedRecords) -> Any:
 
 
 def pieces(batch: Batch, schema: Any) -> Iterator[Any]:
-    """A batch in the types of the file."""
+    """Convert a batch to the types of the file."""
     import pyarrow as pa
 
     if batch.table is not None:
@@ -82,13 +83,14 @@ def pieces(batch: Batch, schema: Any) -> Iterator[Any]:
         try:
             yield batch.table.cast(schema)
         except pa.ArrowException as error:
-            raise DataError(f"{batch.file}: its columns are not those of the first file: {error}") from None
+            raise DataError(f"{batch.file}: its columns do not have the types of the first file: {error}") from None
         return
     known = set(schema.names)
     for i, record in enumerate(batch.records):
         for key in record.keys() - known:
-            raise DataError(f"{batch.place(i)}: key {key!r}, which the first {FIRST:,} records do not have")
-    strict = batch.format == "jsonl"  # the survey has seen to the others
+            problem = f"key {key!r} does not occur in the first {FIRST:,} records; write jsonl instead"
+            raise DataError(f"{batch.place(i)}: {problem}")
+    strict = batch.format == "jsonl"  # the survey has checked the other formats
     for part in batch.parts(len(known)):
         arrays = [column(part.records, one.name, part.place, one.type, strict) for one in schema]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -97,18 +99,18 @@ def pieces(batch: Batch, schema: Any) -> Iterator[Any]:
 def column(
     records: list[Record], name: str, place: Callable[[int], str], wanted: Any = None, strict: bool = True
 ) -> Any:
-    """A column of records as an array, of the type that is wanted, or of its own."""
+    """A column of records as an Arrow array, of the given type or of the type of its values."""
     values = [record.get(name) for record in records]
     array = array_of(values, wanted, strict)
     if array is None:
         i = bisect_left(range(len(values)), True, key=lambda i: array_of(values[: i + 1], wanted, strict) is None)
-        expected = "values of one type" if wanted is None else f"{wanted}, as the first {FIRST:,} records have it"
+        expected = "values of one type" if wanted is None else f"{wanted}, the type of the first {FIRST:,} records"
         raise DataError(f"{place(i)}, column {name!r}: expected {expected}, found {values[i]!r:.40}")
     return array
 
 
 def array_of(values: list[Any], wanted: Any, strict: bool) -> Any:
-    """The array; None if there is none. Left alone, pyarrow makes 1 of 1.5 and of true, and forgets keys."""
+    """An Arrow array of values; None if they do not fit the type. pyarrow alone would turn 1.5 into 1 and drop keys."""
     import pyarrow as pa
 
     try:
@@ -119,7 +121,7 @@ def array_of(values: list[Any], wanted: Any, strict: bool) -> Any:
 
 
 def type_of(values: list[Any]) -> Any:
-    """The Arrow type of values of JSON; a TypeError if they have none in common."""
+    """The common Arrow type of JSON values; raises TypeError if there is none."""
     import pyarrow as pa
 
     there = [value for value in values if value is not None]
@@ -136,7 +138,7 @@ def type_of(values: list[Any]) -> Any:
 
 
 def fits(found: Any, wanted: Any) -> bool:
-    """Whether values of one type can be written as another and nothing is lost."""
+    """Whether values of type `found` can be written as type `wanted` without loss."""
     import pyarrow as pa
 
     if found == wanted or pa.types.is_null(found) or (pa.types.is_integer(found) and pa.types.is_float64(wanted)):

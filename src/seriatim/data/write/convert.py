@@ -1,13 +1,14 @@
-"""Data written in any format, packed or not: between tables and objects cell by cell, else as examples.
+"""Converts data files from any format to any format, compressed or not.
 
-To LIBSVM and Vowpal Wabbit's text go labels and the features that are not 0. LIBSVM knows features by numbers: those of
-the data, if they have none but numbers for names, in one namespace; else from 1 in the order in which names are met.
-From these formats come a column "label" and one for each feature; what a line lacks is missing. Weights of examples
-have a place in Vowpal Wabbit's text alone.
+Conversions between tables and objects copy cells. Conversions to LIBSVM and Vowpal Wabbit text write labels and the
+nonzero features. If all feature names are numbers in one namespace, LIBSVM uses these numbers. Otherwise features are
+numbered from 1 in the order in which they appear. Conversions from LIBSVM and Vowpal Wabbit text have a column "label"
+and a column for each feature. Features that a line does not contain are missing values. Only Vowpal Wabbit text stores
+sample weights.
 
-Numbers are written with the digits that it takes to read them back the same. In tables of text objects become columns
-by dots, dates ISO strings; a list has no place there, and in JSON there is none for infinity. NaN is missing in both. A
-Parquet or Arrow file made of JSON lines has the types of the first 10,000 of them.
+Numbers are written with enough digits to restore them exactly. In text tables, nested objects become columns whose
+names are joined by dots, and dates become ISO strings. Text tables cannot store lists; JSON cannot store infinity. NaN
+becomes a missing value in both. A Parquet or Arrow file from JSON lines has the types of the first 10,000 lines.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from seriatim.files import whole_file
 
 @dataclass
 class Conversion:
-    """What is to be written, and what has been: how many records or examples, and what their columns are called."""
+    """A conversion: its target, the number of records or examples written so far, and the names of the columns."""
 
     target: str
     ending: str
@@ -49,10 +50,10 @@ class Conversion:
     source: Any = None
     count: int = 0
     columns: list[str] = field(default_factory=list)
-    numbered: bool = False  # whether names have got numbers, for LIBSVM
+    numbered: bool = False  # whether LIBSVM columns have been numbered in order of appearance
 
     def see(self, n: int) -> None:
-        """So many more."""
+        """Count n more records."""
         self.count += n
         self.watch(self.count, self.source)
 
@@ -68,14 +69,14 @@ def convert(
     watch: Callable[[int, Any], None] = lambda count, source: None,
     **reading: Any,
 ) -> Conversion:
-    """Write what is in some files, a bundled set or a generated stream to another file, whole or not at all.
+    """Convert files, a bundled set or a generated stream to another file. After an error, the output is unchanged.
 
-    to : the format; else the ending of the output's name tells it. One for packing may follow.
-    features : how examples become features; for LIBSVM and Vowpal Wabbit's text only.
-    names : a file for the names of LIBSVM's columns, one a line.
-    limit : no more than so many.
-    watch : is called with the number of records so far, and what they are read from.
-    reading : `format`, `header` and `skip_bad`, as `data.stream` takes them.
+    to : the output format; by default detected from the ending of the output's name, before .gz or the like.
+    features : how columns become features; only for LIBSVM and Vowpal Wabbit text.
+    names : a file for the names of the LIBSVM columns, one per line.
+    limit : stop after N records.
+    watch : a function that is called with the number of records so far and their source.
+    reading : `format`, `header` and `skip_bad`, as for `data.stream`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -86,15 +87,15 @@ def convert(
     out = os.fspath(output)
     target = to or formats.by_name(out)
     if target not in formats.FORMATS:
-        raise DataError(f"{out}: which format? Say so by --to, or by an ending: {', '.join(formats.ENDINGS)}")
+        raise DataError(f"{out}: which format? Give it by --to, or by an ending: {', '.join(formats.ENDINGS)}")
     ending = next((one for one in formats.COMPRESSED if out.lower().endswith(one)), "")
     if target in COLUMNAR and (ending or out == "-"):
-        raise DataError(f"{out}: {target} data are written to a file, and not packed")
+        raise DataError(f"{out}: {target} data can be written only to an uncompressed file; choose another name")
     if target not in SPARSE and features is not None:
         given = ", ".join(Features.of(features).as_dict())
-        raise ParameterError(f"{given}: of no use for {target}, which keeps cells as they are; for LIBSVM and VW only")
+        raise ParameterError(f"{given} has no effect on {target}, only on LIBSVM and VW; remove it")
     if names is not None and target != "libsvm":
-        raise ParameterError(f"names of columns are written beside LIBSVM only; {target} has them in it")
+        raise ParameterError(f"a file of names is only for LIBSVM; {target} contains the names; remove it")
     paths = [one for path in (sources if isinstance(sources, list | tuple) else [sources]) for one in expanded(path)]
     done = Conversion(target, ending, limit, watch)
     with ExitStack() as files:
@@ -112,10 +113,10 @@ def convert(
 
 
 def refuse_input(path: Any, sources: list[str]) -> None:
-    """What is read must not be written over."""
+    """Raise DataError if a path is one of the inputs."""
     for one in sources:
         if path and Path(path).exists() and Path(one).is_file() and Path(one).samefile(path):
-            raise DataError(f"{path}: it is one of the inputs, and would be written over; choose another name")
+            raise DataError(f"{path} is one of the inputs and would be overwritten; choose another name")
 
 
 # ---- text
@@ -131,7 +132,7 @@ def write_text(done: Conversion, path: Path | None, texts: Iterable[str | bytes]
 
 
 def write_records(done: Conversion, paths: list[str], place: Path | None, reading: dict[str, Any]) -> None:
-    """Cells as they are."""
+    """Write records, cell by cell."""
     with closing(TypedRecords(paths, done.target, done.limit, **reading)) as source:
         done.source = source
         source.survey(done.see)
@@ -144,7 +145,7 @@ def write_records(done: Conversion, paths: list[str], place: Path | None, readin
         else:
             done.columns = write_arrow(batches, place, done.target, source)
     if not done.columns and not (done.target == "jsonl" and done.count):
-        raise DataError(f"{source.name}: no records with anything in them")
+        raise DataError(f"{source.name}: no records with any columns")
 
 
 def counted(done: Conversion, batches: Iterable[Batch]) -> Iterator[Batch]:
@@ -159,14 +160,14 @@ def counted(done: Conversion, batches: Iterable[Batch]) -> Iterator[Batch]:
 def write_examples(
     done: Conversion, paths: list[str], place: Path | None, features: Features, reading: dict[str, Any]
 ) -> None:
-    """Labels and features."""
-    # Only Vowpal Wabbit's text can do without labels, read or written.
+    """Write labels and features."""
+    # Only Vowpal Wabbit text allows missing labels.
     labelled = done.target == "libsvm" or {reading.get("format") or formats.by_name(path) for path in paths} != {"vw"}
     source: Any = paths
     if len(paths) == 1 and is_generated(paths[0]):
         source, reading = paths[0], {}
         if done.limit is None:
-            raise DataError(f"{source} has no end: say by --limit how many examples are wanted")
+            raise DataError(f"{source} has no end; give the number of examples by --limit")
     else:
         reading = {"features": features, "labelled": labelled, **reading}
     stream = done.source = Stream(source, limit=done.limit, **reading)
@@ -179,8 +180,8 @@ def write_examples(
 
 def write_names(done: Conversion, path: Path) -> None:
     if not done.numbered:
-        raise DataError("no names to write: the columns keep the numbers that they have in the data")
+        raise DataError("no names to write: the columns keep their numbers in the data; remove --names")
     for name in done.columns:
         if "\n" in name:
-            raise DataError(f"the feature name {name!r} has a newline in it, and names are written one a line")
+            raise DataError(f"the feature name {name!r} contains a newline, but each name needs one line; rename it")
     path.write_text("".join(f"{name}\n" for name in done.columns), encoding="utf-8")

@@ -23,14 +23,14 @@ from seriatim.features.scaler import Scaler
 if TYPE_CHECKING:
     from seriatim.data.write.convert import Conversion
 
-HIGHEST = 2**31 - 2  # LIBSVM index
+HIGHEST = 2**31 - 2  # the highest LIBSVM index
 WHOLE = re.compile(r"[1-9][0-9]{0,9}")
 NO_NAME = re.compile(r"[ \t\r\n:|]|\A\Z")
 NO_LABEL = {"libsvm": re.compile(r"[\0-\x20:\x7f]|\A#|\A\Z"), "vw": re.compile(r"[ \t\r\n:|]|\A'|\A\Z")}
 
 
 class NamedExamples:
-    """The examples of a stream in columns that keep their numbers, scaled if that is asked for."""
+    """The examples of a stream, with a fixed column for each name, scaled by `normalize`."""
 
     def __init__(self, stream: Stream, normalize: str | None, done: Conversion) -> None:
         self.done, self.stream, self.scaler = done, stream, None if normalize is None else Scaler(normalize)
@@ -42,7 +42,8 @@ class NamedExamples:
         for rows, y in self.stream:
             named = rows.names is not None
             if self.named not in (None, named):
-                raise DataError(f"{self.stream.name}: features with names and features with numbers cannot be mixed")
+                mixed = "features with names and features with numbers cannot be mixed; convert the files one by one"
+                raise DataError(f"{self.stream.name}: {mixed}")
             self.named = named
             if self.done.target != "vw":
                 refuse_weights(self.stream.name, rows, self.done.count, self.done.target)
@@ -57,9 +58,9 @@ class NamedExamples:
     def lines(
         self, rows: Rows, y: np.ndarray, numbers: np.ndarray | None = None
     ) -> Iterator[tuple[str, list[int], list[str]]]:
-        """Of each example its label, and the columns and values that are not 0, as text.
+        """Yield (label, columns, values) of each example as text, without zeros.
 
-        The columns are counted from 1; or they are their numbers[j], and in order.
+        Columns are counted from 1. With `numbers`, column j has the number numbers[j]. They are sorted.
         """
         start, index, value = sparse(rows)
         there = np.flatnonzero(value)
@@ -78,7 +79,7 @@ class NamedExamples:
 
 
 def libsvm_lines(examples: NamedExamples) -> Iterator[str]:
-    """The lines of each block. Of names it must be known first whether all of them are numbers."""
+    """The lines of each block. Examples with names are stored first, to see whether all names are numbers."""
     blocks = iter(examples)
     first = next(blocks, None)
     if first is None:
@@ -90,7 +91,7 @@ def libsvm_lines(examples: NamedExamples) -> Iterator[str]:
     cache = Cache()
     try:
         for rows, y in blocks:
-            rows.names = None  # its columns have their numbers already
+            rows.names = None  # the vocabulary has set the columns already
             cache.add(rows, y)
         cache.ready()
         numbers = own_numbers(examples.names)
@@ -101,7 +102,7 @@ def libsvm_lines(examples: NamedExamples) -> Iterator[str]:
 
 
 def own_numbers(names: list[str]) -> np.ndarray | None:
-    """The numbers that names are, if all are, and in the same namespace; else None.
+    """The names as numbers, if all are numbers in one namespace; else None.
 
     >>> own_numbers(["f^12", "f^7"]), own_numbers(["f^12", "g^7"])
     (array([12,  7]), None)
@@ -118,13 +119,13 @@ def libsvm_text(lines: Iterable[tuple[str, list[int], list[str]]]) -> str:
 
 
 def label_text(label: Any, format: str, followed: bool) -> str:
-    """A label as a word; "" for none."""
+    """A label as text; "" for a missing label."""
     if isinstance(label, str):
         if NO_LABEL[format].search(label) or (not followed and format == "libsvm" and re.search("[,;]", label)):
-            raise DataError(f"the label {label!r} has no form in {format} text")
+            raise DataError(f"the label {label!r} cannot be written as {format} text; rename it")
         return label
     if math.isinf(label) or (format == "libsvm" and label != label):
-        raise DataError(f"the label {label}; {format} text takes a finite number or a name")
+        raise DataError(f"the label {label} cannot be written: {format} text needs a finite number or a name")
     return shortest_text(float(label)) if label == label else ""
 
 
@@ -139,7 +140,7 @@ def spaced(name: str) -> tuple[str, str]:
 
 
 def vw_lines(examples: NamedExamples) -> Iterator[str]:
-    """Vowpal Wabbit's text; what has no names is called by its number."""
+    """The lines of each block as Vowpal Wabbit text. Features without names are named by their numbers."""
     known: list[tuple[str, str]] = []
     for rows, y in examples:
         new = examples.names[len(known) :]
@@ -147,8 +148,8 @@ def vw_lines(examples: NamedExamples) -> Iterator[str]:
         if bad:
             some = ", ".join(bad[:5]) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
             raise DataError(
-                f"{examples.stream.name}: the feature names {some}: Vowpal Wabbit's text has no place for spaces, "
-                f"colons and bars in a name; count words by --text, or hash names by --bits"
+                f"{examples.stream.name}: the feature names {some}: Vowpal Wabbit text allows no spaces, "
+                f"colons or bars in a name; count words by --text, or hash names by --bits"
             )
         known += map(spaced, new)
         yield "".join(

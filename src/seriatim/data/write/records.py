@@ -1,10 +1,9 @@
-"""Records as they stand in files: the cells of tables and objects, and the features of sparse examples by name.
+"""Reads the records of files as dicts: the cells of tables, objects, and the named features of sparse examples.
 
-What a cell of text is, its whole column tells: whole numbers, numbers, true and false, or else text. NA, ? and the like
-are missing among numbers, and an empty cell is everywhere. CSV has no types: a column of strings that all look like
-numbers, or like true and false, is taken for such, quotes or not, and its cells come back as the same text only where
-that is how numbers are written: 1.50 comes back as 1.5. Whole numbers with zeros before them, or of more digits than a
-number holds, are text, so that codes and keys stay what they are. A date in a text is a string, and stays one.
+CSV has no types. The type of a cell depends on its whole column: integers, numbers, true and false, or else text. An
+empty cell is a missing value. Among numbers NA, ? and similar cells are missing values, too. Quotes make no difference:
+a column of strings that all look like numbers becomes a column of numbers, and 1.50 becomes 1.5. Integers with leading
+zeros, or with more digits than a number holds, are text, so that codes and keys do not change. Dates are text.
 """
 
 from __future__ import annotations
@@ -41,9 +40,9 @@ from seriatim.features.encoder import Plan
 from seriatim.features.flatten import DEPTH
 
 TABLES, COLUMNAR, SPARSE = formats.of_kind("table"), formats.of_kind("columnar"), formats.of_kind("sparse")
-MOST_COLUMNS = 10_000  # of a table that is made of objects or sparse examples
-CELLS = 1 << 20  # in memory at a time, where a row may be wide
-EXACT = 1 << 53  # whole numbers up to here are doubles, too
+MOST_COLUMNS = 10_000  # the most columns of a table from objects or sparse examples
+CELLS = 1 << 20  # the most cells in memory at a time
+EXACT = 1 << 53  # all integers up to here are exact as float64
 WHOLE = re.compile(r"[+-]?[0-9]+")
 TRUTH = {"true": True, "false": False}
 
@@ -52,15 +51,15 @@ Record = dict[str, Any]
 
 @dataclass
 class Batch:
-    """Some records of a file, in order: as dicts, or as a piece of an Arrow table."""
+    """Consecutive records of a file, as dicts or as a part of an Arrow table."""
 
     file: str
     format: str
-    numbers: Sequence[int]  # of their lines (JSON) or of themselves, from 1
+    numbers: Sequence[int]  # line numbers (JSON) or record numbers, from 1
     given: list[Record] | None = None
     table: Any = None
-    columns: Sequence[str] | None = None  # if the file says which there are
-    named: bool = True  # if its first line names them
+    columns: Sequence[str] | None = None  # the columns, if the file declares them
+    named: bool = True  # whether the file has a header
 
     @cached_property
     def records(self) -> list[Record]:
@@ -70,18 +69,18 @@ class Batch:
         return f"{self.file}: {'line' if self.format == 'jsonl' else 'record'} {self.numbers[i]:,}"
 
     def slice(self, begin: int, end: int) -> Batch:
-        """Records begin..end of these."""
+        """Records begin..end of this batch."""
         given, table = self.given and self.given[begin:end], self.table and self.table.slice(begin, end - begin)
         return Batch(self.file, self.format, self.numbers[begin:end], given, table, self.columns, self.named)
 
     def parts(self, width: int) -> Iterator[Batch]:
-        """These records in pieces that are not too many cells in so many columns; one at least."""
+        """Parts of this batch of at most CELLS cells in `width` columns each. There is at least one part."""
         step = max(1, CELLS // max(width, 1))
         for begin in range(0, max(len(self.numbers), 1), step):
             yield self.slice(begin, begin + step)
 
     def flat(self) -> list[Record]:
-        """The records, with the keys of objects within them joined to their own by dots."""
+        """The records without nested objects. Nested keys are joined by dots."""
         if self.format in TABLES + SPARSE:
             return self.records
         found = []
@@ -94,7 +93,7 @@ class Batch:
 
 
 def flat(record: Record, before: str = "", depth: int = 0) -> Record:
-    """A record without objects in it; of one without keys nothing is left.
+    """A record without nested objects, whose keys are joined by dots. Empty objects are dropped.
 
     >>> flat({"user": {"name": "Ada", "born": {"year": 1815}}, "id": 7})
     {'user.name': 'Ada', 'user.born.year': 1815, 'id': 7}
@@ -102,36 +101,35 @@ def flat(record: Record, before: str = "", depth: int = 0) -> Record:
     if not before and dict not in map(type, record.values()):
         return record
     if depth > DEPTH:
-        raise DataError(f"key {before!r}: more than {DEPTH} objects within one another")
+        raise DataError(f"key {before!r}: more than {DEPTH} nested objects; flatten the data first")
     cells: Record = {}
     for key, value in record.items():
         name = before + key
         new = flat(value, f"{name}.", depth + 1) if isinstance(value, dict) else {name: value}
         for again in new.keys() & cells.keys():
-            raise DataError(f"key {again!r} is there twice: by its own name, and within an object")
+            raise DataError(f"key {again!r} occurs twice: as a key, and within a nested object; rename one")
         cells |= new
     return cells
 
 
 class TypedRecords(Source):
-    """The records of some files, batch after batch, for a file of the format `target`. Iterating again reads again.
+    """Batches of typed records from files, for output in the format `target`. Iterating again reads the files again.
 
-    `survey` comes first: it tells the columns, and what the cells of text are. What can be read once only is kept in a
-    file without a name.
+    Call `survey` first: it detects the columns and the types of text cells. Pipes are copied to temporary files.
     """
 
     def __init__(self, paths: Any, target: str, limit: int | None = None, **reading: Any) -> None:
-        """target : what is to be written; limit : no more records than so many; reading : as `Source` takes it."""
+        """target : the output format; limit : the most records to read; reading : options of `Source`."""
         self.target, self.limit = target, limit
         self.kept: dict[str, File] = {}
         self.columns: dict[str, None] = {}
         self.sorts: dict[str, set[str]] = {}
         self.kinds: dict[str, str] = {}
-        self.named = False  # whether any file says what its columns are called
+        self.named = False  # whether any file names its columns
         super().__init__(paths, labelled=False, **reading)
         for path in self.files:
             if limit is None and is_generated(path):
-                raise DataError(f"{path} has no end: say by --limit how many examples are wanted")
+                raise DataError(f"{path} has no end; give the number of examples by --limit")
 
     def reset(self) -> None:
         super().reset()
@@ -141,7 +139,7 @@ class TypedRecords(Source):
         return super().__iter__()  # type: ignore[return-value]
 
     def file(self, path: str) -> Generator[Batch, None, None]:  # type: ignore[override]
-        """The batches of a file, as far as they are wanted."""
+        """The batches of a file, up to the limit."""
         with closing(self.batches(path)) as batches:
             for batch in batches if self.left else ():
                 yield batch if len(batch.numbers) <= self.left else batch.slice(0, self.left)
@@ -149,10 +147,10 @@ class TypedRecords(Source):
                 if not self.left:
                     return
 
-    # ---- what must be known before the first record is written
+    # ---- columns and types, which must be known before the first record is written
 
     def survey(self, watch: Callable[[int], None]) -> None:
-        """Go through the files, as far as need be, for their columns and what their cells of text are."""
+        """Read the files as far as necessary to detect their columns and the types of text cells."""
         self.reset()
         met: set[str] = set()
         for path in self.files:
@@ -171,13 +169,13 @@ class TypedRecords(Source):
         self.kinds = {name: kind_of(sorts) for name, sorts in self.sorts.items()}
 
     def needs_all(self, format: str) -> bool:
-        """Whether all of a file must be seen: a table of text for its types, objects and examples for the columns."""
+        """Whether the survey needs a whole file: for the types of a text table, or the columns of other formats."""
         if format in TABLES:
             return self.target not in TABLES
         return self.target in TABLES if format == "jsonl" else format in SPARSE and self.target != "jsonl"
 
     def note(self, batch: Batch, whole: bool) -> None:
-        """Take in what a batch tells; if it is one of all, its records, too."""
+        """Record the columns of a batch; if `whole`, also the columns and types of its records."""
         self.named |= batch.named
         if batch.columns is not None:
             self.columns.update(dict.fromkeys(batch.columns))
@@ -199,7 +197,7 @@ class TypedRecords(Source):
     # ---- one file
 
     def batches(self, path: str) -> Generator[Batch, None, None]:
-        """All batches of a file; of one that says its columns there is one at least."""
+        """All batches of a file. A file that declares its columns has at least one batch, which may be empty."""
         if is_generated(path):
             yield from self.examples(generated(path)(), path, "libsvm", None)  # type: ignore[misc]
             return
@@ -219,7 +217,7 @@ class TypedRecords(Source):
                 file.seek(0)
             if format in COLUMNAR:
                 if packed or path in self.kept:
-                    raise DataError(f"{name}: {format} data must be a file, not packed and not from a pipe")
+                    raise DataError(f"{name}: {format} data must be an uncompressed file; save them to one")
                 yield from arrow_batches(file, format, name)
                 return
             self.lines = (RecordLines if format in TABLES else InOrder if packed else Ranges)(data, name, self.block)
@@ -233,7 +231,7 @@ class TypedRecords(Source):
 
     @contextmanager
     def entered(self, path: str, name: str) -> Iterator[SteadyFile]:
-        """A file; what is none, a pipe, is copied to one first."""
+        """Open a file. A pipe is copied to a temporary file first."""
         if path != "-" and (not Path(path).exists() or Path(path).is_file()):
             with opened(path, name) as file:
                 yield file
@@ -254,7 +252,7 @@ class TypedRecords(Source):
             file.close()
 
     def bad(self, name: str, line: int, column: int, problem: str) -> None:
-        """A line that cannot be read."""
+        """Raise the error of a bad line, or skip the line."""
         error = ParseError(name, line, column, problem)
         if not self.skip_bad:
             raise error
@@ -263,7 +261,7 @@ class TypedRecords(Source):
             self.skipped.append(str(error))
 
     def examples(self, blocks: Iterable[Any], name: str, format: str, names: list[str] | None) -> Iterator[Batch]:
-        """Sparse examples: a label, and each feature by its name or its number from 1."""
+        """Batches of sparse examples. Keys are "label" and the names of features, or their numbers from 1."""
         seen = 0
         for rows, y in blocks:
             refuse_weights(name, rows, seen, self.target)
@@ -271,7 +269,7 @@ class TypedRecords(Source):
             called: Any = names or rows.names
             keys = {j: str(j + 1) if called is None else called[j] for j in set(index)}
             if "label" in keys.values():
-                raise DataError(f"{name}: a feature is called 'label', as the column of the labels is")
+                raise DataError(f"{name}: a feature is named 'label', like the label column; rename it")
             cells = [(keys[j], whole(x)) for j, x in zip(index, value, strict=True)]
             records = [
                 {"label": whole(label), **dict(cells[a:b])}
@@ -282,7 +280,7 @@ class TypedRecords(Source):
             yield Batch(name, format, numbers, records, columns=names and ["label", *names])
 
     def objects(self, name: str) -> Iterator[Batch]:
-        """JSON lines."""
+        """Batches of JSON lines."""
         import msgspec
 
         decode = msgspec.json.Decoder().decode
@@ -305,12 +303,12 @@ class TypedRecords(Source):
                 except UnicodeDecodeError:
                     problem, column = utf8_problem(text)
                 except RecursionError:
-                    problem, column = "expected an object, found too many objects or lists within one another", 1
+                    problem, column = "expected an object, found too many nested objects or lists", 1
                 self.bad(name, line, column, problem)
             yield Batch(name, "jsonl", numbers, records)
 
     def blocks(self) -> Iterator[bytes]:
-        """The text of a file in pieces of whole lines, the last newline of each left out."""
+        """Chunks of whole lines of a file, without the last newline."""
         lines: Any = self.lines
         for item in lines:
             buffer, begin, end = lines.text(item)
@@ -319,7 +317,7 @@ class TypedRecords(Source):
             lines.give_back(buffer)
 
     def cells(self, name: str, format: str, head: bytes) -> Iterator[Batch]:
-        """A table of text: its cells as the survey says; as text before it, and for another table of text."""
+        """Batches of a text table. Cells have the types of the survey. They are text before it and for text output."""
         lines: Any = self.lines
         lines.delimiter = formats.delimiter(format, head)
         names, header = column_names(name, first_records(head, lines.delimiter), self.header)
@@ -339,7 +337,7 @@ class TypedRecords(Source):
     def split(
         self, buffer: Any, begin: int, end: int, delimiter: str, plan: Plan, name: str, line: int
     ) -> tuple[list[list[str | None]], int]:
-        """The good records of a block that begins after so many lines, and how many lines it takes."""
+        """The good records of a block that begins after line `line`, and the number of its lines."""
         block = delimited.parse(buffer, begin, end, plan, delimiter, False, False)
         problems, lines = block.bad, block.lines
         block.release()
@@ -349,7 +347,7 @@ class TypedRecords(Source):
             self.bad(name, line + problems[0][0], *problems[0][1:])
         good: list[list[str | None]] = []
         lines = 0
-        while begin < end:  # one by one
+        while begin < end:  # record by record
             length, taken = delimited.record_length(buffer, begin, end, delimiter)
             block = delimited.parse(buffer, begin, begin + length, plan, delimiter, False, False)
             for place, column, problem in block.bad:
@@ -372,11 +370,11 @@ def is_generated(path: str) -> bool:
 
 
 def refuse_weights(name: str, rows: Rows, before: int, target: str) -> None:
-    """What is to be written has no place for weights; so many examples came before these."""
+    """Raise DataError if rows have sample weights, which `target` cannot store. `before` counts earlier examples."""
     if rows.weighted:
         i = int(np.flatnonzero(rows.weights != 1)[0])
         found = f"example {before + i + 1:,} has the weight {rows.weights[i]:g}"
-        raise DataError(f"{name}: {found}, for which {target} has no place; Vowpal Wabbit's text has (vw)")
+        raise DataError(f"{name}: {found}, which {target} cannot store; write vw instead")
 
 
 def check_width(name: str, columns: Collection[str]) -> None:
@@ -388,7 +386,7 @@ def check_width(name: str, columns: Collection[str]) -> None:
 
 
 def sort_of(cell: str) -> str:
-    """What a cell may be: "int", "big" if no double is as exact, "float", "flag" or "text"; "" if it means missing.
+    """The type of a cell: "int", "big" (an int that is not exact as float), "float", "flag", "text"; "" if missing.
 
     >>> [sort_of(cell) for cell in ("12", "007", "1e3", "True", "NA", "red")]
     ['int', 'text', 'float', 'flag', '', 'text']
@@ -407,7 +405,7 @@ def sort_of(cell: str) -> str:
 
 
 def kind_of(sorts: set[str]) -> str:
-    """What a column with such cells holds, so that none loses anything."""
+    """The type of a column that stores cells of these types without loss."""
     if sorts == {"flag"}:
         return "flag"
     kinds = (("int", {"int", "big"}), ("float", {"int", "float"}))
@@ -417,7 +415,7 @@ def kind_of(sorts: set[str]) -> str:
 def to_int(cell: str) -> int | None:
     try:
         return int(cell)
-    except ValueError:  # it means missing, as the survey has seen
+    except ValueError:  # a missing value: the survey has checked the other cells
         return None
 
 
@@ -437,7 +435,7 @@ READ: dict[str, Callable[[str], Any]] = {
 
 
 def whole(x: Any) -> Any:
-    """A number of an example, without a type of its own: 1.0 is 1, and NaN, no label, is None."""
+    """Convert a number of an example: 1.0 becomes 1, and NaN (no label) becomes None."""
     if not isinstance(x, float):
         return x
     return int(x) if x.is_integer() and abs(x) <= EXACT and (x or math.copysign(1, x) > 0) else x if x == x else None
@@ -447,7 +445,7 @@ def whole(x: Any) -> Any:
 
 
 def arrow_batches(file: Any, format: str, name: str) -> Iterator[Batch]:
-    """The batches of a Parquet or Arrow file; one of no rows if it has none."""
+    """The batches of a Parquet or Arrow file. A file without rows has one empty batch."""
     from seriatim.data.read import parquet
 
     seen = 0
@@ -462,7 +460,7 @@ def arrow_batches(file: Any, format: str, name: str) -> Iterator[Batch]:
 
 
 def empty_batch(file: Any, format: str) -> Any:
-    """A piece of no rows of a file."""
+    """A table with the columns of a file and no rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -475,7 +473,7 @@ def empty_batch(file: Any, format: str) -> Any:
 
 
 def leaves(name: str, fields: Any, before: str = "") -> list[str]:
-    """The columns of a schema; of one of objects their keys, as `flat` has them."""
+    """The columns of a schema. Columns of objects become one column per key, named as by `flat`."""
     import pyarrow as pa
 
     columns: list[str] = []
@@ -490,7 +488,7 @@ def leaves(name: str, fields: Any, before: str = "") -> list[str]:
 
 
 def arrow_records(batch: Batch) -> list[Record]:
-    """The rows of a piece as dicts."""
+    """The rows of an Arrow batch as dicts."""
     names = batch.table.schema.names
     columns = []
     for column, name in zip(batch.table.columns, names, strict=True):
@@ -503,7 +501,7 @@ def arrow_records(batch: Batch) -> list[Record]:
 
 
 def python_values(column: Any) -> list[Any]:
-    """The values of an Arrow column; times that are finer than Python's as strings."""
+    """The values of an Arrow column. Times with nanoseconds, which Python cannot hold, become strings."""
     import pyarrow as pa
 
     kind = column.type

@@ -1,4 +1,4 @@
-"""Writes records as JSON lines and as tables of text."""
+"""Writes records as JSON lines and as text tables."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from typing import Any, BinaryIO
 from seriatim.data.write.records import COLUMNAR, TABLES, Batch, TypedRecords
 from seriatim.errors import DataError
 
-PLAIN = {str, int, bool, type(None)}  # what JSON can always hold
-QUOTED = re.compile(r'\A\Z|[,;|\t"\r\n]|\A[\s#\ufeff]|\s\Z')  # all delimiters: the reader guesses which one it is
-SUSPECT = re.compile(r'[,;|"\s#\ufeff]')  # what may have to be quoted
+PLAIN = {str, int, bool, type(None)}  # types that JSON can always store
+QUOTED = re.compile(r'\A\Z|[,;|\t"\r\n]|\A[\s#\ufeff]|\s\Z')  # all delimiters, because the reader detects them
+SUSPECT = re.compile(r'[,;|"\s#\ufeff]')  # characters that may need quotes
 
 
 @contextmanager
 def packed(path: Path | None, ending: str) -> Iterator[BinaryIO]:
-    """A file to write to, or standard output; what is written is packed on its way."""
+    """Open a file for writing, or standard output; compresses the data by the ending."""
     with ExitStack() as stack:
         file: Any = stack.enter_context(open(1, "wb", closefd=False) if path is None else path.open("wb"))  # noqa: SIM115
         if ending == ".gz":
@@ -47,7 +47,7 @@ def packed(path: Path | None, ending: str) -> Iterator[BinaryIO]:
 
 
 def shortest_text(x: float) -> str:
-    """A number as text.
+    """The shortest text of a number that restores it exactly.
 
     >>> shortest_text(3.0), shortest_text(0.1), shortest_text(1e-300)
     ('3', '0.1', '1e-300')
@@ -63,12 +63,12 @@ def json_lines(batches: Iterable[Batch]) -> Iterator[bytes]:
         for i, record in enumerate(batch.records if batch.format in TABLES + COLUMNAR else ()):
             for key, value in record.items():
                 if type(value) not in PLAIN and (found := no_json(value)) is not None:
-                    raise DataError(f"{batch.place(i)}, column {key!r}: {found}, for which JSON has no form")
+                    raise DataError(f"{batch.place(i)}, column {key!r}: JSON cannot store {found}; write parquet")
         yield b"".join(encode(record) + b"\n" for record in batch.records)
 
 
 def no_json(value: Any) -> str | None:
-    """What of a value JSON cannot hold, if anything."""
+    """The part of a value that JSON cannot store, as text; None if it can store all."""
     if type(value) is float:
         return str(value) if math.isinf(value) else None
     if isinstance(value, dict | list | tuple):
@@ -81,7 +81,7 @@ def table_lines(batches: Iterable[Batch], source: TypedRecords, delimiter: str) 
     columns = list(source.columns)
     if source.named and columns:
         if "" in columns:
-            raise DataError(f"column {columns.index('') + 1} has no name; a table of text cannot say so")
+            raise DataError(f"column {columns.index('') + 1} has no name, but a text table needs one; name it")
         yield delimiter.join(map(quoted, columns)) + "\n"
     for part in chain.from_iterable(batch.parts(len(columns)) for batch in batches):
         records = part.flat()
@@ -89,12 +89,12 @@ def table_lines(batches: Iterable[Batch], source: TypedRecords, delimiter: str) 
         lines = list(map(delimiter.join, zip(*cells, strict=True)))
         if len(columns) == 1 and "" in lines:
             place = part.place(lines.index(""))
-            raise DataError(f"{place}: a missing cell in a table of one column would be no line at all")
+            raise DataError(f"{place}: a missing cell would be a blank line in a table of one column; write jsonl")
         yield "\n".join([*lines, ""])
 
 
 def cells_of(batch: Batch, name: str, values: list[Any]) -> list[str]:
-    """The cells of a column as text."""
+    """The cells of a column as text. Raises DataError for a value that a text table cannot store."""
     types = set(map(type, values))
     if types == {str} and "" not in values and not SUSPECT.search("x".join(values)):
         return values
@@ -107,12 +107,12 @@ def cells_of(batch: Batch, name: str, values: list[Any]) -> list[str]:
 
 
 def quoted(text: str) -> str:
-    """A string as a cell; in quotes where it would be read as something else, as "" which is not missing."""
+    """A string as a cell, in quotes if it would be read differently without. "" is an empty string, not missing."""
     return '"' + text.replace('"', '""') + '"' if QUOTED.search(text) else text
 
 
 def other_text(value: Any) -> Any:
-    """A cell of a value that is not of one of the usual types; None if there is none."""
+    """The cell of a date, time or Decimal; None for other types."""
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
     return str(value) if isinstance(value, Decimal) else None
