@@ -142,10 +142,10 @@ def test_standard_input_and_output(folder):
     writer.join()
     assert lines_of("out.csv") == ["a,b", "1,", ",2"]
     for arguments, problem in (
-        (["-", "-"], b"which format?"), (["-", "-", "--to", "parquet"], b"written to a file"),
+        (["-", "-"], b"which format?"), (["-", "-", "--to", "parquet"], b"only to an uncompressed file"),
         (["-", "no/out.csv"], b"there is no folder no"), (["none.csv", "out.vw"], b"none.csv: No such file"),
         (["out.csv", "out.jsonl", "--drop", "a"], b"drop has no effect on jsonl"),
-        (["out.csv", "out.vw", "--names", "n"], b"beside LIBSVM only"),
+        (["out.csv", "out.vw", "--names", "n"], b"only for LIBSVM"),
     ):  # fmt: skip
         done = run(*arguments, input=b"1 1:1\n")
         assert (done.returncode, done.stdout) == (2, b"") and problem in done.stderr, done.stderr
@@ -158,10 +158,10 @@ LONG = "".join(f'{{"a":{i},"n":{{"b":1}}}}\n' for i in range(10_000))
 OBJECTS = {
     ('{"a":1}\n{"a":[1,2]}\n', "csv"): "line 2, column 'a': expected a number, .* found a list",
     ('{"a.b":1,"a":{"b":2}}\n', "csv"): "in.jsonl: line 1: key 'a.b' occurs twice",
-    ('{"a":' * 100 + "1" + "}" * 100, "csv"): "in.jsonl: line 1: .*more than 64 objects",
+    ('{"a":' * 100 + "1" + "}" * 100, "csv"): "in.jsonl: line 1: .*more than 64 nested objects",
     ('{"a":' * 9999 + "1" + "}" * 9999, "csv"): "in.jsonl: line 1, column 1: expected an object",
     ('{"":1}\n', "csv"): "column 1 has no name",
-    ('{"a":1}\n{"a":null}\n', "csv"): "line 2: a missing cell in a table of one column",
+    ('{"a":1}\n{"a":null}\n', "csv"): "line 2: a missing cell would be a blank line",
     ('{"a":1}\n[1]\n', "csv"): "in.jsonl: line 2, column 1: expected an object, found '.1.'",
     ('{"a":1}\n\n{"a" 1}\n', "tsv"): "in.jsonl: line 3, column 6: expected a JSON object",
     (b'{"a":"\xff"}\n', "csv"): "in.jsonl: line 1, column 7: expected UTF-8 text, found the byte 0xff",
@@ -194,7 +194,7 @@ OTHERS = {
     ("svm", "# nothing\n", "vw"): "in.svm: no examples",
     ("svm", "1 1:1\n1 0:1\n", "csv"): "in.svm: line 2, column 3: feature index 0",
     ("parquet", "a,b\n", "csv"): "the name says parquet",
-    ("vw", "1 | label:2\n", "csv"): "in.vw: a feature is called 'label'",
+    ("vw", "1 | label:2\n", "csv"): "in.vw: a feature is named 'label'",
     ("vw", "1 | " + " ".join(f"f{i}" for i in range(10_000)), "csv"): "more than 10,000 columns .* JSON lines",
 }
 BAD = {("jsonl", *case): problem for case, problem in OBJECTS.items()}
@@ -218,7 +218,7 @@ def test_what_is_there_is_kept_when_it_fails(folder):
     for given, wanted, problem in (("a.jsonl", "a.csv", "found a list"), ("a.csv", "b.csv", "one of the inputs")):
         with pytest.raises(DataError, match=problem):
             convert(given, wanted)
-    with pytest.raises(DataError, match=r"a\.csv: it is one of the inputs"):
+    with pytest.raises(DataError, match=r"a\.csv is one of the inputs"):
         convert("*.csv", "b.svm", names="a.csv")
     with pytest.raises(ParameterError, match="drop has no effect on jsonl"):
         convert("a.csv", "b.jsonl", features={"drop": ["a"]})

@@ -540,7 +540,7 @@ def test_refusals(wrapper):
         wrapper(PARegressor()).set_params(detector=DDM())
     with pytest.raises(ParameterError, match="classes"):
         wrapper(PARegressor()).partial_fit(X, numbers, classes=[0, 1])
-    with pytest.raises(ModelError, match="no delay"):
+    with pytest.raises(ModelError, match="remove the delay"):
         progressive(wrapper(PA()), X, y, delay=3)
     with pytest.raises(ParameterError, match="has no parameter 'C'"):
         wrapper(PA()).set_params(C=1)
