@@ -46,20 +46,20 @@ def test_compare_prints_a_table(good):  # noqa: F811
         assert re.fullmatch(r"[\d.,]+ ± [\d.,]+ [mµ]s", cells[2])
         assert label.endswith(" ≈") == (not one.best and not one.differs)
     assert any(label.endswith(" ≈") for label in rows)
-    assert "≈ no significant difference from the best (Wilcoxon signed-rank test" in out
+    assert f"≈ no significant difference from {standings[0].label} (p >= 0.05)\ntest: Wilcoxon signed-rank test" in out
     (store,) = Path("seriatim-results").iterdir()
-    assert re.search(rf"^runs: {store} \(156 runs in \d+\.\d s; with one run of each", out, re.MULTILINE)
+    assert re.search(rf"^runs: {store} \(156 new runs in \d+\.\d s; each algorithm also runs once", out, re.MULTILINE)
     assert len(store.read_bytes().splitlines()) == 13 * 12
 
 
 def test_a_second_call_prints_from_the_store(good):  # noqa: F811
     arguments = ("compare", "spam", "-a", "pa", "-a", "arow", "--permutations", 3, "--no-report")
     first, again = good(*arguments), good(*arguments)
-    assert "(8 runs in " in first
-    assert "(all stored before; " in again
+    assert "(8 new runs in " in first
+    assert "(no new runs; " in again
     assert table_of(first) == table_of(again)
     more = good(*arguments, "-a", "scw")
-    assert "(4 runs in " in more
+    assert "(4 new runs in " in more
 
 
 def test_too_few_permutations_have_no_marks(good):  # noqa: F811
@@ -67,7 +67,7 @@ def test_too_few_permutations_have_no_marks(good):  # noqa: F811
     assert "≈" not in out
     assert "too few permutations for a significance test; at least 6 are needed" in out
     out = good("compare", "spam", "-a", "perceptron", "-a", "arow", "--permutations", 8, "--no-report")
-    assert "all others differ significantly from the best" in out
+    assert "all other algorithms differ significantly from arow (p < 0.05)" in out
     assert "significant" not in good("compare", "spam", "-a", "pa", "--permutations", 2, "--no-report")
 
 
@@ -221,7 +221,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_next_call_goes_on():
     kept = len(store.read_bytes().splitlines())
     assert 0 < kept < 1212
     again = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=True)
-    assert f"({1212 - kept:,} runs in " in again.stdout
+    assert f"({1212 - kept:,} new runs in " in again.stdout
 
 
 def test_ctrl_c_while_the_regret_is_sought(seriatim_, monkeypatch):  # noqa: F811

@@ -42,7 +42,7 @@ FOLDER = "seriatim-results/"
     "algorithms",
     multiple=True,
     metavar="SPEC",
-    help="An algorithm: NAME or NAME:PARAMETER=VALUE,... Repeatable (default: about a dozen algorithms).",
+    help="An algorithm, as NAME or NAME:PARAMETER=VALUE,... Repeatable (default: about a dozen algorithms).",
 )
 @click.option(
     "--permutations",
@@ -66,12 +66,12 @@ FOLDER = "seriatim-results/"
 @click.option(
     "--metric",
     metavar="NAME",
-    help="Rank by this metric, such as auc, f1 or balanced-accuracy (default: mistakes or errors).",
+    help="Rank by this metric, such as auc or f1 (default: mistake rate; for regression, mean absolute error).",
 )
 @click.option(
     "--regret/--no-regret",
     default=None,
-    help="Compute regret and bounds on the first permutation (default: only when it takes seconds).",
+    help="Compute regret and bounds on the first permutation (default: only if this takes a few seconds).",
 )
 @click.option(
     "--tune", is_flag=True, help="First tune each algorithm on a prefix of the examples. The runs use the rest."
@@ -94,10 +94,13 @@ FOLDER = "seriatim-results/"
 @click.option(
     "--like-libol",
     is_flag=True,
-    help="Tune on the examples that are reported, as LIBOL does. The results are optimistic.",
+    help="Tune on the same examples that the runs use, as LIBOL does. This makes the results optimistic.",
 )
 @click.option(
-    "--report", metavar="FILE", type=Writes(), help="Write the report to this file (default: beside the runs)."
+    "--report",
+    metavar="FILE",
+    type=Writes(),
+    help="Write the report to this file (default: in the folder of the runs).",
 )
 @click.option("--no-report", is_flag=True, help="Do not write the report.")
 @click.option(
@@ -125,12 +128,12 @@ def command(
 ) -> None:
     """Run many algorithms over the same random orders of DATA, and test which differ from the best.
 
-    Each run predicts an example, then sees its label and learns from it. The table shows the mean and the standard
-    deviation over the orders. DATA is as for `seriatim run`. If the labels are neither whole numbers nor names, the
-    task is regression, measured by the mean absolute error.
+    In each run, the model predicts an example, then sees its label and learns from it. The table shows the mean and
+    the standard deviation over the orders, and the time of one run. `seriatim run --help` describes DATA. If the
+    labels are numbers such as 2.5, the task is regression, and the table shows the mean absolute error.
 
-    Finished runs are stored. If you repeat the command, only missing runs are executed: after an interrupt, with
-    another algorithm, or with more permutations.
+    The command stores every finished run. If you repeat the command, it executes only the missing runs: after an
+    interrupt, with another algorithm, or with more permutations.
 
     \b
     seriatim compare spam
@@ -320,8 +323,8 @@ def show(comparison: Any, seconds: float) -> None:
         screen.print(table)
         for line in (*explanation(about["algorithms"]), *no_regret(comparison)):
             say(line)
-    done = f"{comparison.ran:,} runs in {seconds:.1f} s" if comparison.ran else "all stored before"
-    say(f"runs: {comparison.store} ({done}; with one run of each algorithm in file order)")
+    done = f"{comparison.ran:,} new runs in {seconds:.1f} s" if comparison.ran else "no new runs"
+    say(f"runs: {comparison.store} ({done}; each algorithm also runs once in file order)")
 
 
 def no_regret(comparison: Any) -> list[str]:
@@ -338,7 +341,9 @@ def explanation(algorithms: list[dict[str, Any]]) -> list[str]:
     if not tested:
         few = fewest_pairs(len(algorithms) - 1)
         return [f"too few permutations for a significance test; at least {few} are needed"]
-    method = f"Wilcoxon signed-rank test over the permutations, Holm correction, p >= {LEVEL}"
+    best = next(one["label"] for one in algorithms if one["best"])
     if all(one["differs"] for one in tested):
-        return [f"all others differ significantly from the best ({method.replace('>=', '<')})"]
-    return [f"≈ no significant difference from the best ({method})"]
+        found = f"all other algorithms differ significantly from {best} (p < {LEVEL})"
+    else:
+        found = f"≈ no significant difference from {best} (p >= {LEVEL})"
+    return [found, "test: Wilcoxon signed-rank test over the permutations, with Holm correction"]

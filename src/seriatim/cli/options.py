@@ -68,7 +68,7 @@ def algorithm_options(function: Any) -> Any:
     function = click.option(
         "-p", "parameters", multiple=True, metavar="NAME=VALUE", help="Set a parameter of the algorithm. Repeatable."
     )(function)
-    about = "The algorithm; `seriatim algorithms` lists all."
+    about = "Name of the algorithm. `seriatim algorithms` lists all names."
     return click.option("-a", "--algorithm", metavar="NAME", default="pa", show_default=True, help=about)(function)
 
 
@@ -109,12 +109,12 @@ def format_options(function: Any) -> Any:
         click.option(
             "--header/--no-header",
             default=None,
-            help="Whether the first line of a table names its columns (default: detected).",
+            help="The first line of a table holds the column names, or data (default: detected).",
         ),
         click.option(
             "--format",
             type=TableChoice(formats),
-            help="Input format. Detected from the file name and content, except `text` (one document per line).",
+            help="Input format (default: detected from file name and content). Give `text` for one document per line.",
         ),
     ):
         function = option(function)
@@ -181,19 +181,22 @@ class ScaleOption(click.Option):
 
 
 FEATURES: dict[str, dict[str, Any]] = {
-    "--label": {"metavar": "COLUMN", "help": "The column that holds the label: a name or a number (-1 is the last)."},
+    "--label": {
+        "metavar": "COLUMN",
+        "help": "The column that holds the label: its name, or its number (1 is the first, -1 the last).",
+    },
     "--drop": {
         "metavar": "COLUMN",
         "multiple": True,
         "help": "Ignore this column; '*' ignores all but the --text columns. Repeatable.",
     },
-    "--text": {"metavar": "COLUMN", "multiple": True, "help": "Count the words of this column. Repeatable."},
+    "--text": {"metavar": "COLUMN", "multiple": True, "help": "Turn this text column into word counts. Repeatable."},
     "--ngram": {"type": click.IntRange(1, 10), "metavar": "N", "help": "Also count sequences of 2 to N words."},
     "--lower/--no-lower": {"default": None, "help": "Convert words to lower case (default: yes)."},
     "--token": {"metavar": "REGEX", "help": "Regular expression that matches a word (default: \\w+)."},
     "--missing": {
         "type": click.Choice(["skip", "count"]),
-        "help": "Missing values: `skip` them (the default), or `count` them as a feature.",
+        "help": "`skip`: ignore missing values (the default). `count`: turn each into a feature such as age?",
     },
     "--cross": {
         "nargs": 2,

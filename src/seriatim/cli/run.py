@@ -78,7 +78,7 @@ def detectors() -> Any:
 @click.option(
     "--drift",
     type=TableChoice(detectors),
-    help="Detect changes of the mistakes or losses with this detector, and report them.",
+    help="Detect drift in the mistakes or losses with this detector, and report each change.",
 )
 @click.option(
     "--on-drift",
@@ -107,11 +107,12 @@ def command(
 ) -> None:
     """Run one algorithm over DATA and report how well it predicts.
 
-    The model predicts each example, then sees its label and learns from it. Every prediction counts.
+    The model predicts each example, then sees its label and learns from it. The results count every prediction, from
+    the first example on.
 
-    DATA is one or more files, a bundled data set such as spam, a generated stream such as sea:noise=0.2, or - for
-    standard input. Files may be LIBSVM, Vowpal Wabbit, CSV, TSV, JSON lines, Parquet or Arrow, and may be compressed
-    with gzip, zstd, bzip2 or xz.
+    DATA is one or more files, a bundled data set such as spam, or a generated stream such as sea:noise=0.2. Give - for
+    standard input. The formats are LIBSVM, Vowpal Wabbit, CSV, TSV, JSON lines, Parquet and Arrow. Files may be
+    compressed with gzip, zstd, bzip2 or xz.
 
     \b
     seriatim run spam -a pa
@@ -220,7 +221,7 @@ def show(run: Any, name: str, collisions: dict[str, float]) -> None:
         *((("support vectors", f"{kept:,}"),) if (kept := getattr(run.model, "n_support_", None)) is not None else ()),
         ("seconds", f"{run.seconds:.3f}"),
         ("examples/s", f"{run.examples / max(run.seconds, 1e-9):,.0f}"),
-        ("values/s", f"{run.values / max(run.seconds, 1e-9):,.0f}"),
+        ("non-zeros/s", f"{run.values / max(run.seconds, 1e-9):,.0f}"),
     ]
     figures += [(name, f"{value:.6g}" if value is not None else "none") for name, value in run.figures.items()]
     figures += [(f"held out, {t:,}", f"{value:.4f}") for t, value in run.held_out_curve[-1:]]

@@ -30,7 +30,11 @@ from seriatim.cli.screen import say
 @stream_options
 @feature_options
 @click.option("-o", "--output", required=True, type=Writes(), help="Save the model to this file.")
-@click.option("--resume", type=Reads(goes_on=True), help="Continue training this saved model.")
+@click.option(
+    "--resume",
+    type=Reads(goes_on=True),
+    help="Continue training this saved model, with its algorithm, parameters and features.",
+)
 def command(
     sources: tuple[str, ...],
     algorithm: str,
@@ -39,7 +43,7 @@ def command(
     resume: str | None,
     **options: Any,
 ) -> None:
-    """Learn from DATA and save the model.
+    """Learn from DATA and save the model. `seriatim run --help` describes DATA.
 
     \b
     seriatim train spam -a pa -o spam.model
@@ -52,7 +56,7 @@ def command(
     features = features_of(options)
     if resume and (parameters or features or source_of("algorithm") is ParameterSource.COMMANDLINE):
         raise click.UsageError(
-            "--resume continues a saved model with its own algorithm, parameters and features; remove those"
+            "--resume uses the model's own algorithm, parameters and features; remove -a, -p and feature options"
         )
     model = load_estimator(resume) if resume else build_model(algorithm, parameters, features)
     stream = open_stream(sources, model, **options)

@@ -1,4 +1,4 @@
-"""Kernel machines with at most B support vectors. A full machine removes one support vector for each new one."""
+"""Kernel machines with at most B support vectors. A full machine removes one before it adds a new one."""
 
 from libc.math cimport fabs, fmax, fmin, log, pow, sqrt
 from libc.stdlib cimport free
@@ -16,7 +16,7 @@ from seriatim.parameters import Choice, Number, powers
 cdef extern from "vector.h":
     double sum_of(Py_ssize_t n, const double* x) noexcept nogil
 
-cdef double MOST = 1e100    # the largest coefficient: times kernels of up to 1e200 it does not overflow
+cdef double MOST = 1e100    # the largest coefficient, so that its product with a kernel of up to 1e200 is finite
 
 
 cdef class BudgetMachine(Machine):
@@ -27,7 +27,7 @@ cdef class BudgetMachine(Machine):
     cdef Py_ssize_t budget
     cdef unsigned long long seed
     cdef public Py_ssize_t draws     # random numbers drawn so far
-    cdef double* other               # one number per support vector: kernels, or probabilities
+    cdef double* other               # work memory, one number per support vector: kernels or probabilities
 
     def __init__(self, kernel, Py_ssize_t budget, unsigned long long seed=0):
         Machine.__init__(self, **kernel, room=min(budget, 1 << 16))
@@ -45,7 +45,7 @@ cdef class BudgetMachine(Machine):
         return self.support.n >= self.budget
 
     cdef double size(self, Py_ssize_t slot) noexcept nogil:
-        """The absolute value of the coefficient of a support vector, which is positive in the class of its label."""
+        """|a| of a support vector. With several classes, a is its coefficient in the class of its label."""
         cdef Py_ssize_t c
         cdef double largest = fabs(self.alpha[slot]) if self.classes == 1 else 0
         for c in range(self.classes if self.classes > 1 else 0):
@@ -71,15 +71,15 @@ cdef class RBPLearner(BudgetMachine):
 
 
 class RBP(BudgetClassifier):
-    """The randomised budget perceptron: on a mistake f += y k(x, .), and a random one of B support vectors is removed.
+    """The randomised budget perceptron: a full model removes a random support vector before it adds a new one.
 
-    None is removed until there are B. An example costs B kernels.
+    A mistake adds a support vector: f += y k(x, .). A model with B support vectors is full. An example costs B kernels.
 
     Parameters
     ----------
     kernel, sigma, degree, c : as for `KernelPerceptron`.
     budget : B, the largest number of support vectors, at least 1.
-    seed : seed of the random choice, a whole number from 0 on.
+    seed : seed of the random numbers, a whole number from 0 on.
 
     >>> from seriatim import RBP, data, evaluate
     >>> run = evaluate.progressive(RBP("gaussian", 50, sigma=20), *data.load("digits"))
@@ -110,7 +110,7 @@ cdef class ForgetronLearner(BudgetMachine):
     cdef bint basic
     cdef public Py_ssize_t oldest        # the slot of the oldest support vector
     cdef public Py_ssize_t mistakes      # M
-    cdef public double Q                 # the sum of psi, the cost of the removals; at most 15/32 M
+    cdef public double Q                 # the sum of psi, the costs of the removals; at most 15/32 M
     cdef public double norm2             # |f|^2, for the basic variant
 
     def __init__(self, kernel, Py_ssize_t budget, str variant):
@@ -140,7 +140,7 @@ cdef class ForgetronLearner(BudgetMachine):
         self.oldest = (slot + 1) % self.budget
 
     cdef double margin_of(self, Py_ssize_t slot) noexcept nogil:
-        """The margin of a support vector under f after this round's addition."""
+        """The margin of a support vector under f + y k(x, .), the new f of this round."""
         cdef Py_ssize_t c
         cdef double coefficient, score, total = 0, size = 0
         self.support.against(slot, self.other, self.slots)
@@ -154,7 +154,7 @@ cdef class ForgetronLearner(BudgetMachine):
         return total / size if size > 0 else 0
 
     cdef double own_of(self, Py_ssize_t slot) noexcept nogil:
-        """k(z, z) of a support vector z, twice if multiclass."""
+        """k(z, z) of a support vector z; with several classes 2 k(z, z)."""
         cdef Row x = self.support.row(slot)
         return self.support.itself(&x, 0) * (1 if self.classes == 1 else 2)
 
@@ -164,7 +164,7 @@ cdef class ForgetronLearner(BudgetMachine):
         cdef double d = b * b - 4 * a * c, phi = 1
         if a >= 0 or (d > 0 and (-b - sqrt(d)) / (2 * a) > 1):
             phi = fmin(1, -2 * c / (b + sqrt(fmax(d, 0)))) if b > 0 else 1
-        # Q <= 15/32 M is a theorem, but rounding could break it for a huge k(x, x), and the next phi would be negative.
+        # The theorem says Q <= 15/32 M. For a huge k(x, x), rounding could exceed it and make the next phi negative.
         self.Q = fmax(fmin(self.Q + a * phi * phi + b * phi, 15.0 / 32 * self.mistakes), -1e300)
         return phi
 
@@ -190,18 +190,19 @@ cdef class ForgetronLearner(BudgetMachine):
 
 
 class Forgetron(BudgetClassifier):
-    """The Forgetron: on a mistake f += y k(x, .); then f *= phi, and the oldest of B support vectors is removed.
+    """The Forgetron: a full model multiplies f by phi and removes the oldest support vector.
 
-    f does not shrink until there are B support vectors. The variants choose phi:
+    A mistake adds a support vector: f += y k(x, .). A model with B support vectors is full. It then multiplies f by
+    phi, so that the oldest support vector has a small coefficient. The variants choose phi:
 
-    - "self_tuned": the largest phi <= 1 with Q + psi <= 15/32 M, where M counts the mistakes,
-      psi = (s phi)^2 + 2 s phi - 2 s phi^2 mu is the cost of this removal and Q is the sum of the costs before. s is
-      the coefficient of the oldest support vector, and mu is its margin under the new f.
-    - "basic": the smaller of (B+1)^(-1/(2(B+1))) and U / |f|, where U = sqrt((B+1) / log(B+1)) / 4. For each function g
-      with |g| <= U and hinge loss L over the stream, the mistakes are at most 2 |g|^2 + 4 L.
+    - "self_tuned": the largest phi <= 1 with Q + psi <= 15/32 M. M is the number of mistakes. The cost of this removal
+      is psi = (s phi)^2 + 2 s phi - 2 s phi^2 mu, and Q is the sum of the earlier costs. s is the coefficient of the
+      oldest support vector, and mu is its margin under the new f.
+    - "basic": the smaller of (B+1)^(-1/(2(B+1))) and U / |f|, where U = sqrt((B+1) / log(B+1)) / 4. For each function
+      g with |g| <= U and hinge loss L over the stream, the model makes at most 2 |g|^2 + 4 L mistakes.
 
-    The bound needs k(x, x) <= 1, as for the gaussian and the cosine. Multiclass: an example belongs to f_y and f_s,
-    divided by sqrt(2). An example costs B kernels, a removal another B.
+    The bound needs k(x, x) <= 1, as for the gaussian and the cosine kernel. With several classes, the bound divides x
+    by sqrt(2), because a mistake changes both f_y and f_s. An example costs B kernels, and a removal costs B more.
 
     Parameters
     ----------
@@ -231,7 +232,7 @@ SAMPLINGS = ("uniform", "weighted")
 
 
 cdef class BOGDLearner(BudgetMachine):
-    """Gradient descent; a full machine removes a support vector drawn by p, and the others grow by 1 / (1 - p)."""
+    """Gradient descent. A full machine removes a random support vector and divides each other a_j by 1 - p_j."""
 
     cdef double eta, lam, gamma
     cdef bint by_weight
@@ -267,7 +268,7 @@ cdef class BOGDLearner(BudgetMachine):
             self.length[slot] = sqrt(own if self.classes == 1 else own / 2)
 
     cdef Py_ssize_t drawn(self) noexcept nogil:
-        """Draw a support vector to remove. The other coefficients grow, so that f stays the same in expectation."""
+        """Draw a support vector to remove. Enlarge all other coefficients, so that f stays equal in expectation."""
         cdef Py_ssize_t c, s, slot, n = self.support.n
         cdef double* p = self.other
         cdef double* size = self.k       # the kernels of this round are no longer needed
@@ -279,7 +280,7 @@ cdef class BOGDLearner(BudgetMachine):
             slot = random_below(n, self.seed, &self.draws)
             for s in range(n):
                 p[s] = 1.0 / n
-        p[slot] = 0                      # avoids a division by 0 if p = 1
+        p[slot] = 0                      # avoids a division by 0 if p[slot] = 1
         for s in range(n):
             growth = 1 / (1 - p[s])
             p[s] = most / size[s] if size[s] * growth > most else growth
@@ -314,7 +315,7 @@ cdef class BOGDLearner(BudgetMachine):
         return True
 
     cdef Py_ssize_t chosen(self, const double* p) noexcept nogil:
-        """A random slot, drawn with the probabilities p."""
+        """A random slot. Slot s has the probability p[s]."""
         cdef Py_ssize_t s
         cdef double u = random_uniform(self.seed, &self.draws), total = 0
         for s in range(self.support.n):
@@ -333,13 +334,15 @@ cdef class BOGDLearner(BudgetMachine):
 
 
 class BOGD(BudgetClassifier):
-    """Bounded online gradient descent: a random one of B support vectors is removed, and the others grow to compensate.
+    """Bounded online gradient descent: a full model removes a random support vector and enlarges all other terms.
 
-    In each round f <- (1 - lambda eta) f. If the margin is below 1, f += eta y k(x, .). If there are B support vectors
-    already, support vector i is removed with probability p_i, and the other coefficients become a_j / (1 - p_j), at
-    most gamma eta. So f stays the same in expectation. "uniform": p = 1/B. "weighted" (BOGD++): p_i is
-    1 - (B - 1) a_i sqrt(k(x_i, x_i)) / sum, clipped at 0 and normalised, so that small terms are removed. An example
-    costs B kernels.
+    Each round begins with f <- (1 - lambda eta) f. A margin below 1 adds a support vector: f += eta y k(x, .). A model
+    with B support vectors is full. It first removes support vector i with probability p_i. Every other coefficient a_j
+    becomes a_j / (1 - p_j), and at most gamma eta. Without this limit, f would stay equal in expectation.
+
+    With "uniform", p_i = 1/B. With "weighted" (BOGD++), p_i is proportional to
+    [1 - (B - 1) |a_i| sqrt(k(x_i, x_i)) / sum_j |a_j| sqrt(k(x_j, x_j))]+, so that the model removes small terms. An
+    example costs B kernels.
 
     Parameters
     ----------
@@ -347,9 +350,9 @@ class BOGD(BudgetClassifier):
     budget : B, the largest number of support vectors, at least 1.
     eta : step size, above 0.
     lam : lambda of the penalty lambda/2 |f|^2, at least 0.
-    gamma : coefficients grow to at most gamma eta; above 0.
+    gamma : a removal enlarges coefficients to at most gamma eta; above 0.
     sampling : uniform or weighted.
-    seed : seed of the random choice, a whole number from 0 on.
+    seed : seed of the random numbers, a whole number from 0 on.
 
     >>> from seriatim import BOGD, data, evaluate
     >>> run = evaluate.progressive(BOGD("gaussian", 50, sigma=20, sampling="weighted"), *data.load("digits"))
@@ -376,7 +379,7 @@ class BOGD(BudgetClassifier):
 
 
 cdef class BudgetPALearner(BudgetMachine):
-    """The passive-aggressive update; x replaces the support vector whose removal it compensates best."""
+    """The passive-aggressive update. In a full machine, x replaces the support vector that x approximates best."""
 
     cdef double C
 
@@ -407,12 +410,14 @@ cdef class BudgetPALearner(BudgetMachine):
 
 
 class BudgetPA(BudgetClassifier):
-    """Passive-aggressive on a budget (BPA-S): a new support vector replaces the one that it compensates best.
+    """Passive-aggressive on a budget (BPA-S): a full model replaces the support vector that x can best approximate.
 
-    f += tau y k(x, .) with tau = min(C, [1 - y f(x)]+ / k(x, x)). If there are B support vectors already, x replaces
-    one of them, r: f - a_r k(x_r, .) + b k(x, .) with b = a_r k(x_r, x) / k(x, x) + tau y. This b is the best
-    compensation, and r is the support vector with the smallest remaining error,
-    a_r^2 (k(x_r, x_r) - k(x_r, x)^2 / k(x, x)). Binary only. A sample weight multiplies C. An example costs B kernels.
+    The update is f += tau y k(x, .) with tau = min(C, [1 - y f(x)]+ / k(x, x)). If the model has B support vectors, x
+    replaces one of them, x_r: f += b k(x, .) - a_r k(x_r, .) with b = a_r k(x_r, x) / k(x, x) + tau y. The first term
+    of b is the projection of a_r k(x_r, .) on k(x, .). The model chooses the r with the smallest error of this
+    projection, a_r^2 (k(x_r, x_r) - k(x_r, x)^2 / k(x, x)).
+
+    Binary only. A sample weight multiplies C. An example costs B kernels.
 
     Parameters
     ----------

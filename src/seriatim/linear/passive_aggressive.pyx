@@ -1,4 +1,4 @@
-"""Passive-aggressive learning: the smallest step after which the example has no loss."""
+"""Passive-aggressive learning: each update is the smallest step that removes the loss of the example."""
 
 from libc.math cimport copysign, fabs, fmax, sqrt
 
@@ -46,16 +46,16 @@ cdef class PARegressorLearner(ResidualLearner):
 
 
 cdef class OneClassPALearner(LinearLearner):
-    """A ball around w, which moves towards a point outside: w <- (1 - a) w + a x.
+    """A ball with centre w. If x is outside the ball, w moves towards x: w <- (1 - a) w + a x.
 
-    To learn the radius, w has one more coordinate, which starts at B and is 0 in every x.
+    If the model learns the radius, w has one more coordinate. It starts at B, and every x has 0 there.
     """
 
     NUMBERS = (*LinearLearner.NUMBERS, "height")
     cdef double C, reach
     cdef int variant
     cdef bint lifted
-    cdef public double height    # the additional coordinate of w
+    cdef public double height    # the further coordinate of w
 
     def __init__(self, double C, str variant, double reach, bint lifted):
         LinearLearner.__init__(self)
@@ -66,7 +66,7 @@ cdef class OneClassPALearner(LinearLearner):
         return sqrt(fmax(0, self.reach * self.reach - self.height * self.height)) if self.lifted else self.reach
 
     cdef double square(self, const Row* x) noexcept nogil:
-        """|w - x|^2, entry by entry for the features of x: |w|^2 - 2 w.x + |x|^2 would cancel far from the origin."""
+        """|w - x|^2. Sums (w_i - x_i)^2 over the features of x: |w|^2 - 2 w.x + |x|^2 loses digits far from 0."""
         cdef Py_ssize_t i
         cdef double w, v, total = 0, own = 0, seen = 0
         for i in range(-1, x.n):
@@ -75,7 +75,7 @@ cdef class OneClassPALearner(LinearLearner):
             total += (w - v) * (w - v)
             own += v * v
             seen += w * w
-        if x.norm2 > own * (1 + 1e-12):    # features of a dict that have no column yet
+        if x.norm2 > own * (1 + 1e-12):    # the norm also counts features of a dict that have no column yet
             total += x.norm2 - own
         return total + fmax(0, self.norm2 - seen) if x.n + 1 < self.table.rows else total
 
@@ -100,12 +100,14 @@ cdef class OneClassPALearner(LinearLearner):
 
 
 class PA(Classifier):
-    """Passive-aggressive: w += tau y x with the smallest tau that gives x a margin of 1; C bounds tau against noise.
+    """Passive-aggressive: w += tau y x with the smallest tau that gives x a margin of 1; C limits tau.
 
-    With the hinge loss l = [1 - y w.x]+, tau is l / |x|^2 ("hard"), min(C, l / |x|^2) ("I") or
-    l / (|x|^2 + 1/(2C)) ("II"). With several classes l = [1 - (w_y.x - w_s.x)]+, where s is the strongest wrong class.
-    Then w_y += tau x, w_s -= tau x, and 2 |x|^2 replaces |x|^2. With a sample weight g, g C replaces C. The hard
-    variant has no C and takes no weights.
+    The hinge loss is l = [1 - y w.x]+, where [z]+ = max(0, z). The variants differ in tau: l / |x|^2 ("hard"),
+    min(C, l / |x|^2) ("I") or l / (|x|^2 + 1/(2C)) ("II"). A small C makes the model robust to noisy labels.
+
+    With several classes, l = [1 - (w_y.x - w_s.x)]+, where s is the wrong class with the highest score. The update is
+    w_y += tau x and w_s -= tau x, and tau has 2 |x|^2 in place of |x|^2. A sample weight g multiplies C. The hard
+    variant has no C and refuses sample weights.
 
     Parameters
     ----------
@@ -135,13 +137,14 @@ class PA(Classifier):
 class PARegressor(Regressor):
     """Passive-aggressive regression: the smallest step that brings the prediction within epsilon of the target.
 
-    With l = [|y - w.x| - epsilon]+, w += sgn(y - w.x) tau x, where tau is l / |x|^2 ("hard"), min(C, l / |x|^2) ("I")
-    or l / (|x|^2 + 1/(2C)) ("II"). With a sample weight g, g C replaces C. The hard variant takes no weights.
+    The loss is l = [|y - w.x| - epsilon]+, and the update is w += sgn(y - w.x) tau x. The variants differ in tau:
+    l / |x|^2 ("hard"), min(C, l / |x|^2) ("I") or l / (|x|^2 + 1/(2C)) ("II"). A sample weight g multiplies C. The
+    hard variant has no C and refuses sample weights.
 
     Parameters
     ----------
     C : aggressiveness, above 0; not used by the hard variant.
-    epsilon : errors up to this cost nothing; at least 0.
+    epsilon : errors up to epsilon have no loss; at least 0.
     variant : hard, I or II.
     average : predict with the average of w_1..w_T.
 
@@ -168,25 +171,27 @@ class PARegressor(Regressor):
 
 
 class OneClassPA(NoveltyDetector):
-    """Passive-aggressive learning of a ball that contains the data: the smallest step that brings x within epsilon.
+    """Passive-aggressive novelty detection: the smallest step of the centre w that brings x into the ball around w.
 
-    With l = [|w - x| - epsilon]+, w += tau (x - w) / |x - w|, where tau is l ("hard"), min(C, l) ("I") or l / (1 +
-    1/(2C)) ("II"). w starts at 0. The score of x is epsilon - |w - x|, positive inside the ball.
+    The loss is l = [|w - x| - epsilon]+, and the update is w += tau (x - w) / |x - w|. The variants differ in tau:
+    l ("hard"), min(C, l) ("I") or l / (1 + 1/(2C)) ("II"). w starts at 0. The score of x is epsilon - |w - x|, which
+    is positive inside the ball.
 
-    With B, the model learns the radius, up to B. w then has one more coordinate, which starts at B and is 0 in every x,
-    and the update uses B in place of epsilon. The ball in the other coordinates has the radius sqrt(B^2 - w_{d+1}^2).
+    With B, the model also learns the radius, up to B. Then w has one more coordinate, d+1. It starts at B, and every x
+    has 0 there. The update uses B in place of epsilon. In the first d coordinates, the radius of the ball is
+    sqrt(B^2 - w_{d+1}^2).
 
-    The step minimises |w' - w|^2 / 2 + C xi ("I"; C xi^2 for "II"; xi = 0 for "hard") subject to |w' - x| <= epsilon +
-    xi. The tests compare it with a numerical solver.
+    The new w' minimises |w' - w|^2 / 2 + C xi subject to |w' - x| <= epsilon + xi. The hard variant has xi = 0, and
+    variant II has C xi^2 in place of C xi. The tests compare the update with a numerical solver.
 
-    A row of zeros is a point like any other, and features that the model has never seen count in the distance.
+    A row of zeros may cause an update, too. Features that the model has never seen count in the distance |w - x|.
 
     Parameters
     ----------
     C : aggressiveness, above 0; not used by the hard variant.
     epsilon : radius of the ball, above 0; not used with B.
     variant : hard, I or II.
-    B : the largest radius that the model may learn, above 0; None for the fixed radius epsilon.
+    B : the largest radius that the model may learn, above 0; None keeps the radius at epsilon.
 
     >>> from seriatim import OneClassPA
     >>> model = OneClassPA(epsilon=1.0).partial_fit([[3.0, 4.0], [3.5, 4.0], [2.5, 4.5], [3.0, 3.5]] * 10)

@@ -14,7 +14,7 @@ from seriatim.sparse.lazy import reclassed, shared_out
 
 
 cdef class FTRLLearner(Lazy):
-    """Algorithm 1 of the paper. The table also stores w, which follows from z and n; the state does not."""
+    """Algorithm 1 of the paper. The table caches w, a function of z and n. The state contains only z and n."""
 
     cdef double alpha, beta, l1, l2
 
@@ -25,7 +25,7 @@ cdef class FTRLLearner(Lazy):
         self.alpha, self.beta, self.l1, self.l2 = alpha, beta, l1, l2
 
     cdef inline double minimiser(self, double z, double root) noexcept nogil:
-        """w of z and sqrt(n)."""
+        """The weight w as a function of z and root = sqrt(n)."""
         return soft(-z, self.l1) / ((self.beta + root) / self.alpha + self.l2)
 
     cdef void push(self, const Row* x, double a, Py_ssize_t column) noexcept nogil:
@@ -72,16 +72,18 @@ cdef class FTRLLearner(Lazy):
 class FTRL(Classifier):
     """FTRL-Proximal: follow the regularised leader, with a learning rate for each feature and exact zeros by l1.
 
-    For each feature of the row, with g the gradient of the loss: sigma = (sqrt(n + g^2) - sqrt(n)) / alpha,
-    z += g - sigma w, n += g^2. Then w = 0 where |z| <= l1, else w = -(z - sgn(z) l1) / ((beta + sqrt(n)) / alpha + l2).
-    The losses are those of `OGD`. With many classes the margin is m = w_y.x - w_s.x, where s is the strongest wrong
-    class. The intercept is a weight like any other. A sample weight multiplies the loss.
+    Each feature has the numbers z and n, which start at 0. g is the gradient of the loss by w. A round updates the
+    features of its row: sigma = (sqrt(n + g^2) - sqrt(n)) / alpha, z += g - sigma w, n += g^2. Then w = 0 if
+    |z| <= l1, else w = -(z - sgn(z) l1) / ((beta + sqrt(n)) / alpha + l2).
+
+    With several classes, the margin is m = w_y.x - w_s.x, where s is the wrong class with the highest score. The
+    penalties also apply to the intercept. A sample weight multiplies the loss.
 
     Parameters
     ----------
-    loss : the loss, as for `OGD`.
+    loss : one of the losses of `OGD`.
     alpha : learning rate, above 0.
-    beta : at least 0; makes the first steps of a feature shorter.
+    beta : added to sqrt(n), so that the first steps of a feature are shorter; at least 0.
     l1 : strength of the l1 penalty, at least 0; larger values give more zeros.
     l2 : strength of the l2 penalty, at least 0.
     epsilon : width of the epsilon-insensitive loss, at least 0.
