@@ -1,4 +1,4 @@
-"""What all tests share: settings of hypothesis, and the larger data sets."""
+"""Fixtures for all tests: settings of hypothesis, and the larger data sets."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What every algorithm owes its user, whatever it computes. Each test runs on every entry of the catalogue."""
+"""The promises that all algorithms keep. Each test runs on every entry of the catalogue."""
 
 import copy
 import pickle
@@ -99,7 +99,7 @@ BY_NUMBER = {"FOGD", "HalfSpaceTrees", "LDA", "HDP"}
 
 
 def task_of(cls):
-    """What a model of this kind does; that of experts is theirs."""
+    """The task of a model; for experts the task of their models."""
     return cls(**REQUIRED_ARGUMENTS.get(cls.__name__, {})).task if cls.task == "experts" else cls.task
 
 
@@ -139,12 +139,12 @@ def every_setting(test):
 
 
 def numbers_of_labels(*numbers):
-    """With how many labels to test an algorithm. A binary or unlabelled one has the same stream for any number."""
+    """The numbers of labels for tests. Binary and unlabelled models have the same stream for any number."""
     return lambda cls: numbers if task_of(cls) == "classification" and most_labels(cls) > 2 else numbers[:1]
 
 
 def most_labels(cls):
-    """How many labels a learner of this kind can tell apart."""
+    """The most labels that a learner can distinguish."""
     return 2 if getattr(cls, "binary", False) else 1000
 
 
@@ -169,7 +169,7 @@ def default(cls, **parameters):
 
 
 def examples(cls, n=90, d=6, labels=2, seed=0):
-    """A noisy stream for a learner of this kind; the labels arrive one after another."""
+    """A noisy stream for this kind of learner. New labels appear one after another."""
     labels = min(labels, most_labels(cls))
     X, y = stream(n, d, labels, seed, cls.nonnegative, task_of(cls) == "regression")
     return X.copy(), y.copy()
@@ -228,7 +228,7 @@ def assert_same_state(one, other):
 
 
 class Unchanged:
-    """That a model is afterwards what it was before, bit by bit."""
+    """Check that a model does not change, bit by bit."""
 
     def __init__(self, model):
         self.model, self.before = model, copy.deepcopy(model.__getstate__())
@@ -248,7 +248,7 @@ def scores(model, X):
 
 
 def answers(model, X):
-    """What a model is there for."""
+    """The predictions or transformed rows of a model."""
     return model.transform(X) if model.task == "representation" else model.predict(X)
 
 
@@ -257,7 +257,7 @@ def answer_one(model, x):
 
 
 def close(ours, theirs):
-    """Equal to 1e-9 of the largest number."""
+    """Check equality to 1e-9 of the largest number."""
     ours, theirs = np.asarray(ours), np.asarray(theirs)
     assert ours.shape == theirs.shape
     assert np.abs(ours - theirs).max() <= 1e-9 * max(np.abs(theirs).max(), 1e-300)
@@ -278,7 +278,7 @@ def test_division_into_calls_does_not_matter(cls, parameters, labels):
 
 @lru_cache(maxsize=4)
 def narrow_blocks(cls, size):
-    """Blocks of so many rows, each as wide as its last column."""
+    """Blocks of `size` rows, each as wide as its last column."""
     X, y = examples(cls, n=300, d=40)
     X[:100, 10:], X[100:200, 20:] = 0, 0
     blocks = []
@@ -509,7 +509,7 @@ def test_names_that_come_later_were_zero_before(make):
 
 @every
 def test_unseen_features_in_a_prediction(make):
-    """They have no weight, and asking about them teaches the model nothing."""
+    """Unseen features have no weight, and predicting does not change the model."""
     X, y = examples(make)
     model = default(make).partial_fit(X, y)
     with Unchanged(model):
@@ -664,7 +664,7 @@ def test_bad_values_are_refused(make, bad):
 
 @every
 def test_bad_values_with_a_new_label_and_a_new_column(make):
-    """Nothing of a refused block is taken in, its labels and its width neither."""
+    """A refused block changes nothing, neither the labels nor the number of columns."""
     for model, X, y in states_of(make):
         wide = np.column_stack([X, X])
         wide[-1, -1] = np.nan
@@ -741,7 +741,7 @@ def test_bad_examples_are_refused_one_by_one(make):
 
 @every
 def test_a_refused_first_example_leaves_all_open(make):
-    """After it the model can still be told of arrays, of names or of labels."""
+    """Afterwards the model still accepts arrays, names or labels."""
     X, y = examples(make)
     model = default(make)
     with pytest.raises(DataError):
@@ -817,7 +817,7 @@ def test_finite_with_large_targets(make):
     assert np.isfinite(model.predict(X)).all()
 
 
-# ---- and what goes without saying
+# ---- other promises
 
 
 @every
@@ -995,7 +995,7 @@ def test_parameters_out_of_range(cls, bad):
 @every_class
 @looped("bad", bad_parameters)
 def test_set_params_out_of_range_on_a_live_model(cls, bad):
-    """A model that has learned for a month is not lost to a typing error."""
+    """A refused parameter leaves the trained model unchanged."""
     X, y = examples(cls)
     (name,) = bad
     with Unchanged(default(cls).partial_fit(X, y)) as model, pytest.raises(ParameterError, match=rf"\b{name}\b"):
@@ -1004,7 +1004,7 @@ def test_set_params_out_of_range_on_a_live_model(cls, bad):
 
 @every
 def test_numbers_can_change_on_a_live_model(make):
-    """What was learned stays, bit by bit; what comes is learned with the new value."""
+    """The state stays, bit by bit, and later examples are learned with the new value."""
     X, y = examples(make)
     for name, parameter in make.parameters.items():
         if not isinstance(parameter, Number) or name in make.fixed:
@@ -1073,7 +1073,7 @@ def test_bad_classes_in_the_first_call(make, bad):
         model.partial_fit(X, y, classes=bad)
 
 
-# ---- what is refused leaves no trace
+# ---- refused input leaves no trace
 
 
 @pytest.mark.parametrize(
@@ -1081,7 +1081,7 @@ def test_bad_classes_in_the_first_call(make, bad):
     [(seriatim.EG, {}), pytest.param(seriatim.AROW, {"covariance": "full"}, marks=pytest.mark.slow)],
 )
 def test_a_frame_without_room_leaves_the_model_as_it_was(cls, parameters):
-    """Its names are forgotten with it."""
+    """The new names are removed, too."""
     X, y = examples(cls)
     known = pandas.DataFrame(X[:, :2], columns=["a", "b"])
     wide = pandas.DataFrame(np.ones((2, 20_001)), columns=[f"x{j}" for j in range(20_001)]).assign(a=1.0, b=2.0)

@@ -1,4 +1,4 @@
-"""The examples in the documentation run, and print what they say they print."""
+"""The examples in the documentation run and print the shown output."""
 
 import doctest
 import importlib
@@ -47,7 +47,7 @@ def test_class_docstring_says_it_all(cls):
     lines = cls.__doc__.splitlines()
     assert lines[0].endswith(".") or lines[1] == "" or lines[0].strip(), cls
     for name in cls.parameters:
-        if name not in ("fit_intercept", "classes", "features"):  # they mean the same in every class
+        if name not in ("fit_intercept", "classes", "features"):  # documented once for all classes
             explained = re.search(rf"^ +(\w+, )*{name}(, \w+)* :", cls.__doc__, re.MULTILINE)
             assert explained, f"{cls.__name__} does not explain {name}"
     assert cls.paper[-5:-1] in cls.__doc__, f"{cls.__name__} does not cite {cls.paper}"
@@ -68,7 +68,7 @@ def test_module_doctests(name):
 
 @pytest.mark.parametrize("path", [FIRST, *(pytest.param(path, marks=pytest.mark.slow) for path in OTHERS)], ids=NAME)
 def test_example(path, tmp_path):
-    """Each runs as it is, and what it says it writes is there."""
+    """Each example runs unchanged and writes the files that it mentions."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-W", "error", str(path)]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
@@ -99,7 +99,7 @@ def test_python_on_the_page(page, tmp_path, monkeypatch, capsys):
 
 
 def test_commands_in_the_readme(tmp_path):
-    """What the README shows of a command is what the command prints, but for times."""
+    """Commands in the README print the shown output, except for times."""
 
     def timeless(text):
         lines = [re.sub(r"[\d.,]+ ± +[\d.]+ .?s\b|[\d.]+ s\b", "TIME", line) for line in text.splitlines()]

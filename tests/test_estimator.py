@@ -1,4 +1,4 @@
-"""What a model is when something went wrong in the middle: as it was, or as its figures say."""
+"""After an error a model is as before. After an interrupt it has learned the rows that it counts."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_name_that_finds_no_room_is_not_known(monkeypatch):
 
 
 def large_block():
-    """A CSR matrix that is checked on another thread while it is learned, and its labels."""
+    """Labels and a CSR matrix that is so large that another thread checks it during learning."""
     rng, n = np.random.default_rng(5), LARGE // 40
     columns = rng.integers(0, 20, (n, 50)) + 20 * np.arange(50)
     return csr_matrix((rng.standard_normal(n * 50), columns.ravel(), np.arange(n + 1) * 50), (n, 1000)), rng.integers(
@@ -117,7 +117,7 @@ def test_a_large_block_with_a_bad_row_is_undone_and_what_others_set_stays():
 
 @pytest.fixture
 def interruptible():
-    """A process in the background may have been told to ignore Ctrl-C."""
+    """Enable Ctrl-C, which a background process may ignore."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -185,12 +185,12 @@ def test_extreme_parameters_can_be_saved(tmp_path):
 
 
 def test_a_projection_does_nothing_in_a_round_without_an_update():
-    """The measuring of |w| that keeps rounding at bay must not be done again and again."""
+    """|w| is recomputed against rounding errors, but not in rounds without an update."""
     X, y = np.ones((50, 1)), np.ones(50)
     model = OGD(loss="hinge", radius=100, eta=2.0, fit_intercept=False).fit(X, y)
     assert model.updates_ == 1
     learner = model._learner
-    learner.norm2 = 9e9  # if it were measured or looked at, w would change or this would
+    learner.norm2 = 9e9  # a projection would change w or this number
     model.partial_fit(X, y)
     assert (learner.norm2, float(model.coef_[0, 0])) == (9e9, 2.0)
 
@@ -243,7 +243,7 @@ def test_a_score_takes_targets_as_fit_does():
 
 
 def test_many_labels_one_after_another():
-    """The arrays are copied for each, and nothing else grows with their number."""
+    """Each new label copies the arrays. Nothing else may grow with the number of labels."""
     model = PA()
     for i in range(300):
         model.learn_one({"x": 1.0, f"f{i}": 1.0}, f"l{(7 * i) % 300:03}")
@@ -266,12 +266,12 @@ def test_an_example_that_changes_while_it_is_read():
         PA().learn_one(x, 1)
 
 
-# ---- weights as a sparse matrix
+# ---- sparse coef_
 
 
 @pytest.mark.parametrize("labels", [2, 3])
 def test_sparsify(labels, tmp_path):
-    """`coef_` is another kind of matrix, and nothing else is different."""
+    """After `sparsify` only the type of `coef_` differs."""
     X, y = examples(labels=labels, d=20)
     model, twin = FOBOS(lam=0.05).partial_fit(X, y), FOBOS(lam=0.05).partial_fit(X, y)
     with pytest.raises(NotFittedError):

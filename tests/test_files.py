@@ -1,4 +1,4 @@
-"""A file is written whole or not at all: its mode, links, a full disk, processes that are killed."""
+"""Files are replaced as a whole or not at all: modes, links, full disks, killed processes."""
 
 import errno
 import os
@@ -21,7 +21,7 @@ def text(path, words):
 
 
 def in_child(function):
-    """Run a function in a forked process; its exit status."""
+    """Run a function in a forked process. Returns its exit status."""
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -58,7 +58,7 @@ def test_a_new_file_follows_the_umask_without_setting_it(tmp_path, monkeypatch):
         before = os.umask(mask)
         try:
             with monkeypatch.context() as patch:
-                patch.setattr(os, "umask", None)  # another thread might make a file in the meantime
+                patch.setattr(os, "umask", None)  # another thread might make a file at this time
                 text(tmp_path / f"{mask:o}", "new")
                 PA().save(tmp_path / f"m{mask:o}")
         finally:
@@ -101,7 +101,7 @@ def test_a_long_name_is_no_problem(tmp_path):
 
 
 def test_no_permission_is_found_before(tmp_path):
-    """As a user who is not root."""
+    """Run as a user who is not root."""
     folder, path = tmp_path / "folder", tmp_path / "mine" / "protected"
     folder.mkdir(mode=0o555)
     path.parent.mkdir()
@@ -157,7 +157,7 @@ def test_identity(tmp_path):
 
 
 def test_no_room(tmp_path):
-    """A limit of the system's, and a device that is full: the old file stays, nothing is left, the name is told."""
+    """With a size limit or a full device, the old file stays, no other file is left, and the error names the path."""
     path, full = tmp_path / "model", tmp_path / "full"
     model = PA().partial_fit([[1.0] * 1000, [-1.0] * 1000], [0, 1])
     PA().save(path)
@@ -184,7 +184,7 @@ def test_no_room(tmp_path):
 
 
 def test_what_a_killed_process_left_is_removed_and_what_lives_is_not(tmp_path):
-    """Another process is killed while it writes; a third one goes on writing."""
+    """One process is killed while it writes; another continues to write."""
     path = tmp_path / "model"
     path.write_text("old")
     neighbour = tmp_path / ".model.of.me.part"

@@ -1,4 +1,4 @@
-"""A package imports only from those it stands on, and importing ours imports nothing heavy; private names stay so."""
+"""Packages import only lower layers, importing seriatim is cheap, and private names are used only by their owner."""
 
 import ast
 import importlib
@@ -18,7 +18,7 @@ SOURCE = Path(seriatim.__file__).parent
 FILES = sorted(path for kind in ("*.py", "*.pyx", "*.pxd") for path in SOURCE.rglob(kind))
 HEAVY = ("scipy", "sklearn", "pandas", "pyarrow", "matplotlib", "polars")
 
-# Each layer may use those above it in this list, and itself; a family not even another family.
+# A layer may import itself and the layers before it in this list. Families may not import each other.
 LAYERS = [
     ["errors", "files", "locks"],
     ["core"],
@@ -77,7 +77,7 @@ def imports_of(path):
 def test_imports_go_downwards(path):
     package = package_of(path)
     if package == "__init__":
-        return  # the front door opens to all, when asked
+        return  # the top package imports all others lazily
     assert package in HEIGHT, f"{package} has no place among the layers"
     for used in imports_of(path):
         if used not in HEIGHT or used == package or {used, package} <= BASE:
@@ -88,7 +88,7 @@ def test_imports_go_downwards(path):
 
 
 def test_layers_are_those_of_the_source():
-    """Should an import be written in a way that the search does not see, this would still see the families."""
+    """Finds imports of families that the search in the source does not see."""
     found = {used for path in FILES for used in imports_of(path)}
     assert {"core", "estimator", "parameters", "errors"} <= found
 
@@ -119,7 +119,7 @@ def test_lean_imports(code):
 
 
 def test_help_imports_no_numpy():
-    """`seriatim --help` answers before an array library could be loaded."""
+    """`seriatim --help` is faster than importing an array library."""
     assert "numpy" not in imported_by(LIGHT["help"])
 
 

@@ -1,4 +1,4 @@
-"""Model files: what is saved comes back bit for bit, and what is damaged is refused by name."""
+"""Model files: models are restored bit for bit, and damaged files are refused with an error that names the damage."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def targets(cls: type, X: np.ndarray, labels: int = 3) -> np.ndarray:
 
 
 def bits(model: object) -> object:
-    """Everything that a model is, arrays as bytes and numbers by type."""
+    """The whole state of a model, with arrays as bytes and the types of numbers."""
 
     def plain(value: object) -> object:
         if isinstance(value, np.ndarray):
@@ -71,7 +71,7 @@ def returned(model: object, tmp_path: Path) -> object:
     return seriatim.load(path)
 
 
-# ---- there and back
+# ---- save and load
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -168,7 +168,7 @@ def test_extreme_numbers(tmp_path):
 
 
 def test_names_that_were_told_before_their_features_came(tmp_path):
-    """A stream with feature names may end before the last of them has occurred; dicts may then name it first."""
+    """A stream with feature names may end before the last name occurs, and a dict may then be the first to use it."""
     names = [f"f{j}" for j in range(3000)]
     model = Perceptron(fit_intercept=False)
     frame = pandas.DataFrame(np.zeros((2, 3000)), columns=names)
@@ -186,7 +186,7 @@ def test_names_that_were_told_before_their_features_came(tmp_path):
 
 
 def test_zeros_take_no_room(tmp_path):
-    """Of 100,000 features 10 have a weight; what is loaded is the same to the bit, and goes on."""
+    """A model with 10 nonzero weights of 100,000 is restored bit for bit and continues to learn."""
     X = csr_matrix((rows(columns=10).ravel(), np.tile(np.arange(10) * 10_000, 60), np.arange(61) * 10), (60, 100_000))
     for cls, y in ((PA, [0, 1] * 30), (PA, [0, 1, 2] * 20), (OGDRegressor, X[:, 0].toarray().ravel())):
         model = cls().partial_fit(X, y)
@@ -211,7 +211,7 @@ def test_what_is_mostly_zeros(case):
 
 
 def test_files_of_before(tmp_path):
-    """Where all zeros are in the file, and nothing is said of sparse arrays."""
+    """Older files store all zeros and do not mention sparse arrays."""
     path = tmp_path / "model"
     model = mostly_zeros()
     model.save(path)
@@ -270,7 +270,7 @@ def default_of(name):
 
 
 def wide(cls, columns, **parameters):
-    """A model of many columns, few of which were ever not zero."""
+    """A model with many columns, of which few were ever nonzero."""
     index = np.linspace(0, columns - 1, 300).astype(int)
     X = csr_matrix((np.ones(300), index, np.arange(0, 301, 10)), shape=(30, columns))
     return cls(**parameters).partial_fit(X, np.arange(30) % 2)
@@ -293,7 +293,7 @@ def test_a_file_is_as_small_as_its_memory_allows(tmp_path):
 
 @pytest.mark.parametrize("scale", [1e50, 1e-160, None], ids=str)
 def test_what_values_of_any_size_leave_can_be_saved(tmp_path, scale):
-    """What is demanded of a file must hold of every model: rounding and limits of numbers are no damage."""
+    """The checks of a file accept every saved model, in spite of rounding and overflow."""
     for _, cls, chosen in fuzz_models.settings():
         if not hasattr(cls, "learn_rows"):
             continue
@@ -378,7 +378,7 @@ def lazily(cls, **parameters):
 
 
 def far(places):
-    """Numbers of which the differences, as 64 bits can hold them, are all above 0."""
+    """Numbers that do not ascend, although their 64-bit differences are all above 0."""
     return np.concatenate([places[:1], [2**62, -(2**62) - 2], places[3:]])
 
 
@@ -425,7 +425,7 @@ def mostly_zeros() -> PA:
 
 
 def put(*keys):
-    """A change of the manifest: the last of the arguments is put where the others lead."""
+    """A change of the manifest: stores the last argument at the path of the others."""
 
     def change(manifest, tensors):
         *way, last, value = keys
@@ -721,7 +721,7 @@ def test_damage_is_refused(tmp_path, name, little_memory):
     path = tmp_path / "model"
     build().save(path)
     manifest, tensors = parts(path)
-    seriatim.load(write(path, manifest, tensors))  # as it is, it loads
+    seriatim.load(write(path, manifest, tensors))  # the unchanged file loads
     change(manifest, tensors)
     assert word in refused(write(path, manifest, tensors)).removeprefix(f"{path}: ")
 
@@ -782,7 +782,7 @@ def test_an_empty_file_a_folder_and_none(tmp_path):
 
 
 def test_a_refused_file_leaves_nothing_behind(tmp_path):
-    """The classes and the catalogue are as they were."""
+    """The classes and the catalogue do not change."""
     before = {name: dict(vars(cls)) for name, cls in seriatim.algorithms().items()}
     path = tmp_path / "model"
     binary().save(path)

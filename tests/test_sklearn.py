@@ -78,7 +78,7 @@ EXPECTED = {
     ),
 }
 
-# A method that does not say what a weight means refuses it, in whatever check it is given one.
+# Methods that do not define sample weights refuse them in all checks.
 REFUSED = "the method does not define sample weights; remove them"
 
 
@@ -99,7 +99,7 @@ def expectation(cls, check):
 
 
 def expected(failure, error, reason):
-    """Whether a check may fail so: the method refuses weights, or the list of expected failures has this error."""
+    """Whether a failure is expected: the method refuses weights, or EXPECTED lists the error."""
     if not isinstance(failure, AssertionError | AttributeError | ParameterError):
         return False
     return REFUSED in f"{failure} {failure.__cause__}" or (reason is not None and error in str(failure))
@@ -107,13 +107,13 @@ def expected(failure, error, reason):
 
 @every_class
 def test_scikit_learn_checks(cls):
-    """All checks pass but those in EXPECTED, which fail with the error that stands there."""
+    """All checks pass except those in EXPECTED, which fail with the error given there."""
     wrong = []
     for estimator, check in checks_of(cls):
         error, reason = expectation(cls, name_of(check))
         failure = None
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # theirs are about their own past
+            warnings.simplefilter("ignore")  # scikit-learn warns about its own deprecations
             try:
                 check(estimator)
             except SkipTest:
@@ -155,7 +155,7 @@ def test_pipelines_and_searches(cls):
 
 @every_class
 def test_signature_shows_the_parameters(cls):
-    """What help() and an editor show is what scikit-learn reads."""
+    """help() and editors show the signature that scikit-learn reads."""
     shown = inspect.signature(cls).parameters
     assert set(shown) == set(cls.parameters)
     for name, parameter in cls.parameters.items():

@@ -20,7 +20,7 @@ FAMILIES: dict[str, dict] = {}
 for name, cls in seriatim.algorithms().items():
     FAMILIES.setdefault(cls.family, {})[name] = cls
 
-# A file that was opened just when the interrupt came is closed by the garbage collector, which warns.
+# If an interrupt comes just after a file is opened, the garbage collector closes the file and warns.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 
 families = pytest.mark.parametrize("family", list(FAMILIES))
@@ -75,7 +75,7 @@ class Interrupting:
 
 
 class Failing:
-    """A kernel in Python that fails at one row, if it is told so."""
+    """A kernel in Python that fails at a given row."""
 
     def __init__(self, row):
         self.row, self.broken = row, False
@@ -87,7 +87,7 @@ class Failing:
 
 
 def test_a_kernel_in_python_may_be_interrupted():
-    """The row at hand is learned, and the interrupt comes after it; from there the model goes on as if nothing was."""
+    """The interrupt is raised after the current row is learned, and the model can continue from there."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30, 3))
     kernel = Interrupting()
@@ -122,7 +122,7 @@ def test_a_kernel_that_fails_leaves_the_model_as_it_was():
 
 
 class Slow:
-    """An array that takes its time to be one."""
+    """An object whose conversion to an array is slow."""
 
     def __init__(self, array):
         self.array, self.asked = array, threading.Event()
@@ -186,7 +186,7 @@ def test_a_child_process_does_not_wait_for_a_thread_that_it_has_not():
 
 
 def test_a_signal_between_rows_of_a_long_block():
-    """Rows before the signal are learned, and no other."""
+    """The rows before the signal are learned, and no others."""
     X = np.random.default_rng(0).standard_normal((400_000, 8))
     y = (X[:, 0] > 0).astype(int)
     model = default(ALGORITHMS["AROW"])
@@ -206,7 +206,7 @@ def test_a_signal_between_rows_of_a_long_block():
 
 
 def test_lines_are_really_interrupted():
-    """The tool itself: it raises at the line it is told, and only there."""
+    """Test of the test: the interrupt is raised at the given line, and only there."""
 
     def act():
         seen.append(1)

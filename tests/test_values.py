@@ -1,4 +1,4 @@
-"""Numbers, names and labels as users give them: taken as they are, or refused with the model unchanged."""
+"""Numbers, names and labels from users are used unchanged, or refused without a change of the model."""
 
 import datetime as dt
 import json
@@ -28,7 +28,7 @@ def masked(values, mask):
 
 
 def refused(act, *arguments, **options):
-    """The error, on one line."""
+    """The message of an error, which must be one line."""
     with pytest.raises(SeriatimError) as found:
         act(*arguments, **options)
     assert "\n" not in str(found.value) and len(str(found.value)) < 400, found.value
@@ -131,7 +131,7 @@ def test_one_example_is_judged_alike_with_features_and_without():
 
 
 def test_lone_surrogates_are_refused(tmp_path):
-    """They have no place in a file: a model that took one could not be saved."""
+    """Files cannot store lone surrogates, so a model that accepted one could not be saved."""
     pd = pytest.importorskip("pandas")
     bad, good = f"a{SURROGATE}", {"a": 1.0}
     for features in WAYS:
@@ -219,7 +219,7 @@ def test_users_and_items_stay_what_they_are():
 
 
 def test_wrong_calls_of_other_models():
-    """What is no number, in the calls that only some models have; each error is one line."""
+    """Bad numbers in calls that only some models have. Each error is one line."""
     hedge = Hedge()
     for losses in (
         [10**400, 1],
@@ -244,7 +244,7 @@ def test_wrong_calls_of_other_models():
 
 
 def test_streams_keep_labels_as_they_are():
-    """Shuffled, gone through again, described: whole numbers beyond 2^53 are none of those that floats are."""
+    """Shuffled, repeated and described streams keep integers beyond 2^53, which floats cannot represent."""
     rng = np.random.default_rng(0)
     for low, high in ((-(2**70), 2**63 + 1), (2**60, 2**60 + 1), (2**53, 2**53 + 1), (7, 2**64 - 1)):
         blocks = []

@@ -1,4 +1,4 @@
-"""Importance weights: what every algorithm that takes them owes, and each update against its transcription."""
+"""Sample weights: the promises of all algorithms that accept them, and each update against its transcription."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.test_contract import settings as all_settings
 
 
 def settings(weighted):
-    """Test (cls, parameters) of the algorithms that take weights, or of those that do not."""
+    """Test (cls, parameters) of the algorithms that accept weights, or of those that refuse them."""
     chosen = {
         cls: [one for one in all_settings(cls) if cls(**one).build().weighted == weighted]
         for cls in ALGORITHMS.values()
@@ -38,17 +38,17 @@ def settings(weighted):
 
 
 def learns_from_zeros(cls, parameters):
-    """Whether there is an intercept or a threshold beside what is learned of the features."""
+    """Whether the model has an intercept or a threshold in addition to the weights."""
     return cls.__name__ in ("LASVM", "NORMANovelty") or parameters.get("nu") is not None
 
 
 def weights_of(n, seed=5):
-    """Small and large ones, with ones and zeros among them."""
+    """Small and large weights, with ones and zeros."""
     rng = np.random.default_rng(seed)
     return rng.choice([0.0, 1.0, 1.0, 0.25, 3.0, 7.5], n)
 
 
-# ---- what every algorithm owes
+# ---- promises of all algorithms
 
 
 @settings(weighted=True)
@@ -58,7 +58,7 @@ def test_a_weight_of_one_is_no_weight(cls, parameters, labels):
     plain = cls(**parameters).partial_fit(X, y)
     assert_same_state(cls(**parameters).partial_fit(X, y, sample_weight=np.ones(90)), plain)
     rows = as_rows(np.vstack([X, X[:1]])).check()
-    rows.weights = [1.0] * 90 + [2.0]  # all ones would be taken for none
+    rows.weights = [1.0] * 90 + [2.0]  # weights that are all 1 would count as no weights
     model = cls(**parameters)
     model.learn_rows(rows.slice(0, 90), model.as_targets(y, 90))
     assert_same_state(model, plain)
@@ -86,13 +86,13 @@ def test_division_into_calls_does_not_matter(cls, parameters, labels):
         named.learn_one(x, target, weight)
     ours = [named.score_one(x) for x in as_dicts(X)]
     close([list(s.values()) if isinstance(s, dict) else s for s in ours], scores(whole, X))
-    assert named.learn_one({"x0": 1.0}, y[0]).t_ == 91  # and the weight of the last one is forgotten
+    assert named.learn_one({"x0": 1.0}, y[0]).t_ == 91  # the weight of the last row has no effect
 
 
 @settings(weighted=True)
 @looped("labels", numbers_of_labels(2, 4))
 def test_a_weight_of_zero_is_a_round_without_a_step(cls, parameters, labels):
-    """As a row of zeros is one."""
+    """A row of weight 0 counts as a round, like a row of zeros."""
     if not {"kernel", "fit_intercept"} & cls.parameters.keys():
         pytest.skip("a row of zeros is a point like others")
     X, y = examples(cls, labels=labels)
@@ -117,7 +117,7 @@ def test_large_blocks_are_learned_like_small_ones(cls, parameters, large_block):
     assert_same_state(cls(**parameters).partial_fit(X, y, sample_weight=g), small)
 
 
-@pytest.mark.filterwarnings("ignore:HalfSpaceTrees")  # for which these values are too large to tell anything
+@pytest.mark.filterwarnings("ignore:HalfSpaceTrees")  # warns that these values are too large
 @settings(weighted=True)
 def test_always_finite(cls, parameters):
     X, y = examples(cls, n=2000, d=5)

@@ -36,7 +36,7 @@ N = 900
 
 
 def stream(model):
-    """Rows and targets whose law changes twice."""
+    """Rows and targets with two changes of concept."""
     X = np.random.default_rng(5).standard_normal((N, 4))
     turn = np.where((np.arange(N) // 300) % 2, -1.0, 1.0)
     y = turn * X[:, 0]
@@ -51,7 +51,7 @@ def learn(model, X, y, begin, end):
 
 @wrappers
 def test_a_loaded_wrapper_resumes_bit_for_bit(make, tmp_path):
-    """Saved before the first row, soon after a change, and later: what comes back learns on as what was saved."""
+    """A wrapper saved before the first row, soon after a change, or later continues like the original."""
     model = make()
     X, y = stream(model)
     ends = [0, 40, 300, 335, 480, N]
@@ -115,7 +115,7 @@ def test_parameters_are_set_as_of_any_model():
 @pytest.mark.parametrize("stop", range(1, 9))
 @pytest.mark.parametrize("wrapper", [Restart, Blend])
 def test_an_interrupted_block_leaves_whole_rows(wrapper, stop, monkeypatch):
-    """Ctrl-C when the model inside has learned a block the n-th time: the wrapper is as after some of the rows."""
+    """After Ctrl-C in the n-th block of the inner model, the wrapper has learned whole rows."""
     X, y = stream(PA())
     model, left, learn_rows = wrapper(PA(), QUICK), [stop], PA.learn_rows
 
@@ -137,7 +137,7 @@ def test_an_interrupted_block_leaves_whole_rows(wrapper, stop, monkeypatch):
     assert bits(model) == bits(wrapper(PA(), QUICK).partial_fit(X, y))
 
 
-# ---- files that are not what they should be
+# ---- damaged files
 
 
 def content(path):
@@ -147,7 +147,7 @@ def content(path):
 
 
 def broken(manifest, tensors):
-    """Changes of a manifest or of arrays, each of which makes the file one that no wrapper has."""
+    """Changes of the manifest or the arrays that make a file invalid."""
     yield from ((f"without {key}", lambda key=key: manifest.pop(key)) for key in list(manifest) if key != "models")
     for key, value in manifest["numbers"].items():
         yield f"{key} as text", lambda key=key, value=value: manifest["numbers"].__setitem__(key, str(value))
@@ -192,7 +192,7 @@ def test_damaged_files_are_refused(name, tmp_path):
     ids=lambda one: type(one).__name__,
 )
 def test_numbers_of_a_detector_that_none_has(detector, tmp_path):
-    """Whatever counts and numbers a file has: the wrapper is refused, or it can learn on."""
+    """For any numbers in a file, the wrapper is refused or can continue to learn."""
     model = Restart(PA(), detector)
     X, y = stream(model)
     learn(model, X, y, 0, 60)

@@ -1,4 +1,4 @@
-"""The command line as its users meet it: what it prints, what it writes, how it ends."""
+"""The command line: output, files, errors and exit status."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 @pytest.fixture
 def seriatim_(monkeypatch, capfd) -> Callable[..., tuple[int, str, str]]:
-    """Runs a command here: (status, standard output, standard error)."""
+    """Run a command in this process: (status, standard output, standard error)."""
 
     def command(*arguments: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["seriatim", *map(str, arguments)])
@@ -59,7 +59,7 @@ def seriatim_(monkeypatch, capfd) -> Callable[..., tuple[int, str, str]]:
 
 @pytest.fixture
 def good(seriatim_) -> Callable[..., str]:
-    """Runs a command that must end well and be silent on standard error; its output."""
+    """Run a command that must succeed without standard error. Returns its output."""
 
     def command(*arguments: object) -> str:
         status, out, err = seriatim_(*arguments)
@@ -277,7 +277,7 @@ def test_predict_numbers(seriatim_, numbers):
 
 
 def test_predict_data_of_other_labels(seriatim_, rows, numbers, folder):
-    """The labels of new data are compared, not needed."""
+    """Labels of new data are compared with the predictions, but not required."""
     named = folder / "named.svm"
     named.write_text("".join(f"{'ab'[i % 2]} 1:{i}\n" for i in range(10)))
     assert seriatim_("train", rows, "-o", "m")[0] == 0
@@ -342,7 +342,7 @@ def test_inspect_a_model_with_support_vectors(good):
 
 
 def test_a_wider_file_for_a_model_that_knows_names(good, seriatim_, folder):
-    """Which names the columns beyond have is not known: refused, and the model stays as it was."""
+    """The additional columns have no names, so they are refused, and the model does not change."""
     wide = folder / "wide.svm"
     wide.write_text("spam 1:1 100:5\nnonspam 2:1 100:-5\n" * 50)
     good("train", "spam", "-o", "m")
@@ -396,7 +396,7 @@ def test_help_of_the_whole(good):
     assert good("--version") == f"seriatim {seriatim.__version__}\n"
 
 
-# ---- what goes wrong
+# ---- errors
 
 
 def assert_one_line(err: str) -> None:
@@ -485,7 +485,7 @@ def test_wrong_usage_is_one_line_and_status_2(seriatim_, inputs, folder, name):
 
 
 def test_a_bad_place_to_save_is_told_before_the_run(seriatim_, rows, folder):
-    """Hours of learning must not end in a folder that is not there."""
+    """A missing folder is an error before the model learns for hours."""
     rows.write_text("bad line\n")
     for option in ("--save", "--curve"):
         _, _, err = seriatim_("run", rows, option, "absent/out")
@@ -496,7 +496,7 @@ def test_a_bad_place_to_save_is_told_before_the_run(seriatim_, rows, folder):
 
 
 class Endless:
-    """A command that reads from a pipe for ever."""
+    """A command that reads from a pipe without end."""
 
     def __init__(self, *arguments: str) -> None:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -514,7 +514,7 @@ class Endless:
             pass
 
     def until_it_reads(self) -> None:
-        """More has been taken than is read ahead, so that it is in the middle of its run."""
+        """Wait until the command has taken more than it reads ahead: it is then in the middle of its run."""
         enough = (4 * THREADS + 8) << 20
         deadline = time.monotonic() + 60
         while self.written < enough and time.monotonic() < deadline:
@@ -564,7 +564,7 @@ def test_an_interrupted_training_saves_its_model(folder):
 
 
 def test_a_pipe_that_has_nothing_more_is_interrupted_too(folder):
-    """While it waits for data a run stops at once."""
+    """A run that waits for data stops at once."""
     run = Endless("run", "-", "--json")
     run.until_it_reads()
     run.stalled = True
@@ -588,7 +588,7 @@ def test_a_reader_that_goes_away_is_no_crash(folder, seriatim_):
 
 
 def on_a_terminal(*arguments: str) -> tuple[int, str, bytes]:
-    """Runs a command whose standard error is a terminal: (status, what the terminal got, standard output)."""
+    """Run a command whose standard error is a terminal: (status, text on the terminal, standard output)."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen([*COMMAND, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs)
     os.close(theirs)
@@ -616,7 +616,7 @@ def test_a_live_line_on_a_terminal(rows, options):
     assert json.loads(out)["examples"] == 3_000_000
     states = shown.split("\r\x1b[K")
     assert len(states) > 2
-    assert states[0] == states[-1] == ""  # it begins on a clean line and leaves one
+    assert states[0] == states[-1] == ""  # the line is empty before and after
     for state in states[1:-1]:
         assert re.fullmatch(r" *\d+%  [\d,]+ examples  [\d,]+/s  mistake rate \d\.\d{4}", state)
     assert "\n" not in shown
@@ -644,7 +644,7 @@ def test_a_pipe_is_predicted_as_it_comes(folder, good, rows):
         for _ in range(3):
             running.stdin.write(b"1 1:1 2:1\n")
             running.stdin.flush()
-            assert running.stdout.readline().strip() in (b"0", b"1")  # hangs if it waits for more
+            assert running.stdout.readline().strip() in (b"0", b"1")  # hangs if the command waits for more data
         running.stdin.close()
         assert b"of 3 predictions are wrong" in running.stderr.read()
 
@@ -675,8 +675,8 @@ def test_a_folder_does_not_hide_a_bundled_set(good, folder):
     assert "4,601" in good("run", "spam")
 
 
-def test_the_importance_of_an_example(seriatim_, tmp_path):
-    """As Vowpal Wabbit writes it."""
+def test_sample_weights_of_vowpal_wabbit(seriatim_, tmp_path):
+    """The importance of an example is its sample weight."""
     path = tmp_path / "lines.vw"
     path.write_text("1 0.25 |f a\n-1 3 |f b\n")
     assert seriatim_("train", path, "-a", "perceptron", "-o", tmp_path / "m")[0] == 0
@@ -738,7 +738,7 @@ def test_a_label_that_is_not_there_is_not_described(seriatim_, tmp_path):
 
 
 def test_output_to_a_pipe(tmp_path):
-    """A pipe behind /dev/stdout is no file that could be replaced."""
+    """/dev/stdout may be a pipe, which cannot be replaced like a file."""
     model, rows = str(tmp_path / "m.model"), tmp_path / "rows.svm"
     rows.write_text("a 1:1\nb 1:2\n")
     subprocess.run([*COMMAND, "train", rows, "-o", model], capture_output=True, check=True)
@@ -747,7 +747,7 @@ def test_output_to_a_pipe(tmp_path):
 
 
 def test_memory_that_is_not_there(folder):
-    """A feature far out, or too many components, under a limit of the system's: one line, and status 2."""
+    """A huge column number or too many components, under a limit on memory, give one line and status 2."""
     Path("far.svm").write_text("1 1:1 300000000:1\n-1 2:1\n")
     limited = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30)); "
     command = [*COMMAND[:2], limited + COMMAND[2]]

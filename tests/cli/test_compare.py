@@ -1,4 +1,4 @@
-"""`seriatim compare` as its users meet it."""
+"""`seriatim compare`: tables, stores, interrupts and searches."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_a_report_does_not_replace_the_runs(seriatim_, options):  # noqa: F811
     status, _, err = seriatim_(*command)
     assert status == 2
     assert "would be written twice" in err
-    assert not Path(options[1]).exists()  # it is found before anything is run
+    assert not Path(options[1]).exists()  # the error comes before the first run
     assert seriatim_(*command, "--report", "report.html")[0] == 0
 
 
@@ -243,14 +243,14 @@ def test_a_search_is_shown_on_a_terminal():
 
 
 def left_in(pipe):
-    """The bytes that nobody has read yet."""
+    """The number of unread bytes."""
     count = bytearray(4)
     fcntl.ioctl(pipe, termios.FIONREAD, count)
     return int.from_bytes(count, sys.byteorder)
 
 
 def test_ctrl_c_while_the_data_are_read():
-    """From a pipe that gives nothing more."""
+    """The command waits for a pipe without data."""
     process = subprocess.Popen(
         [*COMMAND, "compare", "-", "--no-report"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -280,7 +280,7 @@ def test_the_report_is_written(good):  # noqa: F811
 
 
 def test_a_source_is_a_model_file(good, seriatim_):  # noqa: F811
-    """Its names are found again among those of the data, and runs with another source are other runs."""
+    """The names of the source are found in the data. Runs with another source are different runs."""
     for name in ("pa", "arow"):
         good("train", "spam", "-a", name, "-o", f"{name}.model")
     specs = [f"homogeneous-otl:source={name}.model" for name in ("pa", "arow")]

@@ -1,4 +1,4 @@
-"""`seriatim convert`: real files, standard input and output, and errors that say where and leave nothing behind."""
+"""`seriatim convert`: real files, standard input and output, and errors that name the place and leave no file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run(*arguments: object, **options) -> subprocess.CompletedProcess:
 
 
 def called(*arguments: object) -> str:
-    """What a conversion that must succeed says; here, which is faster."""
+    """Convert in this process, which is faster, and must succeed. Returns the output."""
     done = CliRunner().invoke(command, ["convert", *map(str, arguments)], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.output
@@ -51,7 +51,7 @@ def lines_of(name: str) -> list[str]:
     return Path(name).read_text().splitlines()
 
 
-# ---- real files, as others read them
+# ---- real files, as other libraries read them
 
 
 def test_a_table_of_numbers():
@@ -152,7 +152,7 @@ def test_standard_input_and_output(folder):
     assert sorted(path.name for path in folder.iterdir()) == ["out.csv", "pipe"]
 
 
-# ---- what cannot be written, or read
+# ---- errors
 
 LONG = "".join(f'{{"a":{i},"n":{{"b":1}}}}\n' for i in range(10_000))
 OBJECTS = {

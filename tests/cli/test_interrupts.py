@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first ends the learning, and the model is saved; the second waits; the third ends at once."""
+"""Ctrl-C and SIGTERM. The first stops learning and saves the model, the second waits, the third stops at once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SAVING = (
     "topics more.svm --model news --save news",
 )
 
-EVERY = ((0, 1), (0, 2), (0, 3), (1, 0), (2, 0), (1, 1), (3, 0), (1, 2))  # signals while it learns, and while it saves
+EVERY = ((0, 1), (0, 2), (0, 3), (1, 0), (2, 0), (1, 1), (3, 0), (1, 2))  # signals during learning, during saving
 SOME = ((0, 2), (0, 3), (1, 1))
 
 
@@ -39,7 +39,7 @@ def more(there, folder, good) -> None:  # noqa: F811
 
 
 def interrupted(learning: int, saving: int, number: int = signal.SIGINT):
-    """What a process does before its command: it will get so many signals after the first block, and while it saves."""
+    """Prepare a process to receive N signals after the first block, and M while it saves."""
 
     def before() -> None:
         shown, put = Live.__call__, files.put_in_place
@@ -100,7 +100,7 @@ def test_sigterm_and_sighup_are_like_the_first_ctrl_c(more):
 
 
 def signal_in(line: str, number: int) -> tuple[int, str, str]:
-    """A command that gets a signal in a twentieth of a second."""
+    """A command that receives a signal after a twentieth of a second."""
 
     def before() -> None:
         signal.signal(signal.SIGALRM, lambda *about: os.kill(os.getpid(), number))
@@ -110,7 +110,7 @@ def signal_in(line: str, number: int) -> tuple[int, str, str]:
 
 
 def test_what_is_ignored_stays_so(more):
-    """As under nohup."""
+    """Ignored signals, as under nohup, stay ignored."""
 
     def before() -> None:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -121,7 +121,7 @@ def test_what_is_ignored_stays_so(more):
 
 
 def test_a_signal_before_there_is_anything_to_stop(more):
-    """Between the beginning and the first block: the first block is learned and saved."""
+    """After a signal before the first block, the first block is learned and saved."""
 
     def before() -> None:
         enter = Live.__enter__
@@ -137,7 +137,7 @@ def test_a_signal_before_there_is_anything_to_stop(more):
 
 
 def test_while_examples_are_put_in_order_the_first_ends_at_once(more):
-    """Nothing has been learned yet, and the old file stays."""
+    """A signal during shuffling stops at once: nothing has been learned, and the old file stays."""
 
     def before() -> None:
         read, seen = Source.file, Ratings.read
@@ -163,7 +163,7 @@ def test_while_examples_are_put_in_order_the_first_ends_at_once(more):
 
 
 def test_kill_leaves_no_examples_in_the_temporary_folder(more, folder):  # noqa: F811
-    """While they are written, and while they are read again."""
+    """The signal comes while the stored examples are written, and while they are read."""
     place = folder / "tmp"
     place.mkdir()
     for method in ("flush", "fileno"):
@@ -172,7 +172,7 @@ def test_kill_leaves_no_examples_in_the_temporary_folder(more, folder):  # noqa:
             tempfile.tempdir = str(place)
             setattr(File, method, lambda file: os.kill(os.getpid(), signal.SIGKILL))
 
-        ratings = ("recommend more.csv --shuffle 1",) if method == "flush" else ()  # these are mapped by another way
+        ratings = ("recommend more.csv --shuffle 1",) if method == "flush" else ()  # ratings are mapped, not read
         for line in ("run more.svm --shuffle 1", "run more.svm --passes 2", *ratings):
             assert forked(line, before=before)[0] == -signal.SIGKILL, (method, line)
             assert not list(place.iterdir()), (method, line)

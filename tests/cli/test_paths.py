@@ -1,4 +1,4 @@
-"""What a command reads and what it writes: nothing is written over by mistake, and nothing is found out too late."""
+"""Input and output paths: inputs are never overwritten, and bad paths are errors before the work begins."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.forks import contents, forked
 
 @pytest.fixture
 def there(folder, rows) -> dict[str, bytes]:  # noqa: F811
-    """The files that are read, all of them precious."""
+    """Input files, which must not change."""
     (folder / "d.svm").write_bytes(rows.read_bytes())
     (folder / "d.csv").write_text("label,a,b\n" + "x,1,2\ny,2,1\n" * 20)
     (folder / "d.txt").write_text("the cat sat on the mat\n" * 20)
@@ -91,9 +91,9 @@ def test_a_model_that_learns_on_may_keep_its_name(good, there, folder):  # noqa:
 
 def test_devices_and_names_of_bundled_sets_are_no_files(good, seriatim_, there, folder):  # noqa: F811
     good("run", "d.svm", "--save", "/dev/null", "--curve", "/dev/null")
-    Path("djia").mkdir()  # hides no bundled market
+    Path("djia").mkdir()  # a folder does not hide the bundled market
     good("portfolio", "djia", "-a", "ucrp", "--limit", "20")
-    good("train", "digits", "-o", "digits")  # and from now on it is a file
+    good("train", "digits", "-o", "digits")  # now a file hides the bundled set
     assert seriatim_("train", "digits", "-o", "digits")[0] == 2
     assert seriatim.load("digits").t_ == 1797
 
@@ -112,8 +112,10 @@ def test_standard_output_is_not_added_to_an_input(there, folder):  # noqa: F811
 
 
 def test_a_place_where_nothing_can_be_written_is_found_first(seriatim_, there, folder):  # noqa: F811
-    """Before a bad line is read: in a folder that is not there, below a file, on a loop of links, in a folder's place,
-    and where the system makes no files."""
+    """The error comes before a bad line is read.
+
+    The path is in a missing folder, below a file, a loop of links, a folder, or where the system allows no files.
+    """
     Path("bad.svm").write_text("bad line\n")
     Path("bad.csv").write_text("a,b\n1,x\n")
     Path("loop").symlink_to("loop")
@@ -184,7 +186,7 @@ def test_a_model_that_cannot_be_saved_is_saved_elsewhere(seriatim_, there, folde
         assert len(list(other.iterdir())) == number + 1
 
 
-# ---- nobody reads what is printed
+# ---- closed outputs
 
 
 def test_printing_to_a_full_disk_is_one_line(there, folder):  # noqa: F811
@@ -205,7 +207,7 @@ def test_printing_to_a_full_disk_is_one_line(there, folder):  # noqa: F811
 
 
 def test_standard_output_that_is_closed(there, folder):  # noqa: F811
-    """What was asked for cannot be given; results that are beside the point are dropped."""
+    """Lost results are an error. Lost messages are ignored."""
     for line, status in (("predict m d.svm", 2), ("convert d.svm - --to csv", 2), ("train d.svm -o z", 0)):
         done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *COMMAND, *line.split()], capture_output=True, check=False)
         assert done.returncode == status, done.stderr

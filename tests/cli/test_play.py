@@ -1,4 +1,4 @@
-"""The game: lines in, an honest account out."""
+"""`seriatim play`: moves are lines of input, and the account of the game is correct."""
 
 import re
 
@@ -39,7 +39,7 @@ def test_a_seed_is_a_game():
 
 
 def test_the_first_move_is_any():
-    """Nobody can know it, whoever has played before."""
+    """The first move is random, also after other games."""
     first = np.bincount([Opponent(seed).move() for seed in range(600)], minlength=3)
     assert first.min() > 150
 
@@ -74,7 +74,7 @@ def test_the_account_is_right():
 
 
 def test_the_regret_is_bounded_against_one_who_knows_the_weights():
-    """The player reads the experts' minds, and plays what costs them most."""
+    """The player knows the weights of the experts and plays the worst move for them."""
     opponent = Opponent(seed=0)
     for _ in range(400):
         opponent.move()

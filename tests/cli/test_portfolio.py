@@ -1,4 +1,4 @@
-"""seriatim portfolio: a market from a file or bundled, strategies, costs, the page."""
+"""`seriatim portfolio`: markets from files and bundled ones, strategies, costs, and the page."""
 
 import gzip
 import json
@@ -160,7 +160,7 @@ def test_where_a_file_is_wrong(tmp_path, market):
 
 
 def made(path, rows, header, first, mark=","):
-    """A file whose first column is `first(t)`, and how its numbers are read."""
+    """Write a file whose first column is `first(t)`. Returns how its numbers are read."""
     lines = [mark.join([str(first(t)), *map(repr, row)]) for t, row in enumerate(rows.tolist())]
     path.write_text("\n".join([*([header] if header is not None else []), *lines]))
     X, names = portfolio.market.read(path)
@@ -182,7 +182,7 @@ def made(path, rows, header, first, mark=","):
     ],
 )  # fmt: skip
 def test_headings_and_columns_that_are_no_assets(tmp_path, market, header, first, names):
-    """Dates in words or numbers, days that are counted, names that are numbers, none at all."""
+    """Dates as words or numbers, numbered days, names that are numbers, and no names."""
     assert made(tmp_path / "r.csv", market, header, first) == (True, names)
 
 
@@ -226,7 +226,7 @@ def test_files_that_are_no_tables(tmp_path):
 
 
 def test_damaged_markets(tmp_path):
-    """Each byte of a packed market replaced, and of a Parquet file some: a table or one line, no other error."""
+    """Replace each byte of a compressed market and some of a Parquet file: the result is a table or one line."""
     packed = gzip.compress(b"date,a,b\n2020-01-01,1.0,2.0\n2020-01-02,1.1,1.9\n" * 3)
     refused = 0
     for i in range(10, len(packed)):
@@ -283,7 +283,7 @@ def test_parquet(tmp_path, market):
 
 
 def test_too_little_to_tell(tmp_path, market):
-    """One day of prices is not a day that multiplied everything by fifty."""
+    """One day of prices is not a day of relatives around 50."""
     for rows in (50 * market[:1], market[:2]):
         done = run(write(tmp_path / "r.csv", rows), "-a", "ucrp")
         assert done.exit_code == 2

@@ -1,4 +1,4 @@
-"""seriatim recommend: ratings learned from files as users have them, and what is told of the model."""
+"""`seriatim recommend`: ratings from files in common formats, and the report about the model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def stream():
 
 @pytest.fixture
 def table(folder, stream):  # noqa: F811
-    """As MovieLens has them: tabs, a time, no header."""
+    """A file as in MovieLens: tabs, a time, no header."""
     path = folder / "u.data"
     path.write_text("".join(f"{user}\t{item}\t{rating:g}\t88125094{user}\n" for user, item, rating in stream))
     return path
@@ -122,7 +122,7 @@ def test_bad_lines(folder, seriatim_, text):  # noqa: F811
 
 
 def test_what_cannot_be_read(folder, table):  # noqa: F811
-    for open_it in (read, files.titles):  # no bundled set has ratings, or titles
+    for open_it in (read, files.titles):  # no bundled set has ratings or titles
         with pytest.raises(DataError, match=r"nowhere\.csv: No such file or directory$"):
             open_it("nowhere.csv")
     with pytest.raises(DataError, match="no column 'who'"):
@@ -132,7 +132,7 @@ def test_what_cannot_be_read(folder, table):  # noqa: F811
 
 
 def test_cells_that_are_too_long(folder):  # noqa: F811
-    """The csv module takes cells of 131,072 letters at most."""
+    """The csv module accepts at most 131,072 characters per cell."""
     long = '"' + "x" * 140_000 + '"'
     (folder / "long.csv").write_text(f"user,item,rating\n1,2,3\n{long},2,3\n")
     with pytest.raises(DataError, match=r"long\.csv: line 3, column 1: expected cells: field larger"):

@@ -1,4 +1,4 @@
-"""What is printed: text that is not obeyed by a terminal, in any encoding, a line for each line."""
+"""Printed text contains no control characters, fits any encoding, and keeps its lines."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FORBIDDEN = ["\x1b[31m", "\x07", "\x9b", "\u202e", "\x1b]"]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """Data and models whose names, labels and file names are hostile."""
+    """Data and models with control characters in names, labels and file names."""
     folder = tmp_path_factory.mktemp("screen")
     rows = [{"label": label, EVIL: x, "k": EVIL} for label, x in ((EVIL, 1.5), ("b", -1), (EVIL, 2), ("b", -2.25))] * 5
     lines = "".join(json.dumps(row) + "\n" for row in rows)
@@ -57,7 +57,7 @@ def runs(folder: Path, commands: list[list[str]], **environment: str) -> tuple[i
 
 
 def on_terminal(folder: Path, commands: list[list[str]]) -> str:
-    """What a terminal gets from standard output and error together."""
+    """The text of standard output and standard error on a terminal."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "150", "PYTHONUTF8": "1"}
     with subprocess.Popen(

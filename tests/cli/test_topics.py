@@ -21,7 +21,7 @@ THEMES = ("oil price barrel opec crude", "goal match team player league", "gene 
 
 
 def lines(n=300):
-    """Documents of one theme each, with two words that say nothing."""
+    """Documents of one theme each, with two words that occur in all themes."""
     rng = random.Random(1)
     return ["The of " + " ".join(rng.choices(rng.choice(THEMES).split(), k=12)) for _ in range(n)]
 
@@ -35,7 +35,7 @@ def news(folder) -> Path:  # noqa: F811
 
 
 def found(about):
-    """Whether the words of each topic are those of one theme, each of another."""
+    """Whether the words of each topic belong to one theme, a different one for each topic."""
     words = [{word for word, _ in topic["words"]} for topic in about["topics"]]
     return sorted(map(sorted, words)) == sorted(sorted(theme.split()) for theme in THEMES)
 
@@ -56,19 +56,19 @@ def test_topics_of_a_text(good, news):  # noqa: F811
 
 
 def test_every_way_in_is_the_same(good, news, folder):  # noqa: F811
-    """A text, packed or not; the column of JSON lines and of a table; by a pipe. Perplexities are equal, too."""
+    """Plain text, compressed text, a column of JSON lines or a table, and a pipe give the same perplexity."""
     (folder / "news.txt.gz").write_bytes(gzip.compress(news.read_bytes()))
     rows = [{"id": i, "body": line} for i, line in enumerate(lines())]
     (folder / "news.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "news.csv").write_text("id,body\n" + "".join(f"{row['id']},{row['body']}\n" for row in rows))
-    columns = ("--text", "body")  # and nothing else
+    columns = ("--text", "body")  # the only options
     ways = [(news,), ("news.txt.gz",), ("news.jsonl", *columns), ("news.csv", *columns)]
     results = [json.loads(good("topics", *way, *SETTING, "--min-length", 4, "--json")) for way in ways]
     piped = [*COMMAND, "topics", "-", "--format", "text", *map(str, SETTING), "--min-length", "4", "--json"]
     done = subprocess.run(piped, input=news.read_bytes(), capture_output=True, check=True)
     results.append(json.loads(done.stdout))
     for one in results[1:]:
-        assert (one["documents"], one["vocabulary"]) == (300, 14)  # without oil
+        assert (one["documents"], one["vocabulary"]) == (300, 14)  # oil is a stop word
         assert one["topics"] == results[0]["topics"]
         assert one["perplexity"] == results[0]["perplexity"]
 
@@ -105,7 +105,7 @@ def test_counts_and_hdp(good, folder):  # noqa: F811
 
 
 def test_columns_that_are_not_texts_are_left_out(good, folder):  # noqa: F811
-    """Whatever they hold, also where words are hashed, and for a saved model."""
+    """Also with hashed words and a saved model."""
     rows = [{"id": 1000 + i, "group": "a group", "body": line} for i, line in enumerate(lines())]
     (folder / "news.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     import pyarrow
@@ -123,7 +123,7 @@ def test_columns_that_are_not_texts_are_left_out(good, folder):  # noqa: F811
         assert again["vocabulary"] == 17
     (folder / "counts.csv").write_text("oil,goal\n1,0\n0,2\n")  # numbers are counts
     assert json.loads(good("topics", "counts.csv", "-k", 2, "--json"))["vocabulary"] == 2
-    few = json.loads(good("topics", "counts.csv", "-k", 2, "-a", "hdp", "--json"))  # fewer than those of a document
+    few = json.loads(good("topics", "counts.csv", "-k", 2, "-a", "hdp", "--json"))  # fewer topics than in a document
     assert len(few["topics"]) <= 2
 
 
@@ -138,7 +138,7 @@ def test_a_model_goes_on(good, news):  # noqa: F811
 
 
 def test_codes_of_new_documents(seriatim_, good, news, folder):  # noqa: F811
-    """Stop words that the model never met are passed over."""
+    """Stop words that the model does not know are ignored."""
     good("topics", news, *SETTING, "--stop-words", "stop.txt", "--save", "news.model")
     (folder / "new.txt").write_text("the oil price\nof goal match the team\n")
     status, out, err = seriatim_("predict", "news.model", "new.txt", "--format", "text")

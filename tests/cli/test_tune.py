@@ -1,4 +1,4 @@
-"""`seriatim tune` as its users meet it."""
+"""`seriatim tune`: tables, JSON, the printed command, and interrupts."""
 # ruff: noqa: F811, a fixture is imported and then an argument
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def test_table_figures_and_command(good):
         ["-a", "pa", "--search", "random", "--tries", "5", "--prefix", "300", "--seed", "2", "--jobs", "1"],
     ],
 )
-def test_the_command_gives_the_figures_again(good, options):
-    """What is printed to be pasted runs over what the search has not seen, and gives the figure that was shown."""
+def test_the_printed_command_gives_the_same_metric(good, options):
+    """The printed command runs on the examples after the search and gives the printed metric."""
     found = json.loads(good("tune", "spam", *options, "--json"))
     again = json.loads(good(*shlex.split(found["command"])[1:], "--json"))
     assert {**again, "seconds": 0} == {**found["tuned"], "seconds": 0}
@@ -153,7 +153,7 @@ def test_interrupted(seriatim_, monkeypatch):
 
 
 def test_live(folder):
-    """On a terminal one line says how far it is, and is gone at the end."""
+    """On a terminal one line shows the progress, and disappears at the end."""
     screen, end = pty.openpty()
     options = ["tune", "sea", "--limit", "10000", "-a", "scw"]
     with subprocess.Popen([*COMMAND, *options], stdout=subprocess.PIPE, stderr=end, text=True) as process:
@@ -177,7 +177,7 @@ def test_algorithms_shows_what_is_tried(good):
 
 
 def test_skip(seriatim_, good):
-    """The first that would come, in whatever order that is."""
+    """--skip leaves out the first examples, in any order of the stream."""
     run = json.loads(good("run", "spam", "--shuffle", "3", "--skip", "600", "--json"))
     expected = progressive(PA(), data.stream(data.stream("spam", shuffle=3), skip=600))
     assert (run["examples"], run["mistakes"]) == (4001, expected.mistakes)

@@ -1,4 +1,4 @@
-"""The columns of names: keys are remembered by the objects they are, and must mean what their text says."""
+"""Columns of names. Encoders cache keys by object identity; only the text of a key may count."""
 
 import random
 import sys
@@ -15,12 +15,12 @@ def rows(names, count, size, seed):
 
 
 def renewed(x):
-    """The same dict with keys that are other objects."""
+    """A copy of a dict whose keys are new objects."""
     return {"".join([*name]): value for name, value in x.items()}
 
 
 def test_keys_that_are_other_objects_have_the_same_columns():
-    names = [f"feature {k}" for k in range(3_000)]  # more than there is room for at first
+    names = [f"feature {k}" for k in range(3_000)]  # more than the initial room
     same, other = PA(), PA()
     for x, y in rows(names, 2_000, 20, seed=1):
         assert same.predict_one(x) == other.predict_one(renewed(x))
@@ -31,7 +31,7 @@ def test_keys_that_are_other_objects_have_the_same_columns():
 
 
 class Name(str):
-    """A string that says it is equal to "a", whatever its text is."""
+    """A string whose __eq__ says that it equals "a"."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Rows: what has been refused stays refused, and what was sorted is a copy."""
+"""Rows: refused rows stay refused, and sorted rows are copies."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def sparse(columns: list[int], values: list[float], features: int) -> Rows:
     "columns, values", [([5], [1.0]), ([-1], [1.0]), ([1, 5], [1.0, 2.0]), ([1], [np.nan]), ([1, 0], [np.inf, 1.0])]
 )
 def test_rows_that_were_refused_are_refused_again(columns, values):
-    """Else the second attempt would write beside the weights."""
+    """Otherwise a second attempt would write outside the weights."""
     rows = sparse(columns, values, 2)
     for _ in range(3):
         with pytest.raises(DataError):

@@ -1,4 +1,4 @@
-"""What tests of all readers ask for: the examples of a file by name, all that a run leaves, clean refusals, a table."""
+"""Helpers for tests of readers: examples by name, the outcome of a run, refusals, and a table in all formats."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WAYS = [(block, threads) for block in (1, 7, 64, 4096, 1 << 20) for threads in (
 
 
 def rows_of(source: Any, **options: Any) -> list[Row]:
-    """(label, value by feature) of each example; where there are no names, by column."""
+    """(label, value by feature) of each example; without names, value by column."""
     stream = source if isinstance(source, data.Stream) else data.stream(source, **options)
     return [row for rows, y in stream for row in named(rows, y)]
 
@@ -40,20 +40,20 @@ def named(rows: Any, y: np.ndarray) -> list[Row]:
 
 
 def state_of(model: Any) -> dict[str, Any]:
-    """All that a model is, in bits: parameters, names in their order, labels, weights (-0.0 and 0.0 are one)."""
+    """The whole state of a model, for comparisons bit by bit. -0.0 becomes 0.0."""
     state = model.__getstate__()
     arrays = {k: (v + 0.0).tobytes() if isinstance(v, np.ndarray) else v for k, v in (state["state"] or {}).items()}
     return {**state, "state": arrays, "schema": [*state["schema"].items()]}
 
 
 def outcome(source: Any, **options: Any) -> tuple[Any, ...]:
-    """All that a run leaves, in bits."""
+    """The results and the model of a run, for comparisons bit by bit."""
     run = evaluate.progressive(PA(), data.stream(source, **options))
     return state_of(run.model), run.examples, run.mistakes, run.mean_loss.hex()
 
 
 def through_pipe(folder: Path, content: bytes, read: Any) -> Any:
-    """What `read` makes of a pipe that brings the content."""
+    """The result of `read` on a pipe with this content."""
     pipe = folder / "pipe"
     pipe.unlink(missing_ok=True)
     os.mkfifo(pipe)
@@ -67,14 +67,14 @@ def through_pipe(folder: Path, content: bytes, read: Any) -> Any:
 
 @contextmanager
 def leaving_nothing() -> Iterator[None]:
-    """No file and no thread is left behind."""
+    """Check that no open file and no thread is left."""
     before = sorted(os.listdir("/proc/self/fd")), threading.active_count()  # noqa: PTH208
     yield
     assert (sorted(os.listdir("/proc/self/fd")), threading.active_count()) == before  # noqa: PTH208
 
 
 def refusal(source: Any, **options: Any) -> DataError:
-    """The error that reading ends with, in every way of reading; it leaves nothing behind."""
+    """The error of reading, which must not depend on blocks and threads and must leave nothing open."""
     errors = []
     for block, threads in ((1 << 20, 2), (16, 1), (100, 3)):
         with leaving_nothing(), pytest.raises(DataError) as caught:

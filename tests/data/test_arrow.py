@@ -1,4 +1,4 @@
-"""Parquet and Arrow files: read as pyarrow reads them, and what is damaged or cannot be learned from is refused."""
+"""Parquet and Arrow files: agreement with pyarrow, and errors for damaged files and unsupported types."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ENDINGS = {"parquet": ".parquet", "arrow": ".feather", "stream": ".arrow"}
 
 
 def write(table: Any, path: Path, format: str, rows: int = 1 << 20) -> Path:
-    """The table in batches or row groups of so many rows."""
+    """Write a table in batches or row groups of `rows` rows."""
     path = path.with_suffix(ENDINGS[format])
     if format == "parquet":
         pq.write_table(table, path, row_group_size=rows)
@@ -44,7 +44,7 @@ def write(table: Any, path: Path, format: str, rows: int = 1 << 20) -> Path:
 
 
 def expected(table: Any, label: str = "label", **how: Any) -> list:
-    """What pyarrow has in the rows of a table; NaN is missing."""
+    """The rows of a table by pyarrow. NaN is a missing value."""
     rows = []
     for x in table.to_pylist():
         y = x.pop(label)
@@ -134,7 +134,7 @@ def test_what_pandas_writes(tmp_path):
     assert [row for _, row in rows_of(path)] == [row for _, row in rows]
 
 
-# ---- however it is read
+# ---- batches and dictionaries
 
 
 def large(n: int = 120) -> Any:
@@ -163,7 +163,7 @@ def test_a_run_does_not_depend_on_how_it_is_read(folder, monkeypatch, features):
 
 @pytest.mark.parametrize("features", [{}, {"text": ["s"], "missing": "count"}, {"bits": 8}, {"cross": [("s", "t")]}])
 def test_strings_that_recur_are_read_as_those_that_do_not(folder, features):
-    """A dictionary's strings by their codes, whose places among the names are remembered."""
+    """Strings of a dictionary are encoded by their codes, for which the reader caches the names."""
     rng = np.random.default_rng(5)
     some = np.array(["red", "a b a", "b a", "", "2024-02-29", "2024-02-28T07:30:00", None, "s=red"], dtype=object)
     table = pa.table({k: pa.array(some[rng.integers(0, len(some), 90)]) for k in "st"} | {"label": np.arange(90) % 2})
@@ -179,7 +179,7 @@ def test_strings_that_recur_are_read_as_those_that_do_not(folder, features):
 
 
 def gappy(n: int, gaps: int, dates: bool) -> Any:
-    """Numbers and categories, among them ever new ones, with a gap here and there or none, and some dates."""
+    """Numbers, categories that keep being new, and dates, with or without missing values."""
     rng = np.random.default_rng(7)
 
     def some(values: list) -> list:
@@ -204,7 +204,7 @@ def gappy(n: int, gaps: int, dates: bool) -> Any:
 @pytest.mark.parametrize("dates", [False, True])
 @pytest.mark.parametrize("gaps", [0, 1, 5, 200])
 def test_a_table_is_learned_as_the_same_one_in_text(folder, monkeypatch, gaps, dates, missing):
-    """Whether rows are taken a few at once or one by one, and whatever dictionary their batch comes with."""
+    """For rows in groups and one by one, and for any dictionaries of the batches."""
     table = gappy(400, gaps, dates)
     text = folder / "gappy.csv"
     text.write_text(table.to_pandas().to_csv(index=False))
@@ -227,7 +227,7 @@ def test_a_cell_may_be_the_feature_of_another_column(tmp_path):
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_model_knows_the_names_of_what_it_has_learned(folder, monkeypatch, format):
-    """Of batches that are left out, or only predicted, it knows none; in whatever order it has met them elsewhere."""
+    """A model does not know the names of skipped or only predicted batches."""
     monkeypatch.setattr(parquet, "BATCH", 20)
     c = [f"c{i // 20}" for i in range(100)]
     table = pa.table({"c": c, "n": np.arange(100.0), "label": np.arange(100) % 2})
@@ -298,7 +298,7 @@ def test_what_is_refused(tmp_path, monkeypatch, case, format):
 
 
 def columns_by_type():
-    """A column of each type: what becomes of its first row, or how it is refused."""
+    """A column of each type: the features of its first row, or its error."""
     ree = pa.RunEndEncodedArray.from_arrays
     storage = pa.ExtensionArray.from_storage
     refused = "row|column 'q' has type"
@@ -352,7 +352,7 @@ def test_every_type_has_a_rule_or_is_refused_by_name(tmp_path):
             try:
                 path = write(table, tmp_path / "table", format)
             except pa.ArrowException:
-                assert format == "parquet"  # which has fewer types
+                assert format == "parquet"  # Parquet has fewer types
                 continue
             labels = table.rename_columns(["label", "q"])
             if isinstance(becomes, str):
@@ -369,7 +369,7 @@ def test_every_type_has_a_rule_or_is_refused_by_name(tmp_path):
 
 
 def test_labels_of_other_types(tmp_path):
-    """Stored in another way they are the same labels; of other types they are refused."""
+    """Other storage gives the same labels; other types are refused."""
     ree = pa.RunEndEncodedArray.from_arrays(pa.array([1, 2], pa.int32()), pa.array([7, 8]))
     for column in (pa.array([7, 8]).dictionary_encode(), ree, pa.array(["7", "8"], pa.string_view()),
                    pa.array([Decimal(7), Decimal("8.0")]), pa.array([7, 8], pa.float16())):  # fmt: skip
@@ -397,7 +397,7 @@ def test_columns_must_be_those_of_the_model(tmp_path, case):
 
 
 def test_a_model_knows_its_label(tmp_path):
-    """It was told as the last column; where it is missing or stands elsewhere the others are features still."""
+    """The model was trained with the last column as label. Without or with a moved label, the features stay."""
     for columns, label in (({"c": ["a"], "n": [1]}, None), ({"spam": ["no"], "c": ["a"], "n": [1]}, "no")):
         path = write(pa.table(columns), tmp_path / "table", "parquet")
         schema = {"n": "number", "c": "category", "spam": "label"}
@@ -450,7 +450,7 @@ for i in range(len(whole) - int.from_bytes(whole[-8:-4], "little") - 8, len(whol
 
 
 def test_damaged_metadata_do_not_end_the_process(tmp_path):
-    """A column said to be required, whose statistics count missing values: pyarrow's accessors abort."""
+    """pyarrow aborts if a required column has statistics that count missing values."""
     path = tmp_path / "table.parquet"
     pq.write_table(pa.table({"c": ["a", None], "label": [1, 2]}), path, compression="none")
     done = subprocess.run([sys.executable, "-c", DAMAGE, path], capture_output=True, text=True)
@@ -462,7 +462,7 @@ def test_names_of_columns_that_are_not_utf8(tmp_path, format):
     table = pa.table({"name": [1], "o": [{"inner": 1}], "label": [1]})
     path = write(table, tmp_path / "table", format)
     if format == "parquet":
-        pq.write_table(table, path, store_schema=False)  # its copy of the names is coded otherwise
+        pq.write_table(table, path, store_schema=False)  # the stored schema would encode the names differently
     whole = path.read_bytes()
     for name, bad in ((b"name", b"n\xffme"), (b"inner", b"i\xffner")):
         path.write_bytes(whole.replace(name, bad))

@@ -1,4 +1,4 @@
-"""Conversions: nothing is lost between any two formats, and other readers read what is written."""
+"""Conversions between any two formats lose nothing, and other libraries read the output."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def arrow_tables(draw) -> pa.Table:
         kind = draw(st.sampled_from(list(KINDS)))
         cells = draw(st.lists(st.none() | KINDS[kind], min_size=n, max_size=n))
         if kind == pa.string() and "text" not in {sort_of(cell) for cell in cells if cell is not None}:
-            cells = [cell and f"text {cell}" for cell in cells]  # else it would be read as numbers or flags
+            cells = [cell and f"text {cell}" for cell in cells]  # so that it is not read as numbers or flags
         columns[name] = pa.array(cells, kind)
     return pa.table(columns)
 
@@ -142,7 +142,7 @@ def test_others_read_what_is_written(table):
 
 
 def test_codes_stay_text_and_numbers_numbers(tmp_path):
-    """What a column is, all its cells tell, not the first thousand."""
+    """The type of a column depends on all cells, not only on the first thousand."""
     late = "\n".join(f"{i},007,{i},0.5,true,{2**53 + 1},{i}" for i in range(1200))
     origin = write(tmp_path, "a.csv", f"n,zip,mixed,real,flag,big,gap\n{late}\n5,01,x,NA,FALSE,0.5,\n")
     table = pq.read_table(hop(tmp_path, origin, "jsonl", "parquet"))
@@ -155,7 +155,7 @@ def test_codes_stay_text_and_numbers_numbers(tmp_path):
     assert hop(tmp_path, origin, "jsonl", "csv").read_text() == origin.read_text().replace("NA", "").replace(
         "FALSE", "false"
     )
-    assert hop(tmp_path, origin, "tsv", "csv").read_text() == origin.read_text()  # nothing is looked at
+    assert hop(tmp_path, origin, "tsv", "csv").read_text() == origin.read_text()  # cells are copied as text
 
 
 def test_what_is_written_does_not_depend_on_how_it_is_read(tmp_path):
@@ -192,7 +192,7 @@ def test_objects_become_columns_and_lists_do_not(tmp_path):
 
 
 def test_types_beyond_those_of_text(tmp_path):
-    """What has no form of its own in a text is an error, or the nearest thing, never something else in silence."""
+    """A value that a text format cannot store becomes the nearest text or an error, never a different value."""
     table = pa.table({
         "ns": pa.array([1, None], pa.timestamp("ns")),
         "zone": pa.array([datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC), None], pa.timestamp("ms", "UTC")),
@@ -218,7 +218,7 @@ def test_types_beyond_those_of_text(tmp_path):
 
 words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=" \t\r\n:|^"), min_size=1, max_size=5)
 names = st.tuples(words, words).map("^".join)
-# Whole numbers beyond 2^53 are left out: as integers in Parquet they are no features.
+# No integers beyond 2^53: as integers in Parquet they are not valid features.
 values = st.floats(1e-300, 2**53) | st.floats(-1e50, -1e16) | st.sampled_from([1.0, -1.0, 3.0])
 labels = st.sampled_from([["spam", "ham", "x-y"], [1.0, -1.0, 0.5], [3.0, 1e20]]).flatmap(
     lambda some: st.lists(st.sampled_from(some), min_size=3, max_size=3)

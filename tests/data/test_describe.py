@@ -1,4 +1,4 @@
-"""What a stream is said to hold is what plain Python finds in it, in every format and for every size of blocks."""
+"""`describe` agrees with plain Python, in every format and for every block size."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NUMBERS = [0.0, 1.0, -1.0, 0.5, 1000.0, 1e-3, 0.1]
 
 
 def compare(about: Description, examples: list[tuple]) -> None:
-    """With plain Python on (label or None, {name: value}) examples."""
+    """Describe (label or None, {name: value}) examples in plain Python."""
     rows = [{name: value for name, value in x.items() if value} for _, x in examples]
     values = [value for row in rows for value in row.values()]
     keys = [frozenset(row.items()) for row in rows]
@@ -144,7 +144,7 @@ def written(folder: Path, lines: list[str], name: str = "rows.svm") -> Path:
 
 @pytest.fixture(params=[100, 1 << 18])
 def batch(request, monkeypatch) -> None:
-    """All at once, and in many parts."""
+    """Test with one batch and with many batches."""
     monkeypatch.setattr("seriatim.data.describe.BATCH", request.param)
 
 
@@ -161,7 +161,7 @@ def test_many_different_numbers_are_targets(tmp_path, batch):
 
 @pytest.mark.parametrize(("most", "exact"), [(10**7, True), (5000, False)])
 def test_duplicates_of_many_rows_are_estimated(tmp_path, monkeypatch, most, exact):
-    """Of 20,000 rows a tenth have been there before, and another tenth with another label."""
+    """Of 20,000 rows a tenth are duplicates, and another tenth are duplicates with a different label."""
     lines = [f"{i >= 18_000:d} 1:{(i % 18_000 if i >= 18_000 else i % 16_000) + 1}" for i in range(20_000)]
     monkeypatch.setattr("seriatim.data.describe.MOST_HASHES", most)
     about = describe(data.stream(written(tmp_path, lines)))
@@ -220,7 +220,7 @@ def test_what_is_asked_for_is_not_warned_of(tmp_path):
     assert "scales" not in warnings(written(tmp_path, CASES["scales"][0]), normalize="max")
 
 
-# ---- how it ends, and the command
+# ---- interrupts, and the command
 
 
 def test_interrupted_and_mixed_and_empty(tmp_path):

@@ -1,4 +1,4 @@
-"""Drifting streams: what the papers define, example by example, and the same bits whatever the blocks."""
+"""Drifting streams agree with the papers, example by example, for any block size."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_stream_is_endless_and_fit_for_learners(stream):
         assert rows.n == len(y) == 10_000
 
 
-# ---- as the papers have it, one example after the other; each is fed the random numbers in the order of the text
+# ---- transcriptions of the papers, example by example, which draw random numbers in the paper's order
 
 
 def sea_by_hand(seed, n, concepts, noise, width):
@@ -191,7 +191,7 @@ def test_random_rbf_is_what_its_paper_defines_but_for_rounding(features, classes
     assert y.tolist() == list(expected_y)
 
 
-# ---- what must show in the examples themselves
+# ---- properties of the examples
 
 
 def test_sea_changes_its_threshold_where_it_must_and_flips_its_share():
@@ -231,7 +231,7 @@ def test_a_display_inverts_its_share_and_swaps_its_segments():
     )
 
 
-# ---- from one to another
+# ---- from one stream to another
 
 
 def test_abrupt_changes_at_once():

@@ -1,4 +1,4 @@
-"""Which format a file has, several files, packed ones and pipes; and commands that fail."""
+"""Detection of formats, several files, compressed files, pipes, and commands that fail."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.data.reading import (
 
 pytest.importorskip("pyarrow")
 
-# ---- guessing
+# ---- detection
 
 GUESSES = {
     ("rows", b"1 1:0.5 2:3\n"): "libsvm",
@@ -110,7 +110,7 @@ def test_patterns(tmp_path):
     assert labels("?.svm") == ["a", "b"]
     assert labels("[ba].svm") == ["a", "b"]
     assert labels("**/[a-c].svm") == ["a", "b", "c"]
-    assert labels("x[1].svm") == ["]"]  # a file of that name goes before the pattern
+    assert labels("x[1].svm") == ["]"]  # an existing file wins over the pattern
     with pytest.raises(DataError, match=r"none\*: no file matches"):
         labels("none*")
 
@@ -125,7 +125,7 @@ def test_an_error_in_a_later_file_has_its_name_and_its_line(tmp_path):
     assert (stream.skipped_count, len(stream.skipped)) == (2, 2)
 
 
-# ---- packed, and from pipes
+# ---- compressed files and pipes
 
 
 def zstd(content: bytes) -> bytes:
@@ -164,7 +164,7 @@ FORMATS_OF = {".csv": "csv", ".jsonl": "jsonl", ".vw": "vw", ".svm": "libsvm"}
 
 @pytest.mark.parametrize("ending", TEXTS)
 def test_a_pipe_that_brings_a_line_now_and_then(tmp_path, ending):
-    """A table's kinds are told from its first record at the latest."""
+    """The kinds of columns are detected as soon as the first record is there."""
     plain = tmp_path / f"rows{ending}"
     plain.write_bytes(b"".join(TEXTS[ending].splitlines(keepends=True)[:8]))
     os.mkfifo(tmp_path / "pipe")
@@ -221,7 +221,7 @@ def test_standard_input(tmp_path, ending):
     path = tmp_path / "rows"
     path.write_bytes(TEXTS.get(ending) or as_bytes(ending, ROWS))
     expected = str([label for label, _ in rows_of(path)])
-    with path.open("rb") as file:  # a file, which can be read at any place
+    with path.open("rb") as file:  # a seekable file
         done = subprocess.run([sys.executable, "-c", COUNT], stdin=file, capture_output=True, text=True, timeout=60)
     assert (done.stdout.strip(), done.stderr) == (expected, "")
     if ending != ".parquet":
@@ -229,7 +229,7 @@ def test_standard_input(tmp_path, ending):
         assert (done.stdout.decode().strip(), done.stderr) == (expected, b"")
 
 
-# ---- what is no file of examples
+# ---- missing and unreadable files
 
 
 def test_what_is_not_there_or_cannot_be_read(tmp_path):

@@ -1,4 +1,4 @@
-"""One table in every form there is: the same features by name, value and column, and the same weights."""
+"""A table gives the same features and the same weights in every format and container."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TAGS = [["x", "y", "x"], None, [], ["a b"], ["x"]]
 
 
 def weights(model: Any) -> dict:
-    """By label and feature; what was never moved is left out."""
+    """Nonzero weights by label and feature."""
     names = model.feature_names_in_ if model._vocabulary is not None else range(model.coef_.shape[1])
     return {
         (label, name): value
@@ -45,7 +45,7 @@ HOWS = (
 @pytest.mark.parametrize("how", HOWS, ids=str)
 @pytest.mark.parametrize("tagged", [False, True])
 def test_one_table_is_the_same_in_every_form(tmp_path, how, tagged):
-    """Its features by name and value, and what is learned from them; lists where a form has them."""
+    """The names and values of features and the learned weights agree. Lists occur in formats that have them."""
     rows = [{**row, "tags": tags} for row, tags in zip(ROWS, TAGS, strict=True)] if tagged else ROWS
     examples = [({k: v for k, v in row.items() if k != "y"}, row["y"]) for row in rows]
     expected = [(y, features_of(x, **how)) for x, y in examples]
@@ -106,7 +106,7 @@ SAME = (
     {"when": "2026-11-16T08:30", "not": "2026-02-30"},
     {"b": True, "n": 0, "s": "", "none": None},
     {"ngram": "a b a", "é": "語"},
-    {"a=x": 1, "a": "x"},  # two ways to one feature
+    {"a=x": 1, "a": "x"},  # two spellings of one feature
     {"a": ["x", "y", "x"], "a=x": 0.5, "b": 2},
     {"a=x": "y", "a": "x"},
     {"a=x": None, "a": "x"},
@@ -115,7 +115,7 @@ SAME = (
 
 @pytest.mark.parametrize("x", SAME, ids=str)
 def test_a_dict_is_what_a_line_of_json_is(tmp_path, x):
-    """However it comes: by itself, in a file, or where features are told."""
+    """`learn_one` of a dict, with and without `features`, agrees with a JSON file."""
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps({**x, "label": "p"}) + "\n" + json.dumps({**x, "label": "q"}))
     found = []

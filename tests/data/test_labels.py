@@ -1,4 +1,4 @@
-"""Labels as text: one rule, whatever the format."""
+"""All formats convert the text of labels by the same rule."""
 
 import json
 
@@ -23,7 +23,7 @@ NAMES = (
 
 
 def read(tmp_path, format, texts):
-    """The labels of a file in which these are the texts of the labels."""
+    """The labels that are read from a file with these texts."""
     path = tmp_path / f"data.{ENDINGS.get(format, format)}"
     if format in ("parquet", "arrow"):
         pa = pytest.importorskip("pyarrow")
@@ -53,7 +53,7 @@ ENDINGS = {"libsvm": "svm"}
 
 @pytest.mark.parametrize("format", [*LINES, "parquet", "arrow"])
 def test_a_label_is_the_same_in_every_format(tmp_path, format):
-    """In one file with names, and in one without; `label_of` says which it is."""
+    """Labels agree with `label_of`, in a file with names and in a file with numbers only."""
     numbers, names = [*NUMBERS], [name for name in NAMES if format != "vw" or ":" not in name]
     for texts in (
         numbers,
@@ -86,7 +86,7 @@ def test_digits_behind_zeros_are_another_label(tmp_path):
 
 
 def test_numbers_that_a_float_may_not_hold_are_no_labels(tmp_path):
-    """Files have numbers of 64 bits; what may have been rounded is refused, and stays a target to estimate."""
+    """Labels in files are float64. A label that may have been rounded is refused, but is valid as a target."""
     from seriatim.evaluate import progressive
 
     for text in ("9007199254740993", "9223372036854775809", "1e30", str(-(2**70))):

@@ -1,4 +1,4 @@
-"""The LIBSVM parser against a plain one, and every refusal with its place."""
+"""The LIBSVM parser: agreement with a simple parser, and the position of every error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.cases import looped
 from tests.conftest import DATA, data_set
 from tests.reference import libsvm as reference
 
-WINDOW = 1 << 14  # how much text the parser looks through at a time
+WINDOW = 1 << 14  # bytes that the parser scans at a time
 
 
 ALL_WAYS = [
@@ -38,20 +38,20 @@ def all_ways(request):
 
 
 def block_of(text: bytes, skip_bad: bool = False, before: bytes = b"1 2:3.4 5:6 7:8\n") -> object:
-    """The text, parsed as one block that begins after other bytes of its buffer."""
+    """Parse a text as one block, after other bytes in its buffer."""
     text = text if text.endswith(b"\n") else text + b"\n"
     return parse(before + text + bytes(PADDING), len(before), len(before) + len(text), skip_bad)
 
 
 def rows_of(rows: object, y: np.ndarray) -> list:
-    """(label, [(index from 1, value)]) for each row, as the plain parser gives them."""
+    """(label, [(index from 1, value)]) of each row, as from the simple parser."""
     start, index, value = (array.tolist() for array in rows.arrays)  # type: ignore[attr-defined]
     pairs = [list(zip([j + 1 for j in index[a:b]], value[a:b], strict=True)) for a, b in pairwise(start)]
     return list(zip(y.tolist(), pairs, strict=True))
 
 
 def bits(rows: list) -> list:
-    """The same with every number spelt out, so that -0.0 and 0.0 differ."""
+    """Rows with numbers as text, so that -0.0 and 0.0 differ."""
     return [(y if isinstance(y, str) else y.hex(), [(j, value.hex()) for j, value in row]) for y, row in rows]
 
 
@@ -205,7 +205,7 @@ def both(text: bytes) -> tuple:
 
 
 def test_a_window_may_end_anywhere_in_a_line():
-    """Lines whose every byte is in turn the last one of a window, plain lines and others."""
+    """Each byte of plain and other lines is once the last byte of a window."""
     line = b"-1 1:0.5 20:-3 300:1e-3 4000:12345678901234567890 # end\r\n"
     plain = b"1 1:0.25 2:3\n"
     expected = reference.read_line(line[:-2])
@@ -246,7 +246,7 @@ def test_a_block_may_end_anywhere_in_a_line(tmp_path, block):
 
 
 def test_a_block_within_its_buffer():
-    """What stands before and after a block is not read as part of it."""
+    """Bytes before and after a block are not parsed."""
     for before in (b"", b"9", b"1:", b"2 3:4 5:6", b"0.123456789.123456789"):
         text = b"1 1:2\n-1 12345678:9"
         assert rows_of(block_of(text, before=before).rows, block_of(text).y) == reference.read(text)[0]
@@ -336,7 +336,7 @@ REFUSED = {
     "1 1:1,5": (5, "expected a number, found '1,5'"),
     "1 1:1;": (5, "expected a number, found '1;'"),
     "1 1:1#x": (5, "expected a number, found '1#x'"),
-    "1 1:\u0661": (5, "expected a number, found '\u0661'"),  # a digit, and none of ours
+    "1 1:\u0661": (5, "expected a number, found '\u0661'"),  # a digit, but not ASCII
     "1 1:1\x00": (5, "expected a number, found '1\\x00'"),
     "1 1\x00:1": (3, "expected index:value, found '1\\x00:1'"),
     "1 \x001:1": (3, "expected index:value, found '\\x001:1'"),
@@ -353,7 +353,7 @@ REFUSED = {
     "a:b 1:2": (1, "expected a label, found 'a:b'"),
     ":": (1, "expected a label, found ':'"),
     "1\r1:2": (2, "expected index:value"),
-    "1 1:2\r": None,  # the end of the file may be that of a CRLF line
+    "1 1:2\r": None,  # the file may end within CRLF
     "1 1:2\rabc": (6, "expected index:value"),
     "1 1:2\r2:3": (6, "expected index:value"),
     "1 1:2\r 2:3": (6, "expected index:value"),
@@ -387,7 +387,7 @@ def test_bytes_that_are_no_utf8_are_refused(line, column):
 
 @pytest.mark.parametrize("line", [b"1 1:1e50 2:1e50", b"1 1:9e49 1:9e49", b"1 3:1e50 1:1e50"])
 def test_values_within_bounds_are_taken_whatever_they_add_up_to(tmp_path, line):
-    """Each value is within bounds, and their squares together are not, or their sum is not."""
+    """Each value is within bounds, but the sum of the values or of their squares is not."""
     path = tmp_path / "large.svm"
     path.write_bytes(b"1 1:1\n\n" + line + b"\n-1 2:1\n")
     run = evaluate.progressive(PA(), data.stream(path))
@@ -410,7 +410,7 @@ def test_bad_lines_are_counted_and_reported_and_all_others_kept(tmp_path):
 
 
 def test_a_file_of_bad_lines_takes_little_memory(tmp_path):
-    """What is kept of bad lines is bounded, however many there are."""
+    """The number of stored messages is bounded."""
     import tracemalloc
 
     path = tmp_path / "bad.svm"
@@ -469,7 +469,7 @@ def test_a_folder_and_a_missing_file_are_refused(tmp_path):
 
 @pytest.fixture
 def without_rights():
-    """As a user who may not read everything, as root may."""
+    """Run as a user without the permissions of root."""
     user = os.geteuid()
     os.seteuid(user or 65534)
     yield

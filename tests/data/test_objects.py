@@ -1,4 +1,4 @@
-"""JSON lines: read as json reads them, in any blocks, and every refusal with its place."""
+"""JSON lines: agreement with json for any block size, and the position of every error."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_objects_are_read_as_json_reads_them(folder, examples, name, end, ascii,
 
 
 def test_a_first_line_may_be_long(folder):
-    """Where nobody says which key is the label, the first line tells, however long it is."""
+    """Without --label, the first line determines the label key, whatever its length."""
     path = folder / "long.jsonl"
     row = {f"x{i}": 1.5 for i in range(20_000)}
     for text in (json.dumps({**row, "label": 1}), "\n" * 3 + json.dumps({"k": "v" * 200_000, "label": 1})):
@@ -86,7 +86,7 @@ def test_a_first_line_may_be_long(folder):
 
 
 SPELT = {
-    r'{"y":1,"a":1,"a":2}': {"a": 2.0},  # as json: the last one counts
+    r'{"y":1,"a":1,"a":2}': {"a": 2.0},  # as in json, the last value counts
     r'{"y":1,"\u0061\/":"\u00e9\n\"\\"}': {'a/=é\n"\\': 1.0},
     r'{"y":1,"a":"\ud83d\ude00"}': {"a=😀": 1.0},
     r'{"y":1,"a":1E+2,"b":-0,"c":0.1e1,"d":1e-400}': {"a": 100.0, "b": 0.0, "c": 1.0, "d": 0.0},
@@ -119,7 +119,7 @@ def test_real_files_are_read_as_json_reads_them(name):
     assert rows_of(path, limit=60, features={**how, "label": label}) == expected
 
 
-# ---- however it is read
+# ---- blocks, threads and pipes
 
 
 @pytest.mark.parametrize("features", [{"text": ["t"]}, {"bits": 8, "cross": [("c", "n")]}])
@@ -201,7 +201,7 @@ def test_what_is_refused_with_its_place(tmp_path, line, place, good):
 
 @pytest.mark.parametrize("block, threads", WAYS[2:])
 def test_bad_lines_are_counted_and_all_others_kept(tmp_path, block, threads):
-    """What a bad line has brought before it turned out bad is forgotten: features, names and sums."""
+    """The features, names and sums of a bad line are dropped."""
     path = tmp_path / "half.jsonl"
     bad = [line for line in REFUSED if len(line) < 999]
     bad.append(b'{"label":1,"a":"x","b":"z","c":[{}]}')

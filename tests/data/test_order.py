@@ -1,4 +1,4 @@
-"""Streams in another order, again, in part, or with labels that come late."""
+"""Streams that are shuffled, repeated, sampled or limited, or whose labels are delayed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from seriatim.errors import DataError, ParameterError
 
 @pytest.fixture(params=["svm", "vw", "csv"])
 def path(request, tmp_path):
-    """200 rows, each known by its first value."""
+    """200 rows; the first value identifies each row."""
     lines = {
         "svm": [f"{i % 3} 1:{i + 1} {i % 7 + 2}:0.5" for i in range(200)],
         "vw": [f"{i % 3} |a n:{i + 1} f{i % 7}" for i in range(200)],
@@ -28,7 +28,7 @@ def path(request, tmp_path):
 
 
 def examples(source, **options) -> list[tuple]:
-    """Label and features by name of each."""
+    """(label, features by name) of each example."""
     read = []
     for rows, y in data.stream(source, **options):
         start, index, value = rows.arrays
@@ -48,7 +48,7 @@ def test_later_passes_come_from_disk_as_the_first_came(path, block):
     stream = data.stream(path, passes=3, block=block)
     read = []
     for _, y in stream:
-        if len(read) >= 200:  # the file is not needed any more
+        if len(read) >= 200:  # later passes do not need the file
             path.unlink(missing_ok=True)
         read += y.tolist()
     assert read == 3 * [label for label, *_ in whole]
@@ -115,7 +115,7 @@ def test_a_full_disk_is_an_error(monkeypatch):
 
 
 def test_pieces_that_are_written_in_part(monkeypatch):
-    """A system call may take less than it was given."""
+    """A system call may write fewer bytes than asked."""
     blocks, kept = list(synthetic.dense(300, 4, block=10)), cache.Cache()
     whole = os.writev
     monkeypatch.setattr(os, "writev", lambda file, parts: whole(file, [parts[0][: 7 * len(parts[0]) // 10 + 1]]))
@@ -160,7 +160,7 @@ def test_skip_sample_and_limit(path, block):
 
 
 def test_a_model_does_not_depend_on_where_blocks_end(path):
-    """Not even where names are met in another order than that of the file."""
+    """Also if shuffling changes the order in which names appear."""
     runs = [
         evaluate.progressive(PA(), data.stream(path, shuffle=5, passes=2, block=block, threads=threads))
         for block in BLOCKS
@@ -190,7 +190,7 @@ def test_what_can_be_read_once_cannot_be_split():
         data.stream("-").split(10)
 
 
-# ---- labels that come late
+# ---- delayed labels
 
 
 @pytest.mark.parametrize("source", ["digits", "spam"])
@@ -208,7 +208,7 @@ def test_a_delay_is_what_one_would_do_by_hand(source, delay):
     for stream in ((X, y), (data.stream(source, limit=600, block=5000),)):
         run = evaluate.progressive(PA(C=0.01), *stream, delay=delay)
         assert (run.examples, run.mistakes) == (600, wrong)
-        # A file leaves out zeros, which changes the order in which four lanes are summed.
+        # A file leaves out zeros, which changes the order of the four partial sums.
         assert run.model.coef_ == pytest.approx(model.coef_, abs=1e-9)
         assert run.curve[-1] == (600, wrong / 600)
 

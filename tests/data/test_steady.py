@@ -1,4 +1,4 @@
-"""Data files that change while they are read: cut short is an error, what is added is left for another time."""
+"""Files that change while they are read: truncation is an error, additions are ignored."""
 
 import bz2
 import gzip
@@ -45,12 +45,12 @@ def arrow(new):
 
 
 def packed(lines, pack):
-    """Members, frames or streams, one after another: cut between two of them it is a whole file."""
+    """Compressed members one after another. Cut between two members, the file looks whole."""
     return b"".join(pack(b"".join(lines[begin : begin + 5000])) for begin in range(0, len(lines), 5000))
 
 
 def cases():
-    """(name, bytes, what reads them, how many bytes are left when it is cut)"""
+    """(name, bytes, function that reads them, length after truncation)"""
     for name, lines in LINES.items():
         if name == "ratings":
             continue
@@ -65,7 +65,7 @@ def cases():
     yield "parquet", parquet(None), Stream, None
     yield "arrow", arrow(pa.ipc.new_file), Stream, None
     stream = arrow(pa.ipc.new_stream)
-    whole = len(stream) - 8  # of the mark at its end
+    whole = len(stream) - 8  # without the mark at its end
     schema = whole % (N // 1000) or None
     yield "arrow stream", stream, Stream, schema
     ratings = b"".join(LINES["ratings"])
@@ -77,7 +77,7 @@ def cases():
 
 
 def test_a_file_that_is_cut_short_while_it_is_read_is_an_error(tmp_path):
-    """At the end of a line, of a member of a packed file or of a batch, where what is left looks whole."""
+    """Also at the end of a line, compressed member or batch, where the rest looks like a whole file."""
     for name, text, read, left in cases():
         path = tmp_path / name.partition(",")[0].replace(" ", ".")
         path.write_bytes(text)
@@ -111,7 +111,7 @@ def test_what_is_added_while_it_is_read_is_left_for_another_time(tmp_path):
 
 
 def test_a_file_that_says_it_is_empty_and_is_not():
-    """As those of /proc."""
+    """Files in /proc have length 0."""
     with SteadyFile("/proc/self/status", "status") as file:
         assert b"Pid:" in file.read()
 
@@ -135,7 +135,7 @@ def test_a_steady_file_is_a_file(tmp_path):
 
 
 def test_a_full_temporary_folder_is_told(tmp_path, monkeypatch):
-    """Where ratings are kept for a random order, and what comes from a pipe to be converted."""
+    """When ratings are stored to be shuffled, and when a pipe is stored to be converted."""
     path = tmp_path / "r.csv"
     path.write_bytes(b"".join(LINES["ratings"]))
     monkeypatch.setattr("tempfile.TemporaryFile", lambda **how: io.FileIO("/dev/full", "r+"))

@@ -1,4 +1,4 @@
-"""Streams: the same bits however they are read, in order, and errors in their turn."""
+"""Streams give the same bits for any blocks and threads, in order, and errors come in order, too."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from seriatim.labels import coded
 
 @pytest.fixture(scope="module")
 def text() -> bytes:
-    """Rows of three kinds: plain ones, unsorted ones, and ones that the fast way does not read."""
+    """Plain rows, unsorted rows, and rows that the fast path does not read."""
     rng = np.random.default_rng(3)
     lines = []
     for i in range(400):
@@ -47,7 +47,7 @@ def path(tmp_path, text) -> Path:
 
 
 def outcome(model, source, **options) -> tuple:
-    """All that a run leaves behind, in bits."""
+    """The results and the model of a run, for comparisons bit by bit."""
     run = evaluate.progressive(model, data.stream(source, **options))
     state = {k: v.tobytes() if isinstance(v, np.ndarray) else v for k, v in model.__getstate__()["state"].items()}
     return state, model.__getstate__()["codes"], run.mistakes, run.mean_loss.hex(), run.updates, run.curve
@@ -124,7 +124,7 @@ def test_standard_input():
 
 
 def test_standard_input_is_read_from_where_it_stands(tmp_path):
-    """As after `read header` in a shell script: what was read is not there any more."""
+    """As after `read header` in a shell script, which consumes the first line."""
     path = tmp_path / "rows.svm"
     path.write_bytes(b"header\n1 1:1\n2 2:2\n")
     with path.open("rb", buffering=0) as file:
@@ -133,7 +133,7 @@ def test_standard_input_is_read_from_where_it_stands(tmp_path):
 
 
 def test_standard_input_may_be_gone_through_again():
-    """What came is kept on disk."""
+    """The examples are stored on disk."""
     assert from_stdin(COUNT.replace("'-'", "'-', passes=2"), input=b"1 1:1\n2 2:2\n") == "[1.0, 2.0, 1.0, 2.0]"
 
 
@@ -225,7 +225,7 @@ def test_a_file_of_the_name_goes_before_a_bundled_set(tmp_path, monkeypatch):
     assert [rows.names for rows, _ in data.stream("spam")] == [None]
 
 
-# ---- errors in their turn
+# ---- order of errors
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
@@ -259,7 +259,7 @@ def test_what_precedes_damaged_data_is_read_whatever_the_threads(tmp_path, threa
 
 
 def test_the_first_of_two_errors_is_raised(tmp_path):
-    """A bad line comes before the place where the file is cut, however far ahead that has been read."""
+    """The error of a bad line precedes that of a truncated file, although the file is read ahead."""
     rng = np.random.default_rng(0)
     text = b"1 1:1\n" * 10 + b"bad line\n" + b"".join(b"1 1:%r\n" % float(v) for v in rng.random(2000))
     path = tmp_path / "cut.svm.gz"
@@ -271,7 +271,7 @@ def test_the_first_of_two_errors_is_raised(tmp_path):
 
 
 def test_a_line_belongs_to_the_range_in_which_it_begins(tmp_path):
-    """Files whose lines are of many lengths, some longer than a range, and which end with a newline or without."""
+    """Files with lines of many lengths, some longer than a range, and with or without a last newline."""
     rng = np.random.default_rng(0)
     for ending in (b"", b"\n", b"\n\n", b"\n# end"):
         path = tmp_path / "rows.svm"
@@ -283,7 +283,7 @@ def test_a_line_belongs_to_the_range_in_which_it_begins(tmp_path):
             assert [row[1] for row in examples(path, block=block, limit=40)] == [[i] for i in range(40)], block
 
 
-# ---- files that are not as they should be
+# ---- changed and damaged files
 
 
 def test_a_file_that_grows_is_read_as_it_was(tmp_path):
@@ -340,7 +340,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_label(tmp_path, packed):
 def test_the_limit_for_a_line_is_what_it_says(tmp_path, monkeypatch, block, packed):
     monkeypatch.setattr(lines, "MAX_LINE", 200_000)
     path = tmp_path / "rows.svm"
-    roomy = block == 1 << 20 and not packed  # a block holds it, so that nobody asks how long it is
+    roomy = block == 1 << 20 and not packed  # the line fits in a block, so its length is not checked
     for length, fits in ((199_990, True), (200_500, roomy), (500_000, roomy)):
         text = b"1 1:1\n" + b"1 1:1".ljust(length) + b"\n1 2:1\n"
         path.write_bytes(gzip.compress(text) if packed else text)
@@ -364,7 +364,7 @@ def test_rows_that_are_gone_say_so_and_parts_of_them_stay(tmp_path):
     assert values == sorted(set(values))
 
 
-# ---- work ahead
+# ---- threads that work ahead
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
@@ -420,7 +420,7 @@ def test_an_early_end_leaves_nothing_running(threads):
 
 
 def test_an_interrupt_is_not_kept_for_later():
-    """It comes when this thread computes a later result; whoever stops before that result would never hear of it."""
+    """An interrupt during a later result is raised even if the caller stops before that result."""
 
     def work(item):
         if threading.current_thread() is threading.main_thread():
@@ -507,7 +507,7 @@ def test_what_cannot_be_asked_of_a_stream():
 )
 @pytest.mark.parametrize("block", [10, 1 << 20])
 def test_a_name_where_a_number_is_to_be_estimated(tmp_path, name, text, place, left, block):
-    """It is a bad line like others; who classifies takes it, from the same stream."""
+    """In a regression it is a bad line. In a classification of the same stream it is a label."""
     path = tmp_path / name
     path.write_text(text)
     model = OGDRegressor()

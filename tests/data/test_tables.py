@@ -1,4 +1,4 @@
-"""Tables of text: read as csv and pandas read them, in any blocks, and every refusal with its place."""
+"""CSV and TSV files: agreement with csv and pandas for any block size, and the position of every error."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def is_name(text: str) -> bool:
 
 @st.composite
 def tables(draw):
-    """Names, cells (None: empty and without quotes), the column of the label, and those of text."""
+    """Names, cells (None: missing), the label column, and the text columns."""
     chosen = draw(st.lists(st.sampled_from(list(kinds)), min_size=1, max_size=4))
     name = st.one_of(word, lines).filter(is_name)
     names = draw(st.lists(name, min_size=len(chosen), max_size=len(chosen), unique=True))
@@ -71,7 +71,7 @@ def tables(draw):
 
 
 def written(records: list, delimiter: str, end: str, always: bool) -> str:
-    """A table as text: quotes where need be, or wherever something is."""
+    """A table as text, with quotes where necessary or around all cells that are present."""
 
     def cell(text: str | None) -> str:
         if text is None:
@@ -126,7 +126,7 @@ def test_tables_are_read_as_csv_and_pandas_read_them(folder, table, delimiter, e
     assert rows_of(path, block=block, features={"text": text}) == reference.read(names, cells, text=text)
 
 
-REAL = {  # whether the first line holds names, and the column of the label
+REAL = {  # whether there is a header, and the label column
     "spambase/spambase.csv": (True, "type"),
     "satimage/satimage_full.csv": (True, "classes"),
     "letter/letter_full.csv": (True, "1"),
@@ -157,15 +157,15 @@ def test_real_tables_are_read_as_pandas_reads_them(name):
         assert found == pytest.approx(numbers[column].tolist(), rel=1e-14, abs=0, nan_ok=True)
 
 
-# ---- what the first records tell
+# ---- detection from the first records
 
 NAMES = {
     "a,b,y\n1,2,3\n": "ab",
-    "1,2,y\n1,2,3\n": None,  # a number is no name
+    "1,2,y\n1,2,3\n": None,  # a number is not a name
     ",a,y\n0,1,2\n": "1a",  # as pandas writes an index
     "a,,y\n0,1,2\n": "a2",
     "red,,y\nblue,x,z\n": None,
-    "x,y\nz,w\n": "x",  # as good as any other
+    "x,y\nz,w\n": "x",  # could be a header as well as a record
     '"a\nb","c,d",y\r\n1,2,3\r\n': ["a\nb", "c,d"],
     "\n\r\n a,b ,y\n1,2,3\n": [" a", "b "],
     "\ufeffa,b,y\n1,2,3\n": "ab",
@@ -216,7 +216,7 @@ def test_usual_names_of_the_label_go_before_one_another(tmp_path):
 
 
 def test_kinds_are_told_from_a_thousand_records_and_kept(tmp_path):
-    """A column of numbers that has a word far behind is in error there; with it among the first it is of categories."""
+    """A late word in a column of numbers is an error. Among the first records, it makes a column of categories."""
     path = tmp_path / "table.csv"
     for good, ends_well in ((900, True), (5000, False)):
         path.write_text("n,y\n" + "1,1\n" * good + '"\n",0\nx,0\n2,1\n')
@@ -244,7 +244,7 @@ def test_files_of_one_stream_may_have_their_columns_in_any_order(tmp_path):
 
 
 def test_a_model_knows_its_label_and_its_columns(tmp_path):
-    """The label was told as the last column; where it is missing or stands elsewhere the others are features still."""
+    """The model was trained with the last column as label. Without or with a moved label, the features stay."""
     path = tmp_path / "table.csv"
     path.write_text("a,b,spam\n1,7,no\n2,x,yes\n")
     run = evaluate.progressive(PA(), data.stream(path, features={"label": "-1"}))
@@ -263,7 +263,7 @@ def test_a_hashed_model_knows_its_columns_too(tmp_path):
     assert run.model.__getstate__()["schema"] == {"zip": "category", "y": "label"}
 
 
-# ---- however it is read
+# ---- blocks, threads and pipes
 
 
 @pytest.fixture(scope="module")
@@ -302,7 +302,7 @@ def test_a_run_does_not_depend_on_how_a_table_is_read(large, folder, features):
 SCHEMA = {"n": "number", "c": "category", "f": "flag", "y": "label"}
 GOOD = [b"n,c,f,y\n", b'1,"red\n\r\nblue",true,a\r\n\r\n\n2,,,b\n']
 WILD = "column 'n': expected a finite number within +-1e+50, found "
-REFUSED = {  # the record, and the line from its own on, the column and the problem
+REFUSED = {  # record: line counted from the record, column, problem
     b"1,red,true": (0, 11, "expected 4 cells, found 3"),
     b"1": (0, 2, "expected 4 cells, found 1"),
     b" ": (0, 2, "expected 4 cells, found 1"),
@@ -363,7 +363,7 @@ def test_bad_records_are_counted_and_all_others_kept(tmp_path, block, threads):
 
 @pytest.mark.parametrize("block", [1, 20, 1 << 20])
 def test_what_follows_a_closing_quote_does_not_change_where_records_end(tmp_path, block):
-    """The rest of the line is no cell, and so has no quotes."""
+    """The rest of the line is skipped, so its quotes have no effect."""
     path = tmp_path / "bad.csv"
     path.write_bytes(b'n,c,y\n1,"a"b,"c\n"2",d,e\n3,f,g\n')
     stream = data.stream(path, schema={"n": "number"}, skip_bad=True, block=block)
@@ -371,7 +371,7 @@ def test_what_follows_a_closing_quote_does_not_change_where_records_end(tmp_path
     assert stream.skipped_count == 1
 
 
-TABLES = {  # that are refused as a whole
+TABLES = {  # tables that are refused as a whole
     b"a,b,a,y\n1,2,3,4\n": ({}, "line 1, column 5: expected a name for each column, found 'a' twice"),
     b'\n\n"a\n",b,y,b\n1,2,3,4\n': ({}, "line 4, column 7: expected a name for each column, found 'b' twice"),
     b"a,2,,y\nx,1,1,1\n": ({"header": True}, None),

@@ -1,4 +1,4 @@
-"""Packed data: the same bytes however they come, and an error for whatever is wrong with them."""
+"""Decompression: the same bytes from any source in any pieces, and an error for all damaged data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ZSTD = pytest.param("zstd", marks=pytest.mark.skipif(zstandard is None, reason="
 KINDS = ["gzip", ZSTD, "bzip2", "xz"]
 PADDED = {"gzip": b"\0" * 7, "xz": b"\0" * 8}
 NEEDED = {"gzip": 2, "zstd": 4, "bzip2": 10, "xz": 6}
-SKIPPED = bytes.fromhex("502a4d18 03000000 616263")  # a frame of zstd that holds no data
+SKIPPED = bytes.fromhex("502a4d18 03000000 616263")  # a skippable zstd frame
 TEXT = b"".join(b"%d %d:%d\n" % (k % 3 - 1, k % 7 + 1, k * k) for k in range(300))
 NOISE = random.Random(3).randbytes(1 << 19)
 
@@ -43,7 +43,7 @@ def pack(kind: str, data: bytes) -> bytes:
 
 
 def reference(kind: str, data: bytes) -> tuple[bytes, bytes]:
-    """What the library itself makes of a member that may be cut off, and what it leaves."""
+    """The decompressed bytes of a possibly truncated member by the library itself, and the unused bytes."""
     member = {
         "gzip": lambda: zlib.decompressobj(31),
         "zstd": lambda: zstandard.ZstdDecompressor().decompressobj(),
@@ -54,7 +54,7 @@ def reference(kind: str, data: bytes) -> tuple[bytes, bytes]:
 
 
 class Source(io.RawIOBase):
-    """Gives so many bytes at a time, as a pipe may."""
+    """Returns at most N bytes per read, as a pipe may."""
 
     def __init__(self, data: bytes, sizes: list[int]) -> None:
         self.data, self.sizes = io.BytesIO(data), sizes
@@ -68,14 +68,14 @@ class Source(io.RawIOBase):
 
 
 def read(file: Unpacked, sizes: list[int] | None = None) -> tuple[bytes, str]:
-    """All that comes, and the error at the end."""
+    """All decompressed bytes, and the message of the error at the end."""
     content, room = bytearray(), bytearray(max(sizes or [1 << 16]))
     try:
         while count := file.readinto(memoryview(room)[: sizes[0]] if sizes else room):
             content += room[:count]
             sizes = sizes and sizes[1:] + sizes[:1]
     except DataError as error:
-        with pytest.raises(DataError) as again:  # and not what a broken decompressor says next
+        with pytest.raises(DataError) as again:  # the same error again, not one of the broken decompressor
             file.readinto(room)
         assert str(again.value) == str(error)
         return bytes(content), str(error)
@@ -84,7 +84,7 @@ def read(file: Unpacked, sizes: list[int] | None = None) -> tuple[bytes, str]:
 
 
 def unpacked(kind: str, data: bytes) -> tuple[bytes, str]:
-    """The same from memory and from disk, where more may be given of data before they are found damaged."""
+    """Decompress from memory and from disk. From disk, more bytes may come before the error of damaged data."""
     content, problem = read(Unpacked(io.BytesIO(data), kind, "rows"))
     with tempfile.TemporaryFile(buffering=0) as file:
         file.write(data)
@@ -97,7 +97,7 @@ def unpacked(kind: str, data: bytes) -> tuple[bytes, str]:
 
 @pytest.fixture(params=["isal", "zlib"])
 def inflate(request, monkeypatch) -> None:
-    """Both ways to read gzip."""
+    """Test gzip with isal and with zlib."""
     if request.param == "zlib":
         monkeypatch.setitem(sys.modules, "isal.isal_zlib", None)
         monkeypatch.setitem(sys.modules, "isal.igzip", None)
@@ -105,7 +105,7 @@ def inflate(request, monkeypatch) -> None:
         pytest.importorskip("isal")
 
 
-# ---- which kind it is
+# ---- detection
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -194,7 +194,7 @@ def test_what_was_read_to_tell_the_kind(kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("buffered", [False, True])
 def test_a_pipe_is_not_waited_for(kind, buffered):
-    """What can be unpacked of the bytes that are there is given before the next ones come."""
+    """The bytes that have arrived are decompressed before the next ones arrive."""
     reader, writer = os.pipe()
     with io.FileIO(reader) as raw, io.FileIO(writer, "w") as end:
         file = Unpacked(io.BufferedReader(raw) if buffered else raw, kind, "pipe")
@@ -221,7 +221,7 @@ def test_closed():
     assert not source.closed
 
 
-# ---- what is wrong
+# ---- damaged data
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -247,7 +247,7 @@ def test_a_flipped_bit_anywhere(kind, inflate):
         else:
             assert content == data, bit
             same += 1
-    assert same < 250  # the time and the name of the system in a gzip header, and the like
+    assert same < 250  # bits without effect, such as the time in a gzip header
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -260,7 +260,7 @@ def test_garbage_that_begins_well(kind, garbage):
 @pytest.mark.parametrize("kind", KINDS)
 def test_garbage_behind(kind):
     packed = pack(kind, TEXT)
-    others = (b"B", b"\x1f", b"\xfd", b"(")  # each may begin one kind
+    others = (b"B", b"\x1f", b"\xfd", b"(")  # each may begin a compressed file
     for garbage in (b"1 1:1\n", b"x", packed[1:], *(first for first in others if first != packed[:1])):
         assert unpacked(kind, packed + garbage) == (TEXT, f"rows: garbage after the {kind} data, at byte {len(packed)}")
     for zeros in (4, 1000, 100_000):
@@ -277,12 +277,12 @@ def test_damage_is_placed(kind):
     assert 1 << 18 < place <= len(packed)
 
 
-# ---- more than was asked for
+# ---- limits
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_bomb(kind):
-    """gzip can do 1,032 to 1 only, and is read."""
+    """A file that expands too much is refused. gzip reaches at most 1,032 to 1, so it is read."""
     packed, length = pack(kind, bytes(1 << 24)), 0
     file, room = Unpacked(io.BytesIO(packed * 10), kind, "bomb"), bytearray(1 << 20)
     try:
@@ -299,7 +299,7 @@ def test_a_bomb(kind):
 
 @pytest.mark.parametrize("kind", [ZSTD])
 def test_four_bytes_of_zstd_for_128_kib(kind):
-    """A frame of blocks that repeat one byte: the library has no limit to what it makes of them at once."""
+    """A frame of blocks that repeat one byte: zstd has no limit for the output of one call."""
     block = (1 << 17 << 3 | 1 << 1).to_bytes(3, "little") + b"0"
     file, length = Unpacked(io.BytesIO(bytes.fromhex("28b52ffd 00 38") + block * 100_000), kind, "bomb"), 0
     with pytest.raises(DataError, match="1,100 times"):
@@ -323,7 +323,7 @@ def test_a_dictionary_that_is_too_large(monkeypatch):
     assert "need more than 4 MB of memory" in unpacked("xz", lzma.compress(TEXT))[1]
 
 
-# ---- what is not there
+# ---- missing packages and data
 
 
 def test_without_zstandard(monkeypatch):

@@ -1,4 +1,4 @@
-"""Vowpal Wabbit text against a plain reader and against Vowpal Wabbit itself, and every refusal with its place."""
+"""Vowpal Wabbit text: agreement with a simple reader and Vowpal Wabbit itself, and the position of every error."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ def test_lines_are_read_as_the_plain_reader_reads_them(folder, lines, end, block
     assert [(y, {j: pytest.approx(x) for j, x in row.items()}) for y, row in found] == columns
 
 
-# ---- Vowpal Wabbit's own word
+# ---- agreement with Vowpal Wabbit
 
 
 def audited(path: Path) -> list[dict[str, tuple[int, float]]]:
-    """For each line, the column and the value of each feature as Vowpal Wabbit has read it; a sum for what is twice."""
+    """The value by column of each line as Vowpal Wabbit reads it; repeated features are summed."""
     if not PEER.exists():
         pytest.skip("Vowpal Wabbit is not there")
     command = [PEER, "-m", "vowpalwabbit", "--audit", "-b", "18", "-t", "--quiet", "-d", path]
@@ -113,7 +113,7 @@ LINES = """\
 def agree(path: Path, rows: list, columns: list, theirs: list) -> None:
     assert len(rows) == len(columns) == len(theirs)
     for (_, row), (_, hashed), audit in zip(rows, columns, theirs, strict=True):
-        row = {name: value for name, value in row.items() if value}  # Vowpal Wabbit passes over zeros
+        row = {name: value for name, value in row.items() if value}  # Vowpal Wabbit drops zeros
         assert row == {name: pytest.approx(value, rel=1e-5) for name, (_, value) in audit.items()}
         expected: dict[int, float] = {}
         for column, value in audit.values():
@@ -140,7 +140,7 @@ def test_real_files_are_read_as_vowpal_wabbit_reads_them(name, tmp_path):
         assert all(np.isnan(label) for label, _ in rows)
 
 
-# ---- however it is read
+# ---- blocks, threads and pipes
 
 
 @pytest.mark.parametrize("features", [None, {"bits": 8}])
@@ -216,7 +216,7 @@ def test_what_is_refused_with_its_place(tmp_path, line, place, before):
 
 @pytest.mark.parametrize("block, threads", WAYS)
 def test_bad_lines_are_counted_and_all_others_kept(tmp_path, block, threads):
-    """What a bad line has brought before it turned out bad is forgotten: features, names and sums."""
+    """The features, names and sums of a bad line are dropped."""
     path = tmp_path / "half.vw"
     path.write_bytes(b"".join(b"%d |f a b:0.5 n%d\n%b\n" % (i, i, line) for i, line in enumerate(REFUSED)))
     stream = data.stream(path, skip_bad=True, block=block, threads=threads)

@@ -1,4 +1,4 @@
-"""Weights in data: from Vowpal Wabbit's text, through all that becomes of a stream, to the learner or the next file."""
+"""Sample weights from Vowpal Wabbit text: through all stream options, to the learner or another file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ N = 400
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory) -> Path:
-    """Each example is known by its feature `i`; the weights of the first 100 are 1."""
+    """Feature `i` identifies each example; the first 100 have weight 1."""
     rng = np.random.default_rng(0)
     path = tmp_path_factory.mktemp("weights") / "weighted.vw"
     with path.open("w") as lines:
@@ -96,12 +96,12 @@ def test_they_reach_the_learner(file, features, delay):
 def test_who_does_not_define_weights_refuses_them_in_a_stream(file):
     with pytest.raises(ParameterError, match=r"VotedPerceptron\(.*does not define sample weights"):
         evaluate.progressive(VotedPerceptron(), data.stream(file))
-    run = evaluate.progressive(VotedPerceptron(), data.stream(file, limit=100))  # until then there are none
+    run = evaluate.progressive(VotedPerceptron(), data.stream(file, limit=100))  # these have no weights
     assert run.examples == 100
 
 
 def test_two_ways_to_a_name_keep_their_weights(tmp_path):
-    """Such rows are put together anew."""
+    """Rows in which two names are one feature are merged, with their weights."""
     path = tmp_path / "twice.vw"
     path.write_text("1 |a^b c |a b^c\n-1 3 |a^b c |x d\n1 2 |a b^c:2 |a^b c\n")
     model = evaluate.progressive(PA(C=0.01), data.stream(path)).model
@@ -115,7 +115,7 @@ def test_two_ways_to_a_name_keep_their_weights(tmp_path):
 def test_loading_does_not_lose_them(file):
     with pytest.raises(DataError, match=r"the examples have weights; data\.load\(\.\.\., weights=True\) returns them"):
         data.load(file)
-    X, _ = data.load(file, limit=100)  # all of these weigh 1
+    X, _ = data.load(file, limit=100)  # all of these have weight 1
     assert X.shape[0] == 100
     _, _, weights = data.load("spam", weights=True)
     assert weights.tolist() == [1.0] * 4601

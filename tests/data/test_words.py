@@ -1,4 +1,4 @@
-"""Plain lines of Vowpal Wabbit's text, read by vector instructions: bit for bit as the general reader reads them."""
+"""Plain lines of Vowpal Wabbit text: vector instructions give the same bits as the general parser."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from seriatim.data.read.vw import parse
 from seriatim.features import Features
 from seriatim.features.encoder import Plan
 
-WINDOW = 1 << 14  # how much text is looked through at a time
+WINDOW = 1 << 14  # bytes that the parser scans at a time
 BEFORE = b"1 |f a b:2 c:3\n"
 
 
@@ -33,7 +33,7 @@ def as_it_was():
 
 
 def read(text: bytes, vectors: int, bits: int = 18, before: bytes = BEFORE, labelled: bool = True) -> tuple[Any, ...]:
-    """All that a block holds, and which share of the columns several names have fallen on."""
+    """The contents of a block, and the fraction of columns with hash collisions."""
     use_vectors(vectors)
     plan = Plan(Features(bits=bits), [])
     block = parse(before + text + bytes(PADDING), len(before), len(before) + len(text), plan, True, labelled)
@@ -83,7 +83,7 @@ label = st.one_of(
     st.sampled_from(["1", "-1", "+1", "0", "-0", "12345678", "123456789", "1.5", "spam", "-", "1 1", "1 't", "", " 1"]),
     st.integers(-(10**9), 10**9).map(str),
 )
-# What is between the parts of a line, which is nearly always what it should be.
+# The separators of a line, which are nearly always plain.
 gap = st.sampled_from([" "] * 12 + ["  ", "\t", "", "\r", "\x00"])
 end = st.sampled_from(["\n"] * 5 + ["\r\n", " \n", " \r\n", "\r\r\n", "\n\n"])
 line = st.builds(
@@ -116,7 +116,7 @@ def test_a_plain_block_with_some_bytes_changed_is_read_alike(seed):
 
 
 def plain_lines(chance: random.Random, n: int) -> bytes:
-    """Words with values of all usual lengths, in two namespaces."""
+    """Words with values of all common lengths, in two namespaces."""
     lines = []
     for _ in range(n):
         words = []
@@ -128,7 +128,7 @@ def plain_lines(chance: random.Random, n: int) -> bytes:
     return "\n".join(lines).encode() + b"\n"
 
 
-# ---- names and values by themselves
+# ---- single names and values
 
 
 @settings(max_examples=200)

@@ -23,7 +23,7 @@ from seriatim.evaluate import progressive
 NAN, NAT = math.nan, pd.NaT
 DAY, HOUR = datetime.date, datetime.datetime
 
-# A column, and what stands for its values in JSON lines and CSV: each case is about one rule.
+# A column and its values in JSON lines and CSV. Each case tests one rule.
 COLUMNS: dict[str, list[Any]] = {
     "whole numbers": [1, 2, -3, 4, 0, 6],
     "fractions": [0.5, -1.25, 3.0, 1e-3, 0.0, 2.5],
@@ -61,7 +61,7 @@ def weights(model: PA) -> dict[Any, float]:
 
 
 def one_by_one(change: Callable[[Any], Any], how: Any, _: Path) -> Learned:
-    """Dicts, after a change of each value."""
+    """Dicts with a function applied to each value."""
     model = PA(features=how)
     mistakes = 0
     for x, y in zip(rows(), LABELS, strict=True):
@@ -95,7 +95,7 @@ def write_csv(path: Path) -> None:
 
 
 def numpy_value(value: Any) -> Any:
-    """A value as NumPy has it."""
+    """A value as a NumPy scalar."""
     kinds = {bool: np.bool_, int: np.int16, float: np.float64, DAY: np.datetime64, HOUR: np.datetime64}
     return kinds[type(value)](value) if type(value) in kinds else value
 

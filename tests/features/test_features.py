@@ -1,4 +1,4 @@
-"""What becomes of examples: the options, in dicts, frames and model files."""
+"""The options of `Features`, for dicts, data frames and model files."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_what_becomes_of_a_dict(x, options, expected):
 
 @pytest.mark.parametrize(("x", "options", "expected"), CASES)
 def test_a_model_learns_the_same(x, options, expected):
-    """By way of the options, or of the plain features that they make."""
+    """Options and the plain features that they produce give the same model."""
     model, plain = Perceptron(features=options or None), Perceptron()
     for label in (1, -1):
         model.learn_one(x, label)
@@ -260,7 +260,7 @@ def test_words_of_a_set_come_in_one_order():
 
 
 def test_keys_beyond_those_that_are_remembered():
-    """Whatever the number of keys that were met, an example is the same, and few of them are kept."""
+    """With any number of keys an example has the same features, and the cache of keys is bounded."""
     plan = Plan(Features(missing="count"))
     for i in range(700):
         Encoder(plan).take({f"{i}.{j}": 1.0 for j in range(100)})

@@ -1,4 +1,4 @@
-"""One example at a time with features: predictions and learning in one call, and what a failed call leaves behind."""
+"""Single examples with `features`: `progress_one`, and the state after a failed call."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_progress_of_numbers_and_without_targets(features):
 
 
 class Interrupting:
-    """A number that Ctrl-C interrupts when it is read for the n-th time."""
+    """A number that raises KeyboardInterrupt when it is read for the n-th time."""
 
     def __init__(self, n: int) -> None:
         self.left = n
@@ -104,7 +104,7 @@ def test_an_interrupt_within_a_value_changes_nothing(features, label):
 
 @every
 def test_a_loaded_model_resumes_to_the_bit(features, tmp_path):
-    """The names that an encoder remembers are no state."""
+    """The names that an encoder caches are not part of the state."""
     model = PA(features=None if features is None else Features(**features))
     for k, (x, y) in enumerate(examples()):
         other = None

@@ -1,4 +1,4 @@
-"""Scaling by what has been seen so far, beside a plain transcription."""
+"""Scaling by the values seen so far, compared with a simple transcription."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROWS = st.lists(st.dictionaries(st.integers(0, 4), VALUES, max_size=5), min_size
 
 
 def plain(kind: str, rows: list[dict[int, float]]) -> list[dict[int, float]]:
-    """Each row by all values of its features up to and with it, computed anew each time."""
+    """Scale each row by all values of its features up to this row, recomputed for each row."""
     seen: dict[int, list[float]] = {}
     result = []
     for row in rows:
@@ -57,7 +57,7 @@ def values_of(rows: Rows) -> list[float]:
 @given(ROWS)
 def test_a_row_is_scaled_by_what_came_up_to_it(kind, rows):
     expected = [x for row in plain(kind, rows) for x in row.values()]
-    if kind == "standard":  # the deviation of nearly equal values is a matter of rounding
+    if kind == "standard":  # the deviation of nearly equal values depends on rounding
         spreads = [
             abs(a - b) for a in {v for r in rows for v in r.values()} for b in {v for r in rows for v in r.values()}
         ]
@@ -91,7 +91,7 @@ def test_predicting_changes_nothing(kind):
 
 @pytest.mark.parametrize("kind", ["standard", "max", "unit"])
 def test_a_model_that_scales_does_not_mind_the_units(kind, tmp_path):
-    """Powers of two change no digit, so that the same model comes of it, one call, row by row, or resumed."""
+    """Scaling by powers of two is exact, so the model is the same: in one call, row by row, or resumed."""
     rng = np.random.default_rng(2)
     X = rng.standard_normal((200, 4)) + 1
     y = np.where(X[:, 0] > X[:, 1], 1, -1)
