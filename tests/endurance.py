@@ -23,7 +23,7 @@ PLANTED = np.array([1.0, -2.0, 0.5, 1.5, -1.0, 0.3])
 
 
 def settings():
-    """(class, parameters) of everything whose cost does not grow with the stream."""
+    """(class, parameters) of all models whose cost does not grow with the stream."""
     for name, cls in of_rows().items():
         if name == "VotedPerceptron" or unbounded(name, cls):
             continue
@@ -41,12 +41,12 @@ def settings():
 
 
 def unbounded(name, cls):
-    """Whether its support vectors grow with the stream."""
+    """Whether the number of support vectors grows with the stream."""
     return cls.family == "kernel" and not {"budget", "truncate", "n_components"} & set(cls.parameters)
 
 
 def stream(seed, labels):
-    """Rows of which one label in ten is wrong, and every length is as likely as its tenfold."""
+    """Rows with norms uniform on a log scale, and one wrong label in ten."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((BLOCK, COLUMNS))
     y = (X @ PLANTED > 0).astype(int) if labels == 2 else np.argmax(X[:, :labels], axis=1)
@@ -55,7 +55,7 @@ def stream(seed, labels):
 
 
 def endure(cls, parameters, labels, steps):
-    """The model after so many steps. Fails if a number of its state, or a score, is not finite."""
+    """The model after N steps. Fails if a number of the state or a score is not finite."""
     model = cls(**parameters)
     X, y = stream(0, labels)
     rows = as_rows(np.ceil(np.abs(X) / 1e4) if cls.nonnegative else X).check()
@@ -68,7 +68,7 @@ def endure(cls, parameters, labels, steps):
 
 
 def accuracy(model, labels):
-    """On rows it has not seen, of length about 1."""
+    """Evaluate on held-out rows with norms near 1."""
     rng = np.random.default_rng(1)
     X = rng.standard_normal((2000, COLUMNS))
     y = (X @ PLANTED > 0).astype(int) if labels == 2 else np.argmax(X[:, :labels], axis=1)

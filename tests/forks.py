@@ -1,4 +1,4 @@
-"""Commands in forked processes: they start in a millisecond, as everything is imported already."""
+"""Commands in forked processes, which start in a millisecond because all modules are imported already."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Forked:
             self.out.fileno() if stdout is None else stdout,
             self.err.fileno(),
         )
-        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # until the child has no handlers of this process
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # until the child has removed the handlers of this process
         self.pid = os.fork()
         if not self.pid:
             run(shlex.split(line), before, files)
@@ -71,7 +71,7 @@ class Forked:
 
 
 def run(arguments: list[str], before: Callable[[], Any], files: tuple[int, int, int]) -> None:
-    """Be the command, and end with the process."""
+    """Run the command in the child process, then end the process."""
     status = 99
     try:
         for number in ENDING:
@@ -87,7 +87,7 @@ def run(arguments: list[str], before: Callable[[], Any], files: tuple[int, int, 
             main()
         except SystemExit as ended:
             status = ended.code if isinstance(ended.code, int) else 0
-        sys.stdout.flush()  # as Python does it at the end
+        sys.stdout.flush()  # as Python does at exit
     except BaseException:
         traceback.print_exc()
         status = 99
@@ -96,7 +96,7 @@ def run(arguments: list[str], before: Callable[[], Any], files: tuple[int, int, 
 
 
 def forked(line: str, **options: Any) -> tuple[int, str, str]:
-    """Run a command to its end."""
+    """Run a command and wait for its end."""
     return Forked(line, **options).end()
 
 

@@ -37,11 +37,11 @@ from tests.fuzz_models import Failure, expect
 from tests.reference import libsvm as reference
 
 SECONDS = 1.0
-# Blocks that are parsed ahead, workspaces that are used again, NumPy and the allocator's slack.
+# Memory for blocks parsed ahead, reused workspaces, NumPy, and the slack of the allocator.
 CONSTANT = 192 << 20
-ADDRESSES = 8 << 30  # so that a runaway allocation is an error here and not the end of the machine
+ADDRESSES = 8 << 30  # so that a runaway allocation fails here and does not exhaust the machine
 
-BEFORE = b"1 2:3.4 5:6 7:8\n"  # what a buffer may hold before a text
+BEFORE = b"1 2:3.4 5:6 7:8\n"  # bytes of the buffer before the text
 LINES = [
     b"+1 3:1 11:1 14:1 19:1 39:1 42:1 55:1 64:1 67:1 73:1 75:1 76:1 80:1 83:1",
     b"-1 1:0.708333 2:1 3:1 4:-0.320755 5:-0.105023 6:-1 7:1 8:-0.419847 9:-1 10:-0.225806 12:1 13:-1",
@@ -54,7 +54,7 @@ LINES = [
     b"1 5:1 3:2 5:0.25 1:4",
     b"-1\t1:1\t2:2  \r",
 ]
-TABLES: dict[str, tuple[bytes, list[bytes]]] = {  # what stands before all lines, and lines
+TABLES: dict[str, tuple[bytes, list[bytes]]] = {  # header, and lines
     "csv": (
         b"a,b,c,label\n",
         [
@@ -162,7 +162,7 @@ def text_case(rng: random.Random) -> tuple[bytes, Callable[[], None]]:
 
 
 def table_input(rng: random.Random) -> tuple[str, bytes]:
-    """A format that has names, and a text of it."""
+    """A format with names, and a text in it."""
     format = rng.choice(list(TABLES))
     head, lines = TABLES[format]
     text = head + b"\n".join(rng.choices(lines, k=rng.choice((1, 2, 5, 20)))) + rng.choice((b"\n", b"", b"\r\n"))
@@ -170,7 +170,7 @@ def table_input(rng: random.Random) -> tuple[str, bytes]:
 
 
 def check_table(format: str, text: bytes, features: Any, skip_bad: bool, block: int, threads: int) -> None:
-    """Whatever the blocks and threads, the same rows, the same bad lines."""
+    """Check that blocks and threads change neither the rows nor the bad lines."""
     results = []
     for options in (
         {"block": 1 << 20, "threads": 1, "ranges": False},
@@ -250,18 +250,18 @@ def memory() -> int:
 
 
 def guarded() -> bool:
-    """Whether memory is measured: not under a checker of memory, which takes more than the program does."""
+    """Whether memory is measured: not under AddressSanitizer, which uses more memory than the program."""
     return Path("/proc/self/statm").exists() and not {"ASAN_OPTIONS", "VALGRIND"} & set(os.environ)
 
 
 def guard() -> None:
-    """A limit on what this process may take."""
+    """Limit the memory of this process."""
     if guarded():
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, resource.RLIM_INFINITY))
 
 
 def run(count: int, seed: int, first: int, current: mmap.mmap) -> int:
-    """Run the cases; returns how many failed. `current` holds which one is at work."""
+    """Run the cases. Returns the number of failures. `current` holds the number of the running case."""
     warnings.simplefilter("ignore", RuntimeWarning)
     failures, seen, sampled = 0, 0, guarded()
     base = memory() if sampled else 0
@@ -269,7 +269,7 @@ def run(count: int, seed: int, first: int, current: mmap.mmap) -> int:
     for i in range(first, first + count):
         current[:] = struct.pack("<q", i)
         data, check = text_case(random.Random(f"{seed} text {i}"))
-        before = time.process_time()  # of this process: what else the machine does must not count
+        before = time.process_time()  # processor time, so that other processes do not count
         try:
             check()
             problem = None
@@ -301,7 +301,7 @@ def repeat(seed: int, i: int) -> str:
 
 
 def run_texts(count: int, seed: int, first: int) -> int:
-    """The same in a child: what crashes it is then known here."""
+    """Run the cases in a child process, so that a crash can be reported."""
     current = mmap.mmap(-1, 8)
     child = os.fork()
     if child == 0:

@@ -37,7 +37,7 @@ from seriatim.kernel import Gaussian, Linear
 from seriatim.parameters import Choice, Flag
 from tests.test_contract import REQUIRED_ARGUMENTS, SETTINGS, most_labels, same, task_of
 
-BATCH = 400  # cases of a child
+BATCH = 400  # cases per child process
 SECONDS = 10.0  # of processor time, for one case
 FREE = 64 << 20  # what any file may take,
 TIMES = 16  # and how much more for each of its bytes
@@ -97,7 +97,7 @@ REFUSED = ("diverged", "expected a count")
 
 
 class Failure(Exception):
-    """An outcome that must not be."""
+    """An outcome that is a bug."""
 
 
 def expect(condition: object, problem: str) -> None:
@@ -115,7 +115,7 @@ class Seed:
     name: str
     manifest: dict[str, Any]
     arrays: dict[str, np.ndarray]
-    note: list[str] = field(default_factory=list)  # what was changed
+    note: list[str] = field(default_factory=list)  # the changes
 
     def copy(self) -> Seed:
         return Seed(self.name, deepcopy(self.manifest), dict(self.arrays))
@@ -247,7 +247,7 @@ def taken_apart(name: str, data: bytes) -> Seed:
     return Seed(name, json.loads(header["__metadata__"]["seriatim"]), unpack(data))
 
 
-# ---- mutations: each changes one thing of a file, and says what
+# ---- mutations: each changes one part of a file and describes the change
 
 
 def whole(rng: random.Random, now: int) -> int:
@@ -608,7 +608,7 @@ def edit(rng: random.Random, tree: Any) -> None:
         return
 
 
-# ---- what is done with a model
+# ---- use of a loaded model
 
 
 def allowed(act: Callable[[], Any]) -> None:
@@ -622,7 +622,7 @@ def allowed(act: Callable[[], Any]) -> None:
 
 
 def acts(model: Any) -> Iterator[Callable[[], Any]]:
-    """What a user may do next."""
+    """Use a loaded model as users do."""
     yield lambda: repr(model)
     yield lambda: model.__getstate__()
     if not hasattr(model, "learn_rows"):
@@ -706,7 +706,7 @@ OTHER_ACTS = {
 
 
 def check(path: Path, size: int, watch: Watch) -> bool:
-    """Load a file and use what it holds; says whether it loaded."""
+    """Load a file and use the model. Returns whether it loaded."""
     watch.begin()
     try:
         model = seriatim.load(path)
@@ -802,7 +802,7 @@ def guard() -> None:
 
 
 def run(count: int, seed: int, first: int = 0) -> int:
-    """Run the cases, a batch in a child at a time; returns how many failed."""
+    """Run the cases, one batch per child process. Returns the number of failures."""
     warnings.simplefilter("ignore")
     folder = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
     current = mmap.mmap(-1, 24)

@@ -73,7 +73,7 @@ class Round:
         self.to_the_end(COMMANDS[name])
         self.seconds[name] = time.perf_counter() - start
 
-    # ---- what is done to a command
+    # ---- kills and interrupts
 
     def kill(self, name: str) -> None:
         """With kill -9."""
@@ -87,7 +87,7 @@ class Round:
         self.look(name)
 
     def kill_saving(self) -> None:
-        """A program that saves a model again and again."""
+        """Kill a program that saves a model repeatedly."""
         model = seriatim.load("m")
         child = os.fork()
         while not child:
@@ -122,14 +122,14 @@ class Round:
             self.outcomes["left until the next run"] += 1
 
     def forget(self, name: str) -> None:
-        """A comparison that is complete runs nothing."""
+        """Check that a complete comparison runs nothing."""
         if name == "compare" and self.kept == self.most:
             Path("runs").unlink()
             self.kept = 0
 
     most = 3 * 9  # runs of the comparison
 
-    # ---- what must be there afterwards
+    # ---- checks afterwards
 
     def look(self, name: str, learned: bool = False) -> None:
         for one in MODELS:
@@ -152,7 +152,7 @@ class Round:
         return {path.name for path in self.folder.iterdir() if path.name.endswith(".part") or ".tmp" in path.name}
 
     def clean(self) -> None:
-        """The next run of each command removes what killed ones left."""
+        """Check that the next run of each command removes the files of killed runs."""
         for name, line in COMMANDS.items():
             self.to_the_end(line)
             self.look(name)

@@ -1,4 +1,4 @@
-"""Learners by name, and what the tests of several families ask of them."""
+"""Learners by name, and checks for the tests of several families."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def of_rows():
 
 
 def joint(model):
-    """All weights, a row a class, the intercept last."""
+    """All weights: a row per class, the intercept last."""
     return np.column_stack([np.atleast_2d(model.coef_), np.reshape(model.intercept_, -1)])
 
 
@@ -36,7 +36,7 @@ def by_rows(model, X, y):
 
 
 def difference(W, row, label, seen=None):
-    """What stands for y x; with several classes the labels are 0, 1, ... and only those seen compete."""
+    """The direction of the update: y x if binary. Multiclass labels are 0, 1, ...; only seen classes compete."""
     if len(W) == 1:
         return row[None, :] * (1 if label > 0 else -1)
     delta, scores = np.zeros_like(W), W @ row
@@ -62,7 +62,7 @@ def has_no_signed_zero(weights):
 
 
 def real_stream(name, rows=600):
-    """A real set, each column divided by its largest size, thinned to what a naive transcription can do."""
+    """A real data set, scaled by column maxima, with few enough rows for a naive transcription."""
     X, y = data.load(name)
     X, y = X[:: len(y) // rows].toarray(), y[:: len(y) // rows]
     return X / np.maximum(np.abs(X).max(axis=0), 1e-12), y

@@ -35,19 +35,19 @@ FOLDER = Path("/dev/shm") if Path("/dev/shm").is_dir() else None  # where a file
 
 
 class Failure(Exception):
-    """A model that is neither as before nor as after."""
+    """The model is neither in the state before nor in the state after a step."""
 
 
-# ---- what is done to a model
+# ---- steps
 
 
 class Case(NamedTuple):
-    """One step, of which the model is as before or as after; or rows, of which it has learned the first few."""
+    """A step after which the model is as before or as after; or rows, of which it has learned the first ones."""
 
     name: str
     model: Any
     act: Callable[[Any], Any]
-    rest: Callable[[Any, int], Any] | None = None  # learns the rows after the first so many
+    rest: Callable[[Any, int], Any] | None = None  # learns the rows after the first n
 
 
 def cases(name: str, cls: Any) -> Iterator[Case]:
@@ -194,7 +194,7 @@ def prepared(case: Case) -> tuple[Any, Any, Any]:
     """The model, its state before, and that after the step."""
     after = copy.deepcopy(case.model)
     case.act(after)
-    for model in (case.model, after):  # what is like these needs no further test
+    for model in (case.model, after):  # models equal to these need no further test
         model.save(scratch())
         if not same(seriatim.load(scratch()).__getstate__(), model.__getstate__()):
             raise Failure(f"{type(model).__name__}, {case.name}: the file is another model")
@@ -202,7 +202,7 @@ def prepared(case: Case) -> tuple[Any, Any, Any]:
 
 
 def check(case: Case, model: Any, before: Any, after: Any, where: str) -> None:
-    """The model is as before or after; or has learned some rows, and learns the rest."""
+    """Check that the model is as before or after, or has learned some rows and can learn the rest."""
     where = f"{type(model).__name__}, {case.name}, {where}"
     if not model._lock.acquire(blocking=False):
         raise Failure(f"{where}: the lock is held")
@@ -235,7 +235,7 @@ def rounds_of(state: Any) -> int:
 
 
 def each_line(case: Case, lines: Callable[[int], bool] = lambda n: True) -> int:
-    """Interrupt a step at each of its lines, or some of them. Returns how many there were."""
+    """Interrupt a step at each of its lines, or at some. Returns the number of lines."""
     n = 0
     model, before, after = prepared(case)
     while True:
@@ -279,7 +279,7 @@ def moments(case: Case, count: int, rng: random.Random) -> int:
 
 
 def threads(cls: Any, seconds: float) -> dict[str, int]:
-    """Ten threads at one model; each example that was learned is counted, and each file loads."""
+    """Ten threads use one model. Each learned example is counted, and each saved file loads."""
     rng = np.random.default_rng(0)
     X = np.abs(rng.standard_normal((200, 6)))
     model, until = default(cls), time.monotonic() + seconds
@@ -323,7 +323,7 @@ def threads(cls: Any, seconds: float) -> dict[str, int]:
 
     def work(act: Callable[[int], None], k: int) -> None:
         try:
-            while not errors:  # once at least, however slow the machine is
+            while not errors:  # at least once, also on a slow machine
                 act(k)
                 k += 1
                 if time.monotonic() > until:

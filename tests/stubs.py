@@ -46,19 +46,19 @@ def kind(parameter: Parameter) -> str:
 
 
 def wrapped(line: str) -> str:
-    """A long argument as the formatter breaks it."""
+    """A long argument, divided into lines like ruff does."""
     if len(line) <= 120:
         return line
     return line.replace("[", "[\n            ", 1).replace("]", "\n        ]", 1)
 
 
 def is_typed(cls: type) -> bool:
-    """Whether type checkers can read its source."""
+    """Whether type checkers can read the source of a class."""
     return str(sys.modules[cls.__module__].__file__).endswith(".py")
 
 
 def bases_of(cls: type) -> list[type]:
-    """The nearest bases whose source can be read."""
+    """The nearest base classes whose source type checkers can read."""
     found: list[type] = []
     for base in cls.__mro__[1:]:
         ours = base.__module__.startswith("seriatim.") and is_typed(base)
@@ -68,7 +68,7 @@ def bases_of(cls: type) -> list[type]:
 
 
 def own(cls: type) -> list[str]:
-    """What a compiled class has beyond its bases, which are typed."""
+    """The attributes that a compiled class adds to its typed bases."""
     bases = cls.__mro__[: cls.__mro__.index(Model) + 1]
     compiled = [base for base in bases if not is_typed(base)]
     typed = {name for base in bases if base not in compiled for name in {**vars(base), **base.__annotations__}}
@@ -82,7 +82,7 @@ def own(cls: type) -> list[str]:
 
 
 def ours() -> dict[str, type[Model]]:
-    """The algorithms of the package; a test's own are in the catalogue, too."""
+    """The algorithms of the package, without those that tests define."""
     return {name: cls for name, cls in catalogue.algorithms().items() if cls.__module__.startswith("seriatim.")}
 
 
