@@ -68,7 +68,7 @@ SHOWN = 20  # trials in the table
 @click.option(
     "--like-libol",
     is_flag=True,
-    help="Search on the examples that are reported, as LIBOL does. The result is optimistic.",
+    help="Search on all examples and report on the same ones, as LIBOL does. This makes the result optimistic.",
 )
 @click.option(
     "--jobs", type=click.IntRange(1), metavar="N", help="Execute N trials in parallel (default: the number of cores)."
@@ -87,11 +87,11 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Search parameters on the first examples of DATA, and evaluate the best ones on the rest.
+    """Search parameters on the first examples of DATA, and evaluate the best parameters on the rest.
 
     Each trial runs over the prefix. The best trial has the fewest mistakes, the lowest mean loss (regression) or the
     best --metric. The command then runs the best parameters and the defaults over the rest, which the search has not
-    seen. It tries the values that `seriatim algorithms NAME` shows. Parameters set with -p stay fixed.
+    seen. The search tries the values that `seriatim algorithms NAME` shows. Parameters set with -p stay fixed.
 
     \b
     seriatim tune spam -a scw

@@ -118,7 +118,7 @@ cdef class ForgetronLearner(BudgetMachine):
         self.basic = variant == "basic"
 
     cdef void update(self, const Row* x, double margin, double own) noexcept nogil:
-        cdef double unit = 1 if self.classes == 1 else 0.5    # the theorem needs |x| <= 1
+        cdef double unit = 1 if self.classes == 1 else 0.5    # the theorem needs |x| <= 1: f_y and f_s get x / sqrt(2)
         cdef double size, mu, phi
         cdef Py_ssize_t slot = self.oldest
         if margin > 0:
@@ -271,7 +271,7 @@ cdef class BOGDLearner(BudgetMachine):
         """Draw a support vector to remove. Enlarge all other coefficients, so that f stays equal in expectation."""
         cdef Py_ssize_t c, s, slot, n = self.support.n
         cdef double* p = self.other
-        cdef double* size = self.k       # the kernels of this round are no longer needed
+        cdef double* size = self.k       # reuses the memory of the kernels, which this round no longer needs
         cdef double growth, most = self.gamma * self.eta
         self.all_sizes(size)
         if self.by_weight and self.weighted_chances(size, p):
