@@ -6,7 +6,18 @@ import random
 
 import pytest
 
-from seriatim import FOGD, PA, Features, HalfSpaceTrees, Hedge, KernelPerceptron, OGDRegressor, Perceptron, load
+from seriatim import (
+    FOGD,
+    PA,
+    Features,
+    HalfSpaceTrees,
+    Hedge,
+    KernelPerceptron,
+    OGDRegressor,
+    PARegressor,
+    Perceptron,
+    load,
+)
 from seriatim.errors import DataError
 from tests.test_contract import assert_same_state
 
@@ -63,12 +74,13 @@ def test_progress_of_numbers_and_without_targets(features):
     for make in (
         lambda: OGDRegressor(features=features),
         lambda: HalfSpaceTrees(trees=5, depth=4, n_features=3000, features=features),
+        lambda: Hedge([OGDRegressor(), PARegressor()], features=features),
     ):
         together, apart = make(), make()
         for k, (x, _) in enumerate(examples()):
             before = apart.predict_one(x)
-            apart.learn_one(x, float(k % 7))
-            assert together.progress_one(x, float(k % 7)) == before
+            apart.learn_one(x, k % 7 + 0.5)
+            assert together.progress_one(x, k % 7 + 0.5) == before
         assert_same_state(together, apart)
 
 
@@ -133,3 +145,27 @@ def test_a_name_in_two_ways_is_one_feature():
     assert model.learn_one({"a?": 2.0, "a": None}, "p").score_one({"a?": 2.0, "a": None}) == model.score_one(
         {"a?": 3.0}
     )
+
+
+def test_progress_with_a_kernel_that_fails_changes_no_expert():
+    left = [10**9]
+
+    def kernel(x, z):
+        left[0] -= 1
+        if left[0] == 0:
+            raise ValueError("no kernel today")
+        return float(x[: len(z)] @ z[: len(x)])
+
+    def made():
+        model = Hedge([PA(), KernelPerceptron(kernel=kernel)])
+        for k in range(8):
+            model.learn_one({"a": k % 3 - 1.0, "b": k % 2}, "xy"[k % 2])
+        return model
+
+    for n in range(1, 6):
+        model, other = made(), made()
+        left[0] = n
+        with pytest.raises(DataError, match="no kernel today"):
+            model.progress_one({"a": 0.5, "b": -0.5}, "x")
+        left[0] = 10**9
+        assert_same_state(model, other)

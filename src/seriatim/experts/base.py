@@ -326,6 +326,13 @@ class Experts(Classifier):
         self._expect_experts(losses.shape[1])
         return self._without_trace(lambda: self._learn_losses(losses))
 
+    def progress_one(self, x: Any, y: Any, weight: float = ONE) -> Any:
+        """Predict one round or example, then learn it. Returns the prediction."""
+        if self.experts is None or self._reader is None:
+            return Estimator.progress_one(self, x, y, weight)
+        with self._lock, self._careful():
+            return self._kind().progress_one(self, x, y, weight)
+
     def predict_one(self, x: Any) -> Any:
         """The combined prediction for the advice of the experts, or for one example."""
         if self.experts is not None:
