@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+import signal
+from contextlib import suppress
 
+import numpy as np
 import pytest
 
 from seriatim import (
@@ -145,6 +148,93 @@ def test_a_name_in_two_ways_is_one_feature():
     assert model.learn_one({"a?": 2.0, "a": None}, "p").score_one({"a?": 2.0, "a": None}) == model.score_one(
         {"a?": 3.0}
     )
+
+
+def test_strings_of_other_classes_are_strings():
+    model, other = PA(features={"text": ["t"]}), PA(features={"text": ["t"]})
+    for k, (x, y) in enumerate(examples(20)):
+        bag = ["p", "q"][: k % 3]
+        model.learn_one({**x, "bag": bag}, y)
+        strings = {name: np.str_(value) if isinstance(value, str) else value for name, value in x.items()}
+        other.learn_one({**strings, "bag": [np.str_(word) for word in bag]}, y)
+    assert_same_state(model, other)
+
+
+class Calling:
+    """A number that calls something when it is read."""
+
+    def __init__(self, call) -> None:
+        self.call = call
+
+    def __float__(self) -> float:
+        self.refused = False
+        try:
+            self.call()
+        except DataError:
+            self.refused = True
+        return 1.0
+
+
+@pytest.mark.parametrize("act", ["learn_one", "progress_one", "predict_one"])
+@pytest.mark.parametrize("n", [0, 1, 2, 30])
+def test_a_value_cannot_change_the_model_that_reads_it(act, n):
+    """A new label in between makes two classes three, and other names move the row."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({f"c{k}": [1.0, 2.0, 3.0] for k in range(50)})
+    many = {f"n{k}": 1.0 for k in range(3000)}
+    for labels in (2, 3):
+        for call in (
+            lambda model: model.partial_fit(frame, ["u", "v", "w"]),
+            lambda model: model.fit(frame, ["u", "v", "w"]),
+            lambda model: model.learn_one(many, "new"),
+            lambda model: model.progress_one(many, "new"),
+            lambda model: model.predict_one(many),
+        ):
+            model, other = PA(), PA()
+            for x, y in examples(n, labels):
+                model.learn_one(x, y)
+                other.learn_one(x, y)
+            value = Calling(lambda call=call, model=model: call(model))
+            target = () if act == "predict_one" else ("a",)
+            got = getattr(model, act)({"a": 2.0, "z": value}, *target)
+            assert got is model or got == getattr(other, act)({"a": 2.0, "z": 1.0}, *target)
+            if got is model:
+                other.learn_one({"a": 2.0, "z": 1.0}, "a")
+            assert_same_state(model, other)
+
+
+def test_a_kernel_cannot_move_the_row_that_is_learned():
+    waiting = []
+
+    def kernel(x, z):
+        if waiting:
+            with suppress(DataError):
+                waiting.pop().predict_one({f"n{k}": 1.0 for k in range(30_000)})
+        return float(x[: len(z)] @ z[: len(x)])
+
+    model = KernelPerceptron(kernel=kernel)
+    for k in range(6):
+        model.learn_one({"a": k % 3 - 1.0, "b": k % 2}, "xy"[k % 2])
+    waiting.append(model)
+    model.learn_one({"a": -3.0, "b": 2.0}, "x")
+    assert model.support_vectors_.toarray()[-1].tolist() == [-3.0, 2.0] and not waiting
+
+
+def test_an_interrupt_within_a_text_changes_nothing():
+    model, other = (PA(features={"text": ["t"], "token": "(?:é+)+x"}) for _ in range(2))
+    for x, y in examples(10):
+        model.learn_one(x, y)
+        other.learn_one(x, y)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for call in (model.learn_one, model.progress_one):
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            with pytest.raises(KeyboardInterrupt):
+                call({"a": 1.0, "new": 1.0, "t": "é" * 60}, "a")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert_same_state(model, other)
 
 
 def test_progress_with_a_kernel_that_fails_changes_no_expert():

@@ -3,6 +3,8 @@ from seriatim.core.table cimport Table
 
 
 cdef class DictReader:
+    cdef readonly bint busy              # while an example is read, scored or learned
+    cdef int begin(self) except -1
     cdef int read(self, features) except -1
     cdef int show(self, bint learning, double constant, Row* row) except -1
     cdef Py_ssize_t columns(self) noexcept

@@ -13,7 +13,7 @@ from seriatim.core.row cimport add, dot, record, value, within
 from seriatim.core.rows cimport Rows
 
 from seriatim.core.recolumn import RecordArray, moved
-from seriatim.errors import ModelError
+from seriatim.errors import DataError, ModelError
 
 cdef extern from *:
     """
@@ -44,6 +44,13 @@ cdef class DictReader:
 
     The row is valid until the next example is read or shown.
     """
+
+    cdef int begin(self) except -1:
+        """Become busy. The row must stay valid: a value's `__float__` or a kernel in Python may call the model."""
+        if self.busy:
+            raise DataError("the model was called again, by a value or a kernel, while it was at work on an example")
+        self.busy = True
+        return 0
 
     cdef int read(self, features) except -1:
         """Read an example. Nothing that a model has learned changes."""
@@ -167,31 +174,51 @@ cdef class Learner:
     # ---- one example
 
     def learn_one(self, DictReader reader, features, double y, double weight=1):
-        reader.read(features)
-        learn_read(self, reader, y, weight)
+        reader.begin()
+        try:
+            reader.read(features)
+            learn_read(self, reader, y, weight)
+        finally:
+            reader.busy = False
 
     def score_one(self, DictReader reader, features):
         """The score of a dict; a list of scores with several classes."""
-        reader.read(features)
-        return self.score_read(reader)
+        reader.begin()
+        try:
+            reader.read(features)
+            return self.score_read(reader)
+        finally:
+            reader.busy = False
 
     def progress_one(self, DictReader reader, features, double y, double weight=1):
         """Learn a dict that is read once; returns its score before."""
-        reader.read(features)
-        scores = self.score_read(reader)
-        learn_read(self, reader, y, weight)
-        return scores
+        reader.begin()
+        try:
+            reader.read(features)
+            scores = self.score_read(reader)
+            learn_read(self, reader, y, weight)
+            return scores
+        finally:
+            reader.busy = False
 
     def admit(self, DictReader reader, features):
         """Refuse a dict that cannot be learned, and make room for its names. Then `learn_read` can learn it."""
         cdef Row x
-        reader.read(features)
-        self.take_in(reader, &x)
-        reader.undo()
+        reader.begin()
+        try:
+            reader.read(features)
+            self.take_in(reader, &x)
+            reader.undo()
+        finally:
+            reader.busy = False
 
     def learn_read(self, DictReader reader, double y, double weight=1):
         """Learn the example that was read last."""
-        learn_read(self, reader, y, weight)
+        reader.begin()
+        try:
+            learn_read(self, reader, y, weight)
+        finally:
+            reader.busy = False
 
     cdef int take_in(self, DictReader reader, Row* x) except -1:
         """The row of the example that was read last, with room for its names; an error leaves the model as it was."""
@@ -304,6 +331,8 @@ cdef class Learner:
 cdef int learn_read(Learner self, DictReader reader, double y, double weight) except -1:
     """Learn the example that was read last. A method in Python would cost more than a short row."""
     cdef Row x
+    if self.classes > 1 and not 0 <= y < self.classes:
+        raise ValueError(f"a class that is not one of {self.classes}")
     self.take_in(reader, &x)
     self.weight = weight
     self.round(&x, y, NULL)

@@ -26,17 +26,21 @@ cdef class Representation(Learner):
     def code_one(self, DictReader reader, features):
         """The transformed row of a dict."""
         cdef Row x
-        reader.read(features)
-        reader.show(False, self.constant, &x)
-        if self.particular:
-            self.expect(&x, None)
-        self.grow(reader.columns() + 1)    # names may be known before the first row that has them
-        result = np.zeros(self.outputs())
-        cdef double[::1] out = result
-        if out.shape[0]:
-            self.code(&x, &out[0])
-        self.check_memory()
-        return result
+        cdef double[::1] out
+        reader.begin()
+        try:
+            reader.read(features)
+            reader.show(False, self.constant, &x)
+            if self.particular:
+                self.expect(&x, None)
+            self.grow(reader.columns() + 1)    # names may be known before the first row that has them
+            out = result = np.zeros(self.outputs())
+            if out.shape[0]:
+                self.code(&x, &out[0])
+            self.check_memory()
+            return result
+        finally:
+            reader.busy = False
 
     # ---- errors
 

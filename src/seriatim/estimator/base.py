@@ -348,6 +348,7 @@ class Estimator(Model):
         delay : predict row i + delay just before row i is learned. There are `delay` more rows than targets.
         """
         with self._lock:
+            self._expect_idle()
             self._admit(rows)
             before = self.__getstate__() if self._may_fail(y) else None
             t = 0 if self._learner is None else self._learner.t
@@ -442,6 +443,16 @@ class Estimator(Model):
             return self.decide(self.score_rows(rows))
 
     # ---- one example
+
+    def _expect_idle(self) -> None:
+        """Refuse a change while an example is read: its values may call the model."""
+        if self._reader is not None and self._reader.busy:
+            raise DataError("the model was called again, by a value or a kernel, while it was at work on an example")
+
+    def _become(self, other: Self) -> Self:
+        with self._lock:
+            self._expect_idle()
+            return super()._become(other)
 
     def _nameless(self) -> DataError:
         return DataError(

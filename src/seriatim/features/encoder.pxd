@@ -105,9 +105,11 @@ cdef class Encoder:
     cdef Py_ssize_t scratch_size
     cdef Py_ssize_t* token             # where the words of a text begin and end
     cdef Py_ssize_t tokens_room
+    cdef object error                  # of a text that could not be divided into words
     cdef Py_ssize_t[MOST_SLOTS] slot_begin
     cdef Py_ssize_t[MOST_SLOTS] slot_end
 
+    cdef int expect(self, int trouble) except -1
     cdef int reserve_scratch(self, Py_ssize_t n) noexcept nogil
     cdef int reserve_tokens(self, Py_ssize_t n) noexcept nogil
     cdef int reserve_cell(self, Py_ssize_t n) noexcept nogil
@@ -132,9 +134,10 @@ cdef class Encoder:
     cdef int date(self, const Column* c, const char* text, Py_ssize_t n) noexcept nogil
     cdef int words(self, const Column* c, const char* text, Py_ssize_t n) noexcept nogil
     cdef Py_ssize_t ascii_tokens(self, const char* text, Py_ssize_t n) noexcept nogil
+    cdef Py_ssize_t kept_tokens(self, const char* text, Py_ssize_t n) noexcept with gil
     cdef Py_ssize_t other_tokens(self, const char* text, Py_ssize_t n) except -2
     cdef int missing(self, Py_ssize_t column) noexcept nogil
-    cdef int take_string(self, Py_ssize_t column, str value, bint bag) except -1
+    cdef int take_string(self, Py_ssize_t column, value, bint bag) except -1
     cdef int take_number(self, object name, double x) except -1
     cdef int take_words(self, object name, value) except -1
     cdef int take_value(self, object name, value) except -1
@@ -152,7 +155,6 @@ cdef class RowEncoder(DictReader):
     cdef Encoder encoder
     cdef Vocabulary vocabulary         # of the model; None where names are hashed
     cdef Scaler scaler
-    cdef bint reading                  # while an example is read
     cdef dict fresh                    # name -> column, for new names of the row last shown
     cdef int* column                   # of the model, by number of the encoder's names; negative: see `find`
     cdef Py_ssize_t mapped, columns_room

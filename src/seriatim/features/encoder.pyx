@@ -182,6 +182,17 @@ cdef class Encoder:
             self.tokens_room = 4 * n
         return FINE
 
+    cdef int expect(self, int trouble) except -1:
+        """Raise the error for a row that failed."""
+        if trouble == NO_ROOM:
+            error, self.error = self.error, None
+            raise MemoryError("no memory for a row") if error is None else error
+        if trouble == TOO_WILD:
+            raise DataError(f"a product of crossed columns is beyond +-{LIMIT:g}")
+        if trouble == TOO_MANY:
+            raise LimitError(f"crossed columns with more than {MOST_PRODUCTS} products in one row")
+        return 0
+
     # ---- rows
 
     cdef int begin_row(self) noexcept nogil:
@@ -380,11 +391,7 @@ cdef class Encoder:
         if self.plan.pattern is None:
             tokens = self.ascii_tokens(text, n)
         if tokens == -1:
-            with gil:
-                try:
-                    tokens = self.other_tokens(text, n)
-                except Exception:      # only memory can be missing: the text is known to be UTF-8
-                    tokens = -2
+            tokens = self.kept_tokens(text, n)
         if tokens < 0:
             return NO_ROOM
         for i in range(tokens):
@@ -427,6 +434,14 @@ cdef class Encoder:
             tokens += 1
         return tokens
 
+    cdef Py_ssize_t kept_tokens(self, const char* text, Py_ssize_t n) noexcept with gil:
+        """As `other_tokens`. Keeps an error for `expect` and returns -2: a pattern may take long, until Ctrl-C."""
+        try:
+            return self.other_tokens(text, n)
+        except BaseException as error:
+            self.error = error
+            return -2
+
     cdef Py_ssize_t other_tokens(self, const char* text, Py_ssize_t n) except -2:
         """As `ascii_tokens`, for any text and any pattern."""
         cdef Py_ssize_t i, k = 0
@@ -455,11 +470,11 @@ cdef class Encoder:
     cdef int take_dict(self, dict x) except -1:
         if self.met == NULL:
             self.forget_keys(FEWEST)
-        expect(self.begin_row())
+        self.expect(self.begin_row())
         if not self.take_items(x, False):
-            expect(self.begin_row())
+            self.expect(self.begin_row())
             self.take_items(flatten(x), True)
-        expect(self.end_row())
+        self.expect(self.end_row())
         return 0
 
     cdef bint take_items(self, dict x, bint flat) except -1:
@@ -522,14 +537,14 @@ cdef class Encoder:
                 self.take_string(column, word, True)
         return 0
 
-    cdef int take_string(self, Py_ssize_t column, str value, bint bag) except -1:
+    cdef int take_string(self, Py_ssize_t column, value, bint bag) except -1:
         """Append a string. A word of a bag is never a date."""
         cdef Py_ssize_t n
         cdef const char* text = utf8(value, "the string", &n)
         if self.reserve_cell(n) < 0:
             raise MemoryError("no memory for a string")
         memcpy(self.cell, text, n)
-        expect(self.string(column, self.cell, n, bag))
+        self.expect(self.string(column, self.cell, n, bag))
         return 0
 
     cdef int take_number(self, object name, double x) except -1:
@@ -541,16 +556,16 @@ cdef class Encoder:
             if self.plan.columns[column].kind >= LABEL:
                 return 0
             if x != x:
-                expect(self.missing(column))
+                self.expect(self.missing(column))
                 return 0
         if not -LIMIT <= x <= LIMIT:
             refuse(f"feature {name!r}", x)
         if self.plan.selective and self.plan.columns[column].slot >= 0:
-            expect(self.number(column, x))
+            self.expect(self.number(column, x))
             return 0
         text = utf8(name, "the feature name", &n)
         self.composed = self.composed or type(name) is not str
-        expect(self.add(NULL, 0, 0, text, n, murmur3(text, n, 0), x))
+        self.expect(self.add(NULL, 0, 0, text, n, murmur3(text, n, 0), x))
         if self.k > k and type(name) is str and not (self.plan.count_missing and name.endswith("?")):    # see `missing`
             self.remember(name, self.work.index[k])
         return 0
@@ -627,7 +642,7 @@ cdef class Encoder:
                 i += 1
         if trouble == TOO_WILD:
             self.refuse_row(table)
-        expect(trouble)
+        self.expect(trouble)
 
     cdef bint prepare(self, Columns table) except -1:
         """Prepare for a table. Returns True if `take_full` may take its rows."""
@@ -780,17 +795,11 @@ cdef class RowEncoder(DictReader):
 
     cdef int read(self, features) except -1:
         cdef Encoder encoder = self.encoder
-        if self.reading:               # a value's __float__ may call the model
-            raise DataError("the model was called again while it was reading an example, by a value of that example")
         if self.vocabulary is not None and encoder.names.n > 2 * len(self.vocabulary.names) + MOST_MET:
             self.encoder, self.mapped = Encoder(encoder.plan, -1), 0    # most names were predicted, and never learned
             self.encoder.words_last = encoder.words_last
             encoder = self.encoder
-        self.reading = True
-        try:
-            encoder.take_dict(features if type(features) is dict else as_dict(features))
-        finally:
-            self.reading = False
+        encoder.take_dict(features if type(features) is dict else as_dict(features))
         encoder.at.rows = encoder.at.values = 0    # the next row goes to the same place
         return 0
 
@@ -962,16 +971,6 @@ cdef inline bint known_places(const Cells* c, Py_ssize_t begin, Py_ssize_t end, 
         index[0] = place - 1
         index += m
     return True
-
-
-cdef int expect(int trouble) except -1:
-    if trouble == NO_ROOM:
-        raise MemoryError("no memory for a row")
-    if trouble == TOO_WILD:
-        raise DataError(f"a product of crossed columns is beyond +-{LIMIT:g}")
-    if trouble == TOO_MANY:
-        raise LimitError(f"crossed columns with more than {MOST_PRODUCTS} products in one row")
-    return 0
 
 
 cdef inline bint two(const char* p, int low, int high) noexcept nogil:

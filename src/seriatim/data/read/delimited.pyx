@@ -10,7 +10,9 @@ from libc.string cimport memchr, memcmp
 from seriatim.data.read.text cimport (
     BAD_UTF8, BAD_VALUE, HIGHEST, NO_LABEL, NO_MEMORY, NONE, WILD_VALUE, blank, is_utf8, label_between, number,
 )
-from seriatim.features.encoder cimport ANY, CATEGORY, DROPPED, FLAG, LABEL, NUMBER, TOO_MANY, TOO_WILD, Encoder, Plan
+from seriatim.features.encoder cimport (
+    ANY, CATEGORY, DROPPED, FLAG, LABEL, NO_ROOM, NUMBER, TOO_MANY, TOO_WILD, Encoder, Plan,
+)
 
 from seriatim.core.rows import LIMIT
 from seriatim.data.read.text import PADDING
@@ -293,6 +295,8 @@ def parse(buffer, Py_ssize_t begin, Py_ssize_t end_, Plan plan, str delimiter, b
             if problem != NONE:
                 bad_count += 1
                 with gil:
+                    if problem == NO_MEMORY:
+                        encoder.expect(NO_ROOM)
                     note(bad, problem, plan, column, lines + 1 + newlines(p, encoder.at.where),
                          line_start(p, encoder.at.where), encoder.at.where, mark)
                 if not skip_bad:
