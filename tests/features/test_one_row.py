@@ -22,6 +22,7 @@ from seriatim import (
     load,
 )
 from seriatim.errors import DataError
+from seriatim.evaluate import Restart
 from tests.test_contract import assert_same_state
 
 WORDS = [f"word{k}" for k in range(40)]
@@ -259,3 +260,18 @@ def test_progress_with_a_kernel_that_fails_changes_no_expert():
             model.progress_one({"a": 0.5, "b": -0.5}, "x")
         left[0] = 10**9
         assert_same_state(model, other)
+
+
+@every
+def test_a_refused_example_leaves_a_successor_its_names_and_labels(features):
+    model = PA(features=features)
+    for x, y in examples(30):
+        model.learn_one(x, y)
+    successor, other = model.successor(), model.successor()
+    with pytest.raises(DataError):
+        successor.learn_one({"a": float("inf")}, "a")
+    assert_same_state(successor, other)
+    watched = Restart(successor)
+    with pytest.raises(DataError):
+        watched.learn_one({"a": float("inf")}, "a")
+    assert_same_state(watched.model, other)

@@ -507,13 +507,15 @@ class Estimator(Model):
         with self._lock:
             if weight is not ONE:
                 weight = self._weight(weight)
+            first = self._learner is None
             try:
                 reader = self._reader
                 if reader is None:
                     reader = self._new_reader()
                 self._learner.learn_one(reader, x, y, weight)
             except BaseException:
-                self._unstart()
+                if first:  # a successor knows names and labels before its first example
+                    self._unstart()
                 raise
         return self
 

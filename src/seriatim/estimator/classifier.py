@@ -233,6 +233,7 @@ class Classifier(Estimator):
         with self._lock:
             if weight is not ONE:
                 weight = self._weight(weight)
+            first = self._learner is None
             try:
                 if type(y) not in PLAIN:  # 1 == Decimal(1), which is not a label
                     y = plain_label(y)
@@ -249,7 +250,8 @@ class Classifier(Estimator):
                 else:
                     self._learner.learn_one(reader, x, code, weight)
             except BaseException:
-                self._unstart()
+                if first:  # a successor knows names and labels before its first example
+                    self._unstart()
                 raise
         return self
 

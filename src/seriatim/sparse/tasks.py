@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from seriatim.core.values import plain_array
-from seriatim.errors import DataError, SeriatimError
+from seriatim.errors import DataError
 from seriatim.estimator import ONE, Classifier, mean
 from seriatim.estimator.inputs import check_targets
 from seriatim.labels import Coded
@@ -140,7 +140,7 @@ class MultiTask(Classifier):
         with self._at(task, learning=True):
             try:
                 return super().learn_one(x, y, weight)
-            except (SeriatimError, TypeError):
+            except BaseException:
                 self._unstart()
                 raise
 
