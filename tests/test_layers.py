@@ -172,3 +172,36 @@ TWICE = {"Sum"}  # a kernel and a metric, both public
 def test_a_class_name_means_one_class():
     names = Counter(name for path in FILES if path.suffix != ".pxd" for name in CLASS.findall(path.read_text()))
     assert {name for name, count in names.items() if count > 1} == TWICE
+
+
+LONGEST = 60  # lines of a function's body, without signature and docstring
+DEFINITION = re.compile(r"^( *)(?:cdef (?!class\b|extern\b)|cpdef |def )[^=#]*\(")
+
+
+def python_bodies(path):
+    """(name, lines) of each function of a .py file."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+            yield node.name, body[-1].end_lineno - body[0].lineno + 1 if body else 0
+
+
+def cython_bodies(path):
+    """(definition, lines) of each function of a .pyx file, by indentation."""
+    lines = path.read_text().splitlines()
+    for first, line in enumerate(lines):
+        if found := DEFINITION.match(line):
+            head = next((i for i in range(first, min(first + 8, len(lines))) if lines[i].endswith(":")), None)
+            if head is None:
+                continue  # a declaration
+            end = next((i for i in range(head + 1, len(lines)) if lines[i].strip()
+                        and len(lines[i]) - len(lines[i].lstrip()) <= len(found[1])), len(lines))  # fmt: skip
+            body = "\n".join(lines[head + 1 : end]).rstrip()
+            yield line.strip(), len(re.sub(r'^\s*"""(.|\n)*?"""\n?', "", body).splitlines())
+
+
+def test_functions_fit_a_screen():
+    kinds = {".py": python_bodies, ".pyx": cython_bodies}
+    long = [(str(path.relative_to(SOURCE)), name, lines) for path in FILES if path.suffix in kinds
+            for name, lines in kinds[path.suffix](path) if lines > LONGEST]  # fmt: skip
+    assert not long
