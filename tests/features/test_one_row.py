@@ -275,3 +275,11 @@ def test_a_refused_example_leaves_a_successor_its_names_and_labels(features):
     with pytest.raises(DataError):
         watched.learn_one({"a": float("inf")}, "a")
     assert_same_state(watched.model, other)
+
+
+@every
+def test_the_first_example_may_be_empty(features):
+    """Under `make asan` a copy from or to no memory ends the process."""
+    model = PA(features=features).learn_one({}, "a").learn_one({}, "b")
+    before = model.predict_one({})
+    assert model.progress_one({}, "a") == before

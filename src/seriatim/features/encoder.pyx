@@ -807,7 +807,7 @@ cdef class RowEncoder(DictReader):
         cdef Encoder encoder = self.encoder
         row.index, row.value, row.n = encoder.work.index, encoder.work.value, encoder.k
         row.norm2 = encoder.work.norm2[0]
-        self.reserve(row.n)
+        self.reserve(row.n + 1)        # of an empty row, too: memcpy takes no NULL
         if self.vocabulary is not None:
             row.n = self.translate(learning, &row.norm2)
             row.index, row.value = self.index, self.value
