@@ -1,4 +1,4 @@
-from seriatim.core.row cimport Row
+from seriatim.core.row cimport Row, sum_of_products
 
 
 cdef struct Kept:
@@ -22,32 +22,9 @@ cdef class Reservoir:
 
 cdef inline double product(const Kept* z, const double* w) noexcept nogil:
     """The sum of z_j w_j, w_0 being that of column 0."""
-    cdef double a = 0, b = 0, c = 0, d = 0
-    cdef Py_ssize_t i = 0, n = z.n
-    cdef const double* v = z.value
-    cdef const int* j = z.index
     if z.first >= 0:
-        w += z.first
-        while i + 4 <= n:
-            a += v[i] * w[i]
-            b += v[i + 1] * w[i + 1]
-            c += v[i + 2] * w[i + 2]
-            d += v[i + 3] * w[i + 3]
-            i += 4
-        while i < n:
-            a += v[i] * w[i]
-            i += 1
-    else:
-        while i + 4 <= n:
-            a += v[i] * w[j[i]]
-            b += v[i + 1] * w[j[i + 1]]
-            c += v[i + 2] * w[j[i + 2]]
-            d += v[i + 3] * w[j[i + 3]]
-            i += 4
-        while i < n:
-            a += v[i] * w[j[i]]
-            i += 1
-    return (a + b) + (c + d)
+        return sum_of_products(0, z.value, NULL, z.n, w + z.first, 1)
+    return sum_of_products(0, z.value, z.index, z.n, w, 1)
 
 
 cdef inline void add_kept(const Kept* z, double a, double* w) noexcept nogil:

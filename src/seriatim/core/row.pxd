@@ -34,54 +34,33 @@ cdef inline Row within(const Row* x, Py_ssize_t rows) noexcept nogil:
 # Four partial sums: a single sum would wait four cycles for each addition. Dense and sparse rows with the same values
 # give the same bits.
 
+cdef inline double sum_of_products(double a, const double* v, const int* j, Py_ssize_t n, const double* w,
+                                   Py_ssize_t width) noexcept nogil:
+    """a + the sum of v_i w_(j_i); j is NULL for 0, 1, .... If j or width is a constant, no loop tests it."""
+    cdef double b = 0, c = 0, d = 0
+    cdef Py_ssize_t i = 0
+    while i + 4 <= n:
+        a += v[i] * w[(i if j == NULL else j[i]) * width]
+        b += v[i + 1] * w[(i + 1 if j == NULL else j[i + 1]) * width]
+        c += v[i + 2] * w[(i + 2 if j == NULL else j[i + 2]) * width]
+        d += v[i + 3] * w[(i + 3 if j == NULL else j[i + 3]) * width]
+        i += 4
+    while i < n:
+        a += v[i] * w[(i if j == NULL else j[i]) * width]
+        i += 1
+    return (a + b) + (c + d)
+
+
 cdef inline double dot(const Row* x, const double* w, Py_ssize_t width) noexcept nogil:
     """The sum of x_j w_j."""
-    cdef double a = x.constant * w[0], b = 0, c = 0, d = 0
-    cdef Py_ssize_t i = 0, n = x.n
-    cdef const double* v = x.value
-    cdef const int* j = x.index
-    w += width
-    if j == NULL and width == 1:
-        while i + 4 <= n:
-            a += v[i] * w[i]
-            b += v[i + 1] * w[i + 1]
-            c += v[i + 2] * w[i + 2]
-            d += v[i + 3] * w[i + 3]
-            i += 4
-        while i < n:
-            a += v[i] * w[i]
-            i += 1
-    elif j == NULL:
-        while i + 4 <= n:
-            a += v[i] * w[i * width]
-            b += v[i + 1] * w[(i + 1) * width]
-            c += v[i + 2] * w[(i + 2) * width]
-            d += v[i + 3] * w[(i + 3) * width]
-            i += 4
-        while i < n:
-            a += v[i] * w[i * width]
-            i += 1
-    elif width == 1:
-        while i + 4 <= n:
-            a += v[i] * w[j[i]]
-            b += v[i + 1] * w[j[i + 1]]
-            c += v[i + 2] * w[j[i + 2]]
-            d += v[i + 3] * w[j[i + 3]]
-            i += 4
-        while i < n:
-            a += v[i] * w[j[i]]
-            i += 1
-    else:
-        while i + 4 <= n:
-            a += v[i] * w[j[i] * width]
-            b += v[i + 1] * w[j[i + 1] * width]
-            c += v[i + 2] * w[j[i + 2] * width]
-            d += v[i + 3] * w[j[i + 3] * width]
-            i += 4
-        while i < n:
-            a += v[i] * w[j[i] * width]
-            i += 1
-    return (a + b) + (c + d)
+    cdef double a = x.constant * w[0]
+    if x.index == NULL and width == 1:
+        return sum_of_products(a, x.value, NULL, x.n, w + 1, 1)
+    if x.index == NULL:
+        return sum_of_products(a, x.value, NULL, x.n, w + width, width)
+    if width == 1:
+        return sum_of_products(a, x.value, x.index, x.n, w + 1, 1)
+    return sum_of_products(a, x.value, x.index, x.n, w + width, width)
 
 
 cdef inline void add(const Row* x, double a, double* w, Py_ssize_t width) noexcept nogil:
@@ -106,17 +85,6 @@ cdef inline void add(const Row* x, double a, double* w, Py_ssize_t width) noexce
 
 
 cdef inline double sum_of_squares(const double* v, Py_ssize_t n) noexcept nogil:
-    """|v|^2; 0 if it is below 1e-150."""
-    cdef double a = 0, b = 0, c = 0, d = 0
-    cdef Py_ssize_t i = 0
-    while i + 4 <= n:
-        a += v[i] * v[i]
-        b += v[i + 1] * v[i + 1]
-        c += v[i + 2] * v[i + 2]
-        d += v[i + 3] * v[i + 3]
-        i += 4
-    while i < n:
-        a += v[i] * v[i]
-        i += 1
-    a = (a + b) + (c + d)
+    """|v|^2, or 0 where it is below 1e-150."""
+    cdef double a = sum_of_products(0, v, NULL, n, v, 1)
     return 0 if a < 1e-150 else a

@@ -13,7 +13,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from seriatim.core.memory cimport resize
-from seriatim.core.row cimport record, value
+from seriatim.core.row cimport record, sum_of_products, value
 
 from seriatim.errors import LimitError, ModelError
 
@@ -25,22 +25,6 @@ cdef double LEAST = 1e-100    # the smallest variance: with noisy labels, those 
 cdef inline Py_ssize_t length(Py_ssize_t n) noexcept nogil:
     """The number of entries in n columns, which is also the index of column n."""
     return n * (n + 1) // 2
-
-
-cdef inline double product(const double* a, const double* b, Py_ssize_t n) noexcept nogil:
-    """The sum of a_j b_j, as four partial sums."""
-    cdef double s0 = 0, s1 = 0, s2 = 0, s3 = 0
-    cdef Py_ssize_t j = 0
-    while j + 4 <= n:
-        s0 += a[j] * b[j]
-        s1 += a[j + 1] * b[j + 1]
-        s2 += a[j + 2] * b[j + 2]
-        s3 += a[j + 3] * b[j + 3]
-        j += 4
-    while j < n:
-        s0 += a[j] * b[j]
-        j += 1
-    return (s0 + s1) + (s2 + s3)
 
 
 cdef class Covariance:
@@ -107,7 +91,10 @@ cdef class Covariance:
         cdef const double* column = self.factor[k]
         for j in range(self.n):
             if x.index == NULL:
-                total = x.constant * column[0] + product(x.value, column + 1, min(j - 1, x.n)) if j else 0
+                total = 0
+                if j:
+                    total = sum_of_products(0, x.value, NULL, min(j - 1, x.n), column + 1, 1)
+                    total = x.constant * column[0] + total
             else:
                 total = 0
                 for i in range(-1, x.n):
