@@ -53,7 +53,7 @@ cdef class Names:
         """Make room for one more name of `length` bytes; -1 if there is no memory."""
         cdef Py_ssize_t i, room, slots
         cdef int* slot
-        if self.used + length > self.text_room:
+        if self.text == NULL or self.used + length > self.text_room:    # an empty name needs memory to point to
             room = 2 * (self.used + length) + 1024
             if resize(<void**> &self.text, room, 1) < 0:
                 return -1
